@@ -1,0 +1,138 @@
+"""The error tree: one root, split by what the caller can do about it.
+
+Every error carries `position` (bytes from the start of the file or buffer, or None) and `path` (as
+the caller gave it, or None), and survives pickling: Spark sends errors from workers to the driver.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "CorruptBatchError",
+    "ChecksumMismatchError",
+    "DecodeError",
+    "DecompressionError",
+    "EncodeError",
+    "KafkaFormatError",
+    "LengthMismatchError",
+    "MissingCodecError",
+    "MissingExtraError",
+    "OptionError",
+    "OutputError",
+    "ReadError",
+    "TimestampRangeError",
+    "TruncatedError",
+    "UnknownFormatError",
+    "UnsupportedMagicError",
+]
+
+
+class KafkaFormatError(Exception):
+    """Root of everything that kafka-segments raises on purpose.
+
+    Args:
+        detail: what is wrong and what to do about it, without the path (that is an attribute).
+        position: where, in bytes from the start of the file or buffer.
+        path: the file, as the caller named it.
+    """
+
+    position: int | None = None
+    path: str | None = None
+
+    def __init__(self, detail: str = "", **attributes: Any) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default pickles only `args`; the attributes ride in the state.
+        return (type(self), (self.detail,), self.__dict__)
+
+    def __str__(self) -> str:
+        where = self.path or ""
+        if self.position is not None:
+            where += f"{', ' if where else ''}position {self.position}"
+        return f"{where}: {self.detail}" if where else self.detail
+
+
+class DecodeError(KafkaFormatError, ValueError):
+    """The bytes are wrong."""
+
+
+class TruncatedError(DecodeError, EOFError):
+    """An entry runs past the end: fetch more and retry. `.needed` and `.available` are bytes."""
+
+    needed: int | None = None
+    available: int | None = None
+
+
+class CorruptBatchError(DecodeError):
+    """A batch contradicts itself; permanent: skip it or stop."""
+
+
+class ChecksumMismatchError(CorruptBatchError):
+    """The stored and the computed checksum differ (CRC-32C in v2, CRC-32 in v0 and v1)."""
+
+    stored: int | None = None
+    computed: int | None = None
+
+
+class LengthMismatchError(CorruptBatchError):
+    """The length field of an entry cannot be true."""
+
+
+class UnsupportedMagicError(DecodeError):
+    """The magic byte is not 0, 1 or 2. `.magic` is the signed byte."""
+
+    magic: int | None = None
+
+
+class UnknownFormatError(DecodeError):
+    """These bytes are another program's format (Redpanda, Kafka 0.7). `.format` names it."""
+
+    format: str | None = None
+
+
+class DecompressionError(DecodeError):
+    """A payload does not decompress, or passes the bound. `.codec` is Kafka's name or number."""
+
+    codec: str | int | None = None
+
+
+class ReadError(KafkaFormatError, OSError):
+    """The disk or store failed, not the bytes. `.errno` says how."""
+
+    errno: int | None = None
+
+
+class EncodeError(KafkaFormatError, ValueError):
+    """The values cannot be written in the format."""
+
+
+class TimestampRangeError(KafkaFormatError, OverflowError):
+    """A timestamp in milliseconds does not fit the column asked for. `.offset` and `.timestamp`."""
+
+    offset: int | None = None
+    timestamp: int | None = None
+
+
+class OutputError(KafkaFormatError, OSError):
+    """The output could not be written."""
+
+
+class MissingCodecError(KafkaFormatError, ImportError):
+    """A codec's package is not installed; the message has the pip command. `.codec` is its name."""
+
+    codec: str | None = None
+
+
+class MissingExtraError(KafkaFormatError, ImportError):
+    """An optional part is not installed; the message has the pip command. `.extra` is its name."""
+
+    extra: str | None = None
+
+
+class OptionError(KafkaFormatError, ValueError):
+    """The caller asked for something that does not exist or contradicts itself."""
