@@ -1,0 +1,29 @@
+"""The two ways in which generation can fail. Neither is raised by anything that users import."""
+
+from __future__ import annotations
+
+
+class SchemaError(Exception):
+    """A schema cannot be compiled, or the compiler warns of its style.
+
+    Args:
+        detail: what is wrong, in the compiler's own words.
+        schema: path of the schema, relative to the project.
+        yaml_path: where in the schema, e.g. ``/types/entry/seq/0/size``; empty where unknown.
+        line: line number in the schema, from 1; ``None`` where unknown.
+    """
+
+    def __init__(self, detail: str, *, schema: str = "", yaml_path: str = "", line: int | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.schema = schema
+        self.yaml_path = yaml_path
+        self.line = line
+
+    def __str__(self) -> str:
+        place = self.schema + (f":{self.line}" if self.line is not None else "")
+        return ": ".join(part for part in (place, self.yaml_path, self.detail) if part)
+
+
+class ToolchainError(Exception):
+    """Node, npm or the npm packages are not there, and the message says how to get them."""

@@ -1,0 +1,78 @@
+'use strict';
+// Drives the npm package kaitai-struct-compiler: schemas in, generated text and style warnings out.
+//
+// usage: node ksc.js <language> <python package> <schema.ksy>...
+// prints one JSON object: {compiler, files: {<schema path>: {<file name>: <text>}}, warnings: [{schema, message}],
+//                          errors: [{schema, message, line}]}
+//
+// Strategy: the JavaScript build of the compiler holds all that the command line of the JVM build can do, but its
+// entry point fixes the options (so no --python-package) and drops the style warnings that it has computed. Both are
+// one expression each in the published file, so they are replaced in the text while it is loaded. The expressions
+// are particular to the pinned build: each must be found exactly once, or we stop.
+const fs = require('fs');
+const path = require('path');
+const Module = require('module');
+const yaml = require('js-yaml');
+
+const RUNTIME_CONFIG = new RegExp(
+  'new \\$c_Lio_kaitai_struct_RuntimeConfig\\(\\(!debug\\), debug, false, true, false, '
+  + '(new \\$c_Lio_kaitai_struct_CppRuntimeConfig\\(.*?\\)\\)), "", '
+  + '(new \\$c_Lio_kaitai_struct_JavaRuntimeConfig\\(.*?\\)), '
+  + '"Kaitai", "", "", "kaitai_struct_nim_runtime", ""\\)', 'g');
+const PROBLEMS = 'var problems = $as_sc_Iterable(problems$2);';
+
+function replaceOnce(text, found, replacement, what) {
+  const hits = typeof found === 'string' ? text.split(found).length - 1 : [...text.matchAll(found)].length;
+  if (hits !== 1) throw new Error(`unexpected build of kaitai-struct-compiler: ${what} found ${hits} times, not once`);
+  return text.replace(found, replacement);
+}
+
+/** The compiler with `pythonPackage` set; `onWarning` gets each style warning as text. */
+function loadCompiler(pythonPackage, onWarning) {
+  const file = require.resolve('kaitai-struct-compiler');
+  let text = fs.readFileSync(file, 'utf8');
+  text = replaceOnce(text, RUNTIME_CONFIG, (whole, cpp, java) =>
+    `new $c_Lio_kaitai_struct_RuntimeConfig((!debug), debug, false, true, false, ${cpp}, "", ${java}, `
+    + `"Kaitai", "", ${JSON.stringify(pythonPackage)}, "kaitai_struct_nim_runtime", "")`, 'RuntimeConfig');
+  text = replaceOnce(text, PROBLEMS, () => PROBLEMS
+    + ' { const found = problems.iterator__sc_Iterator();'
+    + ' while (found.hasNext__Z()) { module.onWarning(String(found.next__O().message__T())); } }', 'the list of problems');
+  const loaded = new Module(file, module);
+  loaded.filename = file;
+  loaded.onWarning = onWarning;
+  loaded._compile(text, file);
+  return loaded.exports;
+}
+
+/** YAML as the Web IDE reads it: js-yaml 4, core schema. */
+function loadSchema(file) {
+  return yaml.load(fs.readFileSync(file, 'utf8'), {schema: yaml.CORE_SCHEMA, filename: path.basename(file)});
+}
+
+/** Compile one schema and its imports; returns {<file name>: <text>}. */
+function compileSchema(compiler, language, file, debug = false) {
+  const importer = {importYaml: async name => loadSchema(path.join(path.dirname(file), `${name}.ksy`))};
+  return compiler.compile(language, loadSchema(file), importer, debug);
+}
+
+async function main([language, pythonPackage, ...schemas]) {
+  let problems = [];
+  const compiler = loadCompiler(pythonPackage, text => problems.push(text));
+  const result = {compiler: compiler.version, files: {}, warnings: [], errors: []};
+  for (const schema of schemas) {
+    problems = [];
+    try {
+      result.files[schema] = await compileSchema(compiler, language, schema);
+      result.warnings.push(...problems.map(message => ({schema, message})));
+    } catch (error) {
+      const line = error.mark ? error.mark.line + 1 : null;
+      result.errors.push({schema, message: String(error.message || error), line});
+    }
+  }
+  process.stdout.write(JSON.stringify(result));
+}
+
+module.exports = {loadCompiler, loadSchema, compileSchema};
+if (require.main === module) {
+  main(process.argv.slice(2)).catch(error => { console.error(error.stack || error); process.exitCode = 1; });
+}

@@ -1,0 +1,39 @@
+meta:
+  id: kafka_record_header
+  title: Apache Kafka record header
+  application: Apache Kafka (0.11.0 and later)
+  license: CC0-1.0
+  ks-version: '0.10'
+  imports:
+    - kafka_varint
+doc: |
+  One of a record's headers: a key that is never null (it may be empty, and may
+  occur again in the same record) and a value that may be.
+
+  Keys are meant to be UTF-8, but brokers never look, so they are bytes here;
+  `key_text` is the text for those that are.
+doc-ref: https://kafka.apache.org/documentation/#recordheader
+-webide-representation: '{key_text}'
+seq:
+  - id: len_key
+    -orig-id: headerKeyLength
+    type: kafka_varint
+    valid:
+      expr: _.value >= 0
+  - id: key
+    -orig-id: headerKey
+    size: len_key.value
+  - id: len_value
+    -orig-id: headerValueLength
+    type: kafka_varint
+  - id: value
+    -orig-id: Value
+    size: len_value.value
+    if: len_value.value >= 0
+    doc: Absent if the length is negative, which is Kafka's null.
+instances:
+  key_text:
+    value: key.to_s('UTF-8')
+    doc: |
+      The key as text. If the bytes are no UTF-8, languages differ: Python
+      raises an error, JavaScript puts U+FFFD in place.

@@ -1,0 +1,42 @@
+meta:
+  id: kafka_unsigned_varint
+  title: Apache Kafka unsigned varint (32-bit)
+  application: Apache Kafka
+  tags:
+    - serialization
+  license: CC0-1.0
+  ks-version: '0.10'
+doc: |
+  An unsigned integer in 1 to 5 bytes: groups of seven bits, least significant
+  group first, the top bit of a byte saying that another one follows. Kafka's
+  flexible messages use it for lengths and tags; records never do.
+
+  The rules are those of Kafka's `ByteUtils.readUnsignedVarint`: five bytes at
+  most; of the fifth byte only the lowest four bits count; longer forms than
+  needed are accepted. Kafka holds the result in a signed Java `int`, so what
+  reads here as 2^31 or more is negative there.
+
+  Only `+ - * / %` are used, no bitwise operators, because those of JavaScript
+  are 32 bits wide.
+doc-ref:
+  - https://kafka.apache.org/protocol#protocol_types
+  - https://protobuf.dev/programming-guides/encoding/#varints
+-webide-representation: '{value:dec}'
+seq:
+  - id: groups
+    type: u1
+    valid:
+      expr: '_index < 4 or _ < 0x80'
+    repeat: until
+    repeat-until: _ < 0x80
+instances:
+  len:
+    value: groups.size
+    doc: The number of bytes that were used.
+  value:
+    value: |
+      groups[0] % 0x80
+      + (len > 1 ? groups[1] % 0x80 * 0x80 : 0)
+      + (len > 2 ? groups[2] % 0x80 * 0x4000 : 0)
+      + (len > 3 ? groups[3] % 0x80 * 0x20_0000 : 0)
+      + (len > 4 ? groups[4] % 0x10 * 0x1000_0000 : 0)

@@ -1,0 +1,54 @@
+meta:
+  id: kafka_varlong
+  title: Apache Kafka varlong (64-bit, zigzag)
+  application: Apache Kafka
+  tags:
+    - serialization
+  license: CC0-1.0
+  ks-version: '0.10'
+doc: |
+  A signed 64-bit integer in 1 to 10 bytes: zigzag mapping (0, -1, 1, -2, 2 ...
+  become 0, 1, 2, 3, 4 ...), then groups of seven bits, least significant
+  group first, the top bit of a byte saying that another one follows. The same
+  as `sint64` of Protocol Buffers.
+
+  The rules are those of Kafka's `ByteUtils.readVarlong`:
+
+  * ten bytes at most; a tenth one that asks for an eleventh is an error;
+  * of the tenth byte only the lowest bit counts, the others are shifted out
+    without a word;
+  * longer forms than needed (`80 00` for 0) are accepted.
+
+  Only `+ - * / %` are used, no bitwise operators, because those of JavaScript
+  are 32 bits wide. The sign is never rounded; the value is exact in JavaScript
+  up to 2^53, in all other languages always.
+doc-ref:
+  - https://kafka.apache.org/documentation/#record
+  - https://protobuf.dev/programming-guides/encoding/#signed-ints
+-webide-representation: '{value:dec}'
+seq:
+  - id: groups
+    type: u1
+    valid:
+      expr: '_index < 9 or _ < 0x80'
+    repeat: until
+    repeat-until: _ < 0x80
+instances:
+  len:
+    value: groups.size
+    doc: The number of bytes that were used.
+  magnitude:
+    value: |
+      groups[0] % 0x80 / 2
+      + (len > 1 ? groups[1] % 0x80 * 0x40 : 0)
+      + (len > 2 ? groups[2] % 0x80 * 0x2000 : 0)
+      + (len > 3 ? groups[3] % 0x80 * 0x10_0000 : 0)
+      + (len > 4 ? groups[4] % 0x80 * 0x800_0000 : 0)
+      + (len > 5 ? groups[5] % 0x80 * 0x4_0000_0000 : 0)
+      + (len > 6 ? groups[6] % 0x80 * 0x200_0000_0000 : 0)
+      + (len > 7 ? groups[7] % 0x80 * 0x1_0000_0000_0000 : 0)
+      + (len > 8 ? groups[8] % 0x80 * 0x80_0000_0000_0000 : 0)
+      + (len > 9 ? groups[9] % 2 * 0x4000_0000_0000_0000 : 0)
+    doc: The unsigned number without its lowest bit, which is the sign.
+  value:
+    value: 'groups[0] % 2 == 0 ? magnitude : -1 - magnitude'
