@@ -1,0 +1,111 @@
+"""gzip (codec 1): RFC 1952 members one after the other, as Java's GZIPInputStream reads them.
+
+After a member Java looks for another. What does not begin with a sound header ends the stream without a word,
+and so do rests of up to 18 bytes (less than the smallest member); a member that begins well and breaks is an
+error. Reserved flag bits are not looked at. zlib by itself sees these things otherwise, so that only the
+deflate stream is left to it and the container is read here.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from kafka_segments.compression.output import BoundedOutput, malformed
+from kafka_segments.errors import DecompressionError
+
+__all__ = ["CODEC", "GzipCodec"]
+
+# RFC 1952, section 2.3. No schema: it is gzip's container, not a format of Kafka's.
+_MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
+_OFS_FLAGS = 3
+_LEN_FIXED_HEADER = 10
+_FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
+_LEN_EXTRA_LENGTH = 2
+_LEN_HEADER_CRC = 2
+_LEN_TRAILER_FIELD = 4  # CRC-32, then the size modulo 2^32
+_U4 = 0xFFFF_FFFF
+
+_LEN_LONGEST_IGNORED = 18  # GZIPInputStream.readTrailer: "n > 26", the member's 8-byte trailer included
+_LEN_FIRST_STEP = 4096
+_LEN_LARGEST_STEP = 1 << 20
+
+
+class GzipCodec:
+    """Python's zlib, member by member."""
+
+    name = "gzip"
+    errors = (zlib.error,)
+
+    def decompress(self, data: memoryview, max_size: int) -> bytes:
+        """See `kafka_segments.compression.decompress`."""
+        output = BoundedOutput(self.name, max_size)
+        position = self._decompress_member(data, self._skip_header(data, 0), output)
+        while len(data) - position > _LEN_LONGEST_IGNORED:
+            try:
+                position = self._skip_header(data, position)
+            except DecompressionError:
+                break  # as Java does: no member, and no complaint
+            position = self._decompress_member(data, position, output)
+        return output.join()
+
+    def _decompress_member(self, data: memoryview, position: int, output: BoundedOutput) -> int:
+        """Adds the content of the member whose header ends at `position`; returns the position after it."""
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        crc = 0
+        size_before = output.size
+        # zlib copies what it leaves over: small first steps keep a payload of many tiny members linear.
+        len_step = _LEN_FIRST_STEP
+        while not inflater.eof:
+            step = data[position : position + len_step]
+            if not step:
+                raise malformed(self.name, "it ends within a member")
+            # One byte more than there is room for tells a full output from one that passes the bound.
+            chunk = inflater.decompress(step, output.room + 1)
+            output.add(chunk)
+            crc = zlib.crc32(chunk, crc)
+            position += len(step)
+            len_step = min(2 * len_step, _LEN_LARGEST_STEP)
+        position -= len(inflater.unused_data)
+        return self._check_trailer(data, position, (crc, (output.size - size_before) & _U4))
+
+    def _check_trailer(self, data: memoryview, position: int, expected: tuple[int, int]) -> int:
+        for value in expected:
+            field = data[position : position + _LEN_TRAILER_FIELD]
+            if len(field) < _LEN_TRAILER_FIELD:
+                raise malformed(self.name, "it ends within a member's trailer")
+            if int.from_bytes(field, "little") != value:
+                raise malformed(self.name, "a member's trailer (CRC-32 and size) disagrees with its content")
+            position += _LEN_TRAILER_FIELD
+        return position
+
+    def _skip_header(self, data: memoryview, start: int) -> int:
+        """The position after the member header at `start`."""
+        position = start + _LEN_FIXED_HEADER
+        if len(data) < position or data[start : start + len(_MEMBER_MAGIC)] != _MEMBER_MAGIC:
+            raise malformed(self.name, "it does not begin with a gzip member")
+        flags = data[start + _OFS_FLAGS]
+        if flags & _FEXTRA:
+            position += _LEN_EXTRA_LENGTH + _u2(data, position)
+        for flag in (_FNAME, _FCOMMENT):
+            if flags & flag:
+                position = _after_nul(data, position)
+        if flags & _FHCRC:
+            if _u2(data, position) != zlib.crc32(data[start:position]) & 0xFFFF:
+                raise malformed(self.name, "the checksum of a member header is wrong")
+            position += _LEN_HEADER_CRC
+        if position > len(data):
+            raise malformed(self.name, "it ends within a member header")
+        return position
+
+
+def _u2(data: memoryview, position: int) -> int:
+    return int.from_bytes(data[position : position + 2], "little")
+
+
+def _after_nul(data: memoryview, position: int) -> int:
+    while position < len(data) and data[position]:
+        position += 1
+    return position + 1
+
+
+CODEC = GzipCodec()

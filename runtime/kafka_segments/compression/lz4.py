@@ -1,0 +1,118 @@
+"""lz4 (codec 3): one LZ4 frame, by the rules of Kafka's Lz4BlockInputStream.
+
+Strategy: Kafka's reader is laxer than the LZ4 library in three places: it never looks at the content size
+and the content checksum, and in magic 0 not at the header's checksum (writers computed it over the magic
+number too, KAFKA-3160, and Kafka still writes it so). It is stricter in one: dependent blocks and
+dictionaries are refused. So we check the frame descriptor by Kafka's rules, and hand the library a descriptor
+of its own making that says only what matters, the block size and whether blocks carry checksums; then the
+blocks as they are, up to the end mark.
+
+Whatever follows the first frame is ignored, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import lz4.frame
+
+from kafka_segments.compression.output import BoundedOutput, malformed
+
+__all__ = ["CODEC", "CODEC_MAGIC_0", "Lz4Codec"]
+
+# The LZ4 frame format 1.5.1, as far as Lz4BlockOutputStream.FLG and .BD know it. No schema: it is LZ4's
+# container, not a format of Kafka's.
+_FRAME_MAGIC = b"\x04\x22\x4d\x18"
+_LEN_CONTENT_SIZE = 8
+_LEN_BLOCK_SIZE = 4
+_BLOCK_SIZE_MASK = 0x7FFF_FFFF  # the top bit says "stored"
+_LEN_CHECKSUM = 4
+_END_MARK = bytes(_LEN_BLOCK_SIZE)
+_LEN_SHORTEST_HEADER = 7  # magic, FLG, BD, HC
+_FLG_VERSION, _FLG_VERSION_1 = 0b1100_0000, 0b0100_0000
+_FLG_INDEPENDENT = 0b0010_0000
+_FLG_BLOCK_CHECKSUM = 0b0001_0000
+_FLG_CONTENT_SIZE = 0b0000_1000
+_FLG_CONTENT_CHECKSUM = 0b0000_0100
+_FLG_RESERVED = 0b0000_0011  # the lower one says "dictionary" since 1.6; Kafka refuses both
+_BD_RESERVED = 0b1000_1111
+_BD_BLOCK_SIZE_SHIFT = 4
+_BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
+
+_LEN_LARGEST_STEP = 1 << 20
+
+
+class Lz4Codec:
+    """The LZ4 library behind a header that we checked.
+
+    Args:
+        check_header: whether the header's checksum must be right.
+    """
+
+    name = "lz4"
+    errors = (RuntimeError,)
+
+    def __init__(self, *, check_header: bool) -> None:
+        self._check_header = check_header
+
+    def decompress(self, data: memoryview, max_size: int) -> bytes:
+        """See `kafka_segments.compression.decompress`."""
+        flags, block_size, start = self._read_header(data)
+        end = self._find_end_mark(data, start, bool(flags & _FLG_BLOCK_CHECKSUM))
+        if flags & _FLG_CONTENT_CHECKSUM and len(data) - end < _LEN_BLOCK_SIZE + _LEN_CHECKSUM:
+            raise malformed(self.name, "it ends within the content checksum")
+        header = _plain_header(block_size, bool(flags & _FLG_BLOCK_CHECKSUM))
+        output = BoundedOutput(self.name, max_size)
+        context = lz4.frame.create_decompression_context()
+        for piece in (memoryview(header), data[start:end], memoryview(_END_MARK)):
+            position = 0
+            while position < len(piece):
+                len_step = min(output.room + 1, _LEN_LARGEST_STEP)
+                chunk, num_read, _ = lz4.frame.decompress_chunk(
+                    context, piece[position:], max_length=len_step
+                )
+                output.add(chunk)
+                position += num_read
+        return output.join()
+
+    def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
+        """The position of the first block size of zero; Kafka takes a stored block of no bytes for it too."""
+        while len(data) - position >= _LEN_BLOCK_SIZE:
+            size = int.from_bytes(data[position : position + _LEN_BLOCK_SIZE], "little") & _BLOCK_SIZE_MASK
+            if size == 0:
+                return position
+            position += _LEN_BLOCK_SIZE + size + (_LEN_CHECKSUM if block_checksum else 0)
+        raise malformed(self.name, "it ends before the end mark")
+
+    def _read_header(self, data: memoryview) -> tuple[int, int, int]:
+        """The frame's flags, its block size's number, and the position of the first block."""
+        if len(data) < _LEN_SHORTEST_HEADER:
+            raise malformed(self.name, "it ends within the frame header")
+        if data[: len(_FRAME_MAGIC)] != _FRAME_MAGIC:
+            raise malformed(self.name, "no LZ4 frame (wrong magic number)")
+        flags, descriptor = data[4], data[5]
+        block_size = descriptor >> _BD_BLOCK_SIZE_SHIFT
+        if flags & _FLG_VERSION != _FLG_VERSION_1:
+            raise malformed(self.name, "unknown version of the frame format")
+        if not flags & _FLG_INDEPENDENT:
+            raise malformed(self.name, "dependent blocks, which Kafka does not read")
+        if flags & _FLG_RESERVED or descriptor & _BD_RESERVED or block_size not in _BLOCK_SIZES:
+            raise malformed(self.name, "reserved bits or an unknown block size in the frame header")
+        len_header = _LEN_SHORTEST_HEADER + (_LEN_CONTENT_SIZE if flags & _FLG_CONTENT_SIZE else 0)
+        if len(data) < len_header:
+            raise malformed(self.name, "it ends within the frame header")
+        if self._check_header:
+            lz4.frame.get_frame_info(data[:len_header])  # raises if the header's checksum is wrong
+        return flags, block_size, len_header
+
+
+@cache
+def _plain_header(block_size: int, block_checksum: bool) -> bytes:
+    """A frame header that claims nothing else."""
+    settings = {"block_size": block_size, "block_checksum": block_checksum, "block_linked": False}
+    header: bytes = lz4.frame.LZ4FrameCompressor(**settings).begin()
+    return header
+
+
+CODEC = Lz4Codec(check_header=True)
+CODEC_MAGIC_0 = Lz4Codec(check_header=False)
