@@ -2,13 +2,19 @@ meta:
   id: kafka_control_record_key
   title: Apache Kafka control record key
   application: Apache Kafka (0.11.0 and later)
+  tags:
+    - log
   license: CC0-1.0
   ks-version: '0.10'
   endian: be
 doc: |
-  The key of every record of a control batch. Later versions may be longer:
-  Kafka reads them as version 0 and does not look at the rest.
-doc-ref: https://kafka.apache.org/documentation/#controlbatch
+  The key of every record in a control batch. It says what the value is.
+
+  Kafka reads a key of a later version as if it were of version 0, and leaves
+  what follows alone; so does this.
+doc-ref:
+  - https://kafka.apache.org/documentation/#controlbatch
+  - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/ControlRecordType.java
 -webide-representation: '{type}'
 seq:
   - id: version
@@ -16,6 +22,7 @@ seq:
     type: s2
     valid:
       min: 0
+    doc: 0 is what is written.
   - id: type
     -orig-id: type
     type: s2
@@ -25,29 +32,28 @@ enums:
     0:
       id: abort
       -orig-id: ABORT
-      doc: Ends a transaction whose records do not count.
+      doc: The transaction of this producer ends here, its records do not count.
     1:
       id: commit
       -orig-id: COMMIT
-      doc: Ends a transaction whose records count.
+      doc: The transaction of this producer ends here, its records count.
     2:
       id: leader_change
       -orig-id: LEADER_CHANGE
-      doc: A KRaft leader's first record (KIP-595).
-      doc-ref: https://cwiki.apache.org/confluence/display/KAFKA/KIP-595%3A+A+Raft+Protocol+for+the+Metadata+Quorum
+      doc: First record of a new leader of a KRaft quorum (KIP-595).
     3:
       id: snapshot_header
       -orig-id: SNAPSHOT_HEADER
-      doc: The first record of a KRaft snapshot (KIP-630).
+      doc: First record of a KRaft snapshot (KIP-630).
     4:
       id: snapshot_footer
       -orig-id: SNAPSHOT_FOOTER
-      doc: The last record of a KRaft snapshot (KIP-630).
+      doc: Last record of a KRaft snapshot (KIP-630).
     5:
       id: kraft_version
       -orig-id: KRAFT_VERSION
-      doc: The version of the KRaft protocol in use (KIP-853).
+      doc: The version of the KRaft protocol from here on (KIP-853).
     6:
       id: kraft_voters
       -orig-id: KRAFT_VOTERS
-      doc: The voters of a KRaft quorum (KIP-853).
+      doc: The voters of the KRaft quorum from here on (KIP-853).

@@ -2,22 +2,31 @@ meta:
   id: kafka_control_record_value
   title: Apache Kafka control record value
   application: Apache Kafka (0.11.0 and later)
+  tags:
+    - log
   license: CC0-1.0
-  ks-version: '0.10'
+  ks-version: '0.11'
   imports:
     - kafka_control_record_key
     - kafka_tagged_fields
     - kafka_unsigned_varint
   endian: be
 doc: |
-  The value of a record of a control batch; what it is stands in its key.
-  Further bytes are left alone, as Kafka does.
-doc-ref: https://kafka.apache.org/documentation/#controlbatch
+  The value of a record in a control batch; the record's key says of which
+  type it is. Bytes behind what is known are left alone, as Kafka does.
+
+  The markers that end a transaction are as old as transactions. All others
+  belong to KRaft and are flexible messages: the names and types of their
+  fields are those of the JSON files in Kafka's source. They have no version in
+  front; their first field tells it.
+doc-ref:
+  - https://kafka.apache.org/documentation/#controlbatch
+  - https://github.com/apache/kafka/tree/4.3.1/clients/src/main/resources/common/message
 params:
   - id: type
     type: s2
     enum: kafka_control_record_key::control_record_type
-    doc: The type from the record's key.
+    doc: The type that the record's key tells.
 seq:
   - id: content
     type:
@@ -30,18 +39,25 @@ seq:
         kafka_control_record_key::control_record_type::snapshot_footer: snapshot_footer_record
         kafka_control_record_key::control_record_type::kraft_version: k_raft_version_record
         kafka_control_record_key::control_record_type::kraft_voters: voters_record
+    doc: Not there if the type is unknown.
 types:
   end_txn_marker:
+    -orig-id: EndTxnMarker
+    doc: Ends a transaction; whether as committed or aborted, the key says.
     seq:
       - id: version
-        -orig-id: Version
+        -orig-id: version
         type: s2
         valid:
           min: 0
+        doc: 0 is what is written; Kafka reads later ones as if they were 0.
       - id: coordinator_epoch
         -orig-id: CoordinatorEpoch
         type: s4
+        doc: Epoch of the transaction coordinator that had it written.
   leader_change_message:
+    -orig-id: LeaderChangeMessage
+    doc: A leader's first record after its election.
     seq:
       - id: version
         -orig-id: Version
@@ -49,9 +65,11 @@ types:
         valid:
           min: 0
           max: 1
+        doc: 0 is what is written.
       - id: leader_id
         -orig-id: LeaderId
         type: s4
+        doc: The node that was elected.
       - id: num_voters
         type: compact_array_length
       - id: voters
@@ -59,6 +77,7 @@ types:
         type: leader_change_voter(version)
         repeat: expr
         repeat-expr: num_voters.value
+        doc: All voters of the quorum in this epoch.
       - id: num_granting_voters
         type: compact_array_length
       - id: granting_voters
@@ -66,9 +85,11 @@ types:
         type: leader_change_voter(version)
         repeat: expr
         repeat-expr: num_granting_voters.value
+        doc: Those who voted for the leader.
       - id: tagged_fields
         type: kafka_tagged_fields
   leader_change_voter:
+    -orig-id: Voter
     params:
       - id: version
         type: s2
@@ -80,9 +101,11 @@ types:
         -orig-id: VoterDirectoryId
         size: 16
         if: version >= 1
+        doc: The uuid of the voter's log directory.
       - id: tagged_fields
         type: kafka_tagged_fields
   snapshot_header_record:
+    -orig-id: SnapshotHeaderRecord
     seq:
       - id: version
         -orig-id: Version
@@ -91,9 +114,13 @@ types:
       - id: last_contained_log_timestamp
         -orig-id: LastContainedLogTimestamp
         type: s8
+        doc: |
+          Append time, in milliseconds, of the last record of the log that is
+          in the snapshot.
       - id: tagged_fields
         type: kafka_tagged_fields
   snapshot_footer_record:
+    -orig-id: SnapshotFooterRecord
     seq:
       - id: version
         -orig-id: Version
@@ -102,6 +129,7 @@ types:
       - id: tagged_fields
         type: kafka_tagged_fields
   k_raft_version_record:
+    -orig-id: KRaftVersionRecord
     seq:
       - id: version
         -orig-id: Version
@@ -110,9 +138,11 @@ types:
       - id: k_raft_version
         -orig-id: KRaftVersion
         type: s2
+        doc: The version of the KRaft protocol.
       - id: tagged_fields
         type: kafka_tagged_fields
   voters_record:
+    -orig-id: VotersRecord
     seq:
       - id: version
         -orig-id: Version
@@ -128,6 +158,8 @@ types:
       - id: tagged_fields
         type: kafka_tagged_fields
   voter:
+    -orig-id: Voter
+    -webide-representation: '{voter_id:dec}'
     seq:
       - id: voter_id
         -orig-id: VoterId
@@ -135,6 +167,7 @@ types:
       - id: voter_directory_id
         -orig-id: VoterDirectoryId
         size: 16
+        doc: The uuid of the voter's log directory.
       - id: num_endpoints
         type: compact_array_length
       - id: endpoints
@@ -142,16 +175,20 @@ types:
         type: endpoint
         repeat: expr
         repeat-expr: num_endpoints.value
+        doc: Where the voter can be reached.
       - id: k_raft_version_feature
         -orig-id: KRaftVersionFeature
         type: k_raft_version_feature
       - id: tagged_fields
         type: kafka_tagged_fields
   endpoint:
+    -orig-id: Endpoint
+    -webide-representation: '{name}: {host}:{port:dec}'
     seq:
       - id: name
         -orig-id: Name
         type: compact_string
+        doc: The name of the listener.
       - id: host
         -orig-id: Host
         type: compact_string
@@ -161,6 +198,9 @@ types:
       - id: tagged_fields
         type: kafka_tagged_fields
   k_raft_version_feature:
+    -orig-id: KRaftVersionFeature
+    -webide-representation: '{min_supported_version:dec} to {max_supported_version:dec}'
+    doc: The versions of the KRaft protocol that a voter knows.
     seq:
       - id: min_supported_version
         -orig-id: MinSupportedVersion
@@ -171,22 +211,30 @@ types:
       - id: tagged_fields
         type: kafka_tagged_fields
   compact_array_length:
+    -webide-representation: '{value:dec}'
+    doc: |
+      The count of a compact array is written plus one, 0 standing for null;
+      none of these arrays may be null.
     seq:
-      - id: raw
+      - id: value_plus_one
         type: kafka_unsigned_varint
         valid:
           expr: _.value >= 1
     instances:
       value:
-        value: raw.value - 1
+        value: value_plus_one.value - 1
   compact_string:
+    -webide-representation: '{text}'
+    doc: |
+      The size of a compact string is written plus one, 0 standing for null;
+      none of these strings may be null. 32767 bytes are the most.
     seq:
-      - id: raw_len
+      - id: len_data_plus_one
         type: kafka_unsigned_varint
         valid:
-          expr: _.value >= 1
+          expr: _.value >= 1 and _.value <= 0x8000
       - id: data
-        size: raw_len.value - 1
+        size: len_data_plus_one.value - 1
     instances:
       text:
         value: data.to_s('UTF-8')

@@ -1,55 +1,89 @@
 meta:
   id: kafka_message_legacy
-  title: Apache Kafka message, magic 0 and 1
-  application: Apache Kafka (0.8.0 to 3.9)
+  title: Apache Kafka message of magic 0 and 1
+  application: Apache Kafka (0.8.0 and later; no longer written since 4.0)
+  tags:
+    - log
   license: CC0-1.0
   ks-version: '0.10'
   endian: be
   bit-endian: be
 doc: |
-  The part of a magic 0 or magic 1 message that follows `offset` and
-  `messageSize`, in a stream of its own.
-doc-ref: https://kafka.apache.org/documentation/#messageset
+  A message of magic 0 (from Kafka 0.8.0) or 1 (from 0.10.0, which added the
+  timestamp), in a stream of its own and without its first two fields, offset
+  and size: those are common to all formats and stand in `kafka_log_segment`.
+
+  If it is compressed, it is a wrapper: its value is a compressed run of
+  entries like those of `kafka_log_segment`.
+
+  Kafka 0.7 and before used the magics 0 and 1 for another format, see
+  `kafka_message_0_7`.
+doc-ref:
+  - https://kafka.apache.org/documentation/#messageset
+  - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/LegacyRecord.java
+-webide-representation: '{attributes}'
 seq:
   - id: crc
+    -orig-id: crc
     type: u4
+    doc: CRC-32 (that of zlib) of `crc_region`.
   - id: magic
+    -orig-id:
+      - magic
+      - magic_byte
     type: s1
     valid:
-      any-of: [0, 1]
+      any-of:
+        - 0
+        - 1
   - id: attributes
+    -orig-id: attributes
     type: attributes
     size: 1
   - id: timestamp
+    -orig-id: timestamp
     type: s8
     if: magic == 1
+    doc: Milliseconds since 1970; -1 for none. Magic 0 has none at all.
   - id: len_key
-    -orig-id: keyLength
+    -orig-id: keySize
     type: s4
+    doc: Negative for null.
   - id: key
+    -orig-id: key
     size: len_key
     if: len_key >= 0
+    doc: Not there if it is null, empty if it is empty.
   - id: len_value
-    -orig-id: valueLength
+    -orig-id: valueSize
     type: s4
+    doc: Negative for null.
   - id: value
+    -orig-id: value
     size: len_value
     if: len_value >= 0
+    doc: Not there if it is null, empty if it is empty.
 instances:
   ofs_crc_region:
     value: crc._sizeof
+    doc: Where `crc_region` begins.
   crc_region:
     pos: ofs_crc_region
     size-eos: true
+    doc: What the checksum covers, from `magic` to the end of the message.
 types:
   attributes:
+    -webide-representation: '{compression}, {timestamp_type}'
     seq:
       - id: reserved
         type: b4
       - id: timestamp_type
+        -orig-id: timestampType
         type: b1
         enum: timestamp_type
+        doc: It has a meaning in magic 1 only.
       - id: compression
+        -orig-id: compressionType
         type: b3
         enum: compression
 enums:
@@ -66,9 +100,13 @@ enums:
     3:
       id: lz4
       -orig-id: LZ4
+      doc: |
+        One LZ4 frame. In magic 0 the checksum of its header is wrong, and has
+        to be (KAFKA-3160).
     4:
       id: zstd
       -orig-id: ZSTD
+      doc: A number that the field can hold, but never lawful in this format.
   timestamp_type:
     0:
       id: create_time

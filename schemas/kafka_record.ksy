@@ -1,9 +1,11 @@
 meta:
   id: kafka_record
-  title: Apache Kafka record (of a magic 2 batch)
+  title: Apache Kafka record (in a batch of magic 2)
   application: Apache Kafka (0.11.0 and later)
+  tags:
+    - log
   license: CC0-1.0
-  ks-version: '0.10'
+  ks-version: '0.11'
   imports:
     - kafka_control_record_key
     - kafka_control_record_value
@@ -11,14 +13,20 @@ meta:
     - kafka_varint
     - kafka_varlong
 doc: |
-  One record of a magic 2 batch. Offset and timestamp are kept as differences
-  to the batch's `base_offset` and `base_timestamp`.
-doc-ref: https://kafka.apache.org/documentation/#record
--webide-representation: '+{body.offset_delta}'
+  One record of a batch of magic 2. Its offset and its timestamp are kept as
+  differences to `base_offset` and `base_timestamp` of the batch, so that most
+  of its integers take one byte.
+
+  Reading it takes exactly its bytes off the stream; the records of a batch lie
+  one behind the other (compressed all together, if the batch is).
+doc-ref:
+  - https://kafka.apache.org/documentation/#record
+  - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecord.java
+-webide-representation: '{len_body:dec} bytes'
 params:
   - id: is_control
     type: bool
-    doc: Whether the batch is a control batch.
+    doc: Whether the record is of a control batch.
 seq:
   - id: len_body
     -orig-id: length
@@ -31,6 +39,7 @@ seq:
     size: len_body.value
 types:
   record_body:
+    -webide-representation: '+{offset_delta}'
     seq:
       - id: attributes
         -orig-id: attributes
@@ -39,25 +48,34 @@ types:
       - id: timestamp_delta
         -orig-id: timestampDelta
         type: kafka_varlong
+        doc: |
+          In milliseconds, to be added to the batch's `base_timestamp`. It may
+          be negative, and is not looked at if the batch has the timestamp type
+          `log_append_time`.
       - id: offset_delta
         -orig-id: offsetDelta
         type: kafka_varint
+        doc: To be added to the batch's `base_offset`.
       - id: len_key
         -orig-id: keyLength
         type: kafka_varint
+        doc: Negative for null; -1 is what is written, Kafka takes any.
       - id: key
         -orig-id: key
         size: len_key.value
         if: len_key.value >= 0
-        doc: Absent if the length is negative, which is Kafka's null.
+        doc: Not there if it is null, empty if it is empty.
       - id: len_value
         -orig-id: valueLength
         type: kafka_varint
+        doc: Negative for null; -1 is what is written, Kafka takes any.
       - id: value
         -orig-id: value
         size: len_value.value
         if: len_value.value >= 0
-        doc: Absent if the length is negative, which is Kafka's null.
+        doc: |
+          Not there if it is null (in a compacted topic: a tombstone), empty if
+          it is empty.
       - id: num_headers
         -orig-id: headersCount
         type: kafka_varint
@@ -73,26 +91,34 @@ types:
         valid:
           expr: _.size == 0
         doc: |
-          Nothing may be left: Kafka refuses a record whose length is not that
-          of its content.
+          A check, always empty: Kafka refuses a record whose length is not
+          that of its content.
     instances:
+      is_control_record:
+        value: >-
+          _parent.is_control
+          and len_key.value >= sizeof<kafka_control_record_key>
+        doc: |
+          Whether the record is of a control batch and its key is one of a
+          control record.
       ofs_key:
         value: >-
-          sizeof<s1> + timestamp_delta.len + offset_delta.len + len_key.len
+          attributes._sizeof + timestamp_delta.len + offset_delta.len
+          + len_key.len
+        doc: Where `key` begins in the record's body.
       ofs_value:
         value: >-
           ofs_key + (len_key.value >= 0 ? len_key.value : 0) + len_value.len
+        doc: Where `value` begins in the record's body.
       control_key:
         pos: ofs_key
         size: len_key.value
         type: kafka_control_record_key
-        if: _parent.is_control and len_key.value >= sizeof<kafka_control_record_key>
-        doc: The key, read as that of a control record.
+        if: is_control_record
+        doc: The same bytes as `key`, read as that of a control record.
       control_value:
         pos: ofs_value
         size: len_value.value
         type: kafka_control_record_value(control_key.type)
-        if: >-
-          _parent.is_control and len_key.value >= sizeof<kafka_control_record_key>
-          and len_value.value >= 0
-        doc: The value, read as that of a control record.
+        if: is_control_record and len_value.value >= 0
+        doc: The same bytes as `value`, read as that of a control record.

@@ -1,21 +1,34 @@
 meta:
   id: kafka_record_batch_v2
-  title: Apache Kafka record batch, magic 2
+  title: Apache Kafka record batch of magic 2
   application: Apache Kafka (0.11.0 and later)
+  tags:
+    - log
   license: CC0-1.0
-  ks-version: '0.10'
+  ks-version: '0.11'
   imports:
     - kafka_record
   endian: be
   bit-endian: be
 doc: |
-  The part of a magic 2 record batch that follows `baseOffset` and
-  `batchLength`, in a stream of its own.
-doc-ref: https://kafka.apache.org/documentation/#recordbatch
+  A record batch of magic 2, in a stream of its own and without its first two
+  fields, `baseOffset` and `batchLength`: those are common to all formats and
+  stand in `kafka_log_segment`.
+
+  The header alone can be read too, before the rest has been looked at: the
+  records are instances, which are only read when somebody asks. Whoever wants
+  to be sure of them computes CRC-32C (Castagnoli) over `crc_region` first.
+doc-ref:
+  - https://kafka.apache.org/documentation/#recordbatch
+  - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecordBatch.java
+-webide-representation: '{num_records:dec} records, {attributes}'
 seq:
   - id: partition_leader_epoch
     -orig-id: partitionLeaderEpoch
     type: s4
+    doc: |
+      Set by the leader when it appends the batch, which is why the checksum
+      leaves it out; producers send -1.
   - id: magic
     -orig-id: magic
     type: s1
@@ -23,6 +36,7 @@ seq:
   - id: crc
     -orig-id: crc
     type: u4
+    doc: CRC-32C (Castagnoli) of `crc_region`.
   - id: attributes
     -orig-id: attributes
     type: attributes
@@ -30,56 +44,89 @@ seq:
   - id: last_offset_delta
     -orig-id: lastOffsetDelta
     type: s4
+    doc: |
+      The last offset of the batch, less `base_offset`. It stays when
+      compaction takes records away, even the last one, so it is no count.
   - id: base_timestamp
     -orig-id: baseTimestamp
     type: s8
+    doc: |
+      What the records' timestamps are relative to, in milliseconds since 1970;
+      -1 for none. With `attributes.has_delete_horizon` it is also the time
+      from which on tombstones and transaction markers may be removed.
   - id: max_timestamp
     -orig-id: maxTimestamp
     type: s8
+    doc: |
+      The largest timestamp; with the timestamp type `log_append_time` that of
+      every record.
   - id: producer_id
     -orig-id: producerId
     type: s8
+    doc: -1 if the producer is not idempotent.
   - id: producer_epoch
     -orig-id: producerEpoch
     type: s2
+    doc: -1 if the producer is not idempotent.
   - id: base_sequence
     -orig-id: baseSequence
     type: s4
+    doc: |
+      The sequence number of the first record, -1 for none. 0 comes after
+      2147483647.
   - id: num_records
     -orig-id: recordsCount
     type: s4
+    doc: 0 is lawful, compaction leaves such batches.
 instances:
   len_header:
     value: sizeof<kafka_record_batch_v2>
+    doc: The size of the fields above.
   ofs_crc_region:
     value: partition_leader_epoch._sizeof + magic._sizeof + crc._sizeof
+    doc: Where `crc_region` begins.
   crc_region:
     pos: ofs_crc_region
     size-eos: true
+    doc: What the checksum covers, from `attributes` to the end of the batch.
   payload:
     pos: len_header
     size-eos: true
+    doc: The records, compressed if `attributes.compression` says so.
   records:
     pos: len_header
     type: kafka_record(attributes.is_control)
     repeat: expr
     repeat-expr: num_records
     if: attributes.compression == compression::none
+    doc: The records, if they are not compressed.
 types:
   attributes:
+    -webide-representation: '{compression}, {timestamp_type}'
     seq:
       - id: reserved
         type: b9
       - id: has_delete_horizon
+        -orig-id: deleteHorizonMs
         type: b1
+        doc: |
+          Whether `base_timestamp` is the time from which on the cleaner may
+          remove the tombstones and transaction markers of this batch
+          (KIP-534).
       - id: is_control
+        -orig-id: isControl
         type: b1
+        doc: The records are Kafka's own and never handed to an application.
       - id: is_transactional
+        -orig-id: isTransactional
         type: b1
+        doc: The records are part of a transaction (or mark the end of one).
       - id: timestamp_type
+        -orig-id: timestampType
         type: b1
         enum: timestamp_type
       - id: compression
+        -orig-id: compressionType
         type: b3
         enum: compression
 enums:
@@ -90,19 +137,25 @@ enums:
     1:
       id: gzip
       -orig-id: GZIP
+      doc: One gzip member or more.
     2:
       id: snappy
       -orig-id: SNAPPY
+      doc: The framing of snappy-java, or from some clients one bare block.
     3:
       id: lz4
       -orig-id: LZ4
+      doc: One LZ4 frame.
     4:
       id: zstd
       -orig-id: ZSTD
+      doc: One Zstandard frame or more (KIP-110).
   timestamp_type:
     0:
       id: create_time
       -orig-id: CREATE_TIME
+      doc: Every record has the time that its producer gave it.
     1:
       id: log_append_time
       -orig-id: LOG_APPEND_TIME
+      doc: Every record has the time at which the broker appended the batch.

@@ -2,15 +2,17 @@ meta:
   id: kafka_record_header
   title: Apache Kafka record header
   application: Apache Kafka (0.11.0 and later)
+  tags:
+    - log
   license: CC0-1.0
-  ks-version: '0.10'
+  ks-version: '0.11'
   imports:
     - kafka_varint
 doc: |
   One of a record's headers: a key that is never null (it may be empty, and may
   occur again in the same record) and a value that may be.
 
-  Keys are meant to be UTF-8, but brokers never look, so they are bytes here;
+  Keys are meant to be UTF-8, but a broker never looks, so they are bytes here;
   `key_text` is the text for those that are.
 doc-ref: https://kafka.apache.org/documentation/#recordheader
 -webide-representation: '{key_text}'
@@ -26,14 +28,15 @@ seq:
   - id: len_value
     -orig-id: headerValueLength
     type: kafka_varint
+    doc: Negative for null; -1 is what is written, Kafka takes any.
   - id: value
     -orig-id: Value
     size: len_value.value
     if: len_value.value >= 0
-    doc: Absent if the length is negative, which is Kafka's null.
+    doc: Not there if it is null, empty if it is empty.
 instances:
   key_text:
     value: key.to_s('UTF-8')
     doc: |
-      The key as text. If the bytes are no UTF-8, languages differ: Python
-      raises an error, JavaScript puts U+FFFD in place.
+      The key as text. If the bytes are not UTF-8, languages differ: Python
+      raises an error, JavaScript puts U+FFFD in their place (as Java does).

@@ -2,16 +2,21 @@ meta:
   id: kafka_tagged_fields
   title: Apache Kafka tagged fields
   application: Apache Kafka (2.4.0 and later)
+  tags:
+    - serialization
   license: CC0-1.0
-  ks-version: '0.10'
+  ks-version: '0.11'
   imports:
     - kafka_unsigned_varint
 doc: |
-  The end of every struct in a flexible message: fields that a reader may not
-  know and then passes over.
+  The end of every struct of a flexible message: optional fields, each with its
+  size, so that a reader can pass over those that it does not know. Mostly
+  there are none, and it is one zero byte.
 doc-ref: https://cwiki.apache.org/confluence/display/KAFKA/KIP-482%3A+The+Kafka+Protocol+should+Support+Optional+Tagged+Fields KIP-482
+-webide-representation: '{num_fields} fields'
 seq:
   - id: num_fields
+    -orig-id: numTaggedFields
     type: kafka_unsigned_varint
   - id: fields
     type: tagged_field
@@ -19,10 +24,14 @@ seq:
     repeat-expr: num_fields.value
 types:
   tagged_field:
+    -webide-representation: '{tag}'
     seq:
       - id: tag
+        -orig-id: tag
         type: kafka_unsigned_varint
+        doc: The number of the field; in ascending order.
       - id: len_data
+        -orig-id: size
         type: kafka_unsigned_varint
       - id: data
         size: len_data.value

@@ -5,7 +5,7 @@ meta:
   tags:
     - serialization
   license: CC0-1.0
-  ks-version: '0.10'
+  ks-version: '0.11'
 doc: |
   An unsigned integer in 1 to 5 bytes: groups of seven bits, least significant
   group first, the top bit of a byte saying that another one follows. Kafka's
@@ -20,6 +20,7 @@ doc: |
   are 32 bits wide.
 doc-ref:
   - https://kafka.apache.org/protocol#protocol_types
+  - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java ByteUtils.readUnsignedVarint
   - https://protobuf.dev/programming-guides/encoding/#varints
 -webide-representation: '{value:dec}'
 seq:

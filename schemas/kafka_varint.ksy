@@ -5,7 +5,7 @@ meta:
   tags:
     - serialization
   license: CC0-1.0
-  ks-version: '0.10'
+  ks-version: '0.11'
 doc: |
   A signed 32-bit integer in 1 to 5 bytes: zigzag mapping (0, -1, 1, -2, 2 ...
   become 0, 1, 2, 3, 4 ...), then groups of seven bits, least significant
@@ -22,7 +22,8 @@ doc: |
   Only `+ - * / %` are used, no bitwise operators, because those of JavaScript
   are 32 bits wide.
 doc-ref:
-  - https://kafka.apache.org/documentation/#recordheader
+  - https://kafka.apache.org/documentation/#record
+  - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java ByteUtils.readVarint
   - https://protobuf.dev/programming-guides/encoding/#signed-ints
 -webide-representation: '{value:dec}'
 seq:

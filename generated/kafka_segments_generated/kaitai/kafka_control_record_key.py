@@ -11,11 +11,17 @@ if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaControlRecordKey(KaitaiStruct):
-    """The key of every record of a control batch. Later versions may be longer:
-    Kafka reads them as version 0 and does not look at the rest.
+    """The key of every record in a control batch. It says what the value is.
+
+    Kafka reads a key of a later version as if it were of version 0, and leaves
+    what follows alone; so does this.
 
     .. seealso::
        Source - https://kafka.apache.org/documentation/#controlbatch
+
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/ControlRecordType.java
     """
 
     class ControlRecordType(IntEnum):

@@ -4,8 +4,8 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
-from . import kafka_control_record_key
 from . import kafka_unsigned_varint
+from . import kafka_control_record_key
 from . import kafka_tagged_fields
 
 
@@ -13,11 +13,20 @@ if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaControlRecordValue(KaitaiStruct):
-    """The value of a record of a control batch; what it is stands in its key.
-    Further bytes are left alone, as Kafka does.
+    """The value of a record in a control batch; the record's key says of which
+    type it is. Bytes behind what is known are left alone, as Kafka does.
+
+    The markers that end a transaction are as old as transactions. All others
+    belong to KRaft and are flexible messages: the names and types of their
+    fields are those of the JSON files in Kafka's source. They have no version in
+    front; their first field tells it.
 
     .. seealso::
        Source - https://kafka.apache.org/documentation/#controlbatch
+
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/tree/4.3.1/clients/src/main/resources/common/message
     """
     def __init__(self, type, _io, _parent=None, _root=None):
         super(KafkaControlRecordValue, self).__init__(_io)
@@ -77,6 +86,9 @@ class KafkaControlRecordValue(KaitaiStruct):
             self.content._fetch_instances()
 
     class CompactArrayLength(KaitaiStruct):
+        """The count of a compact array is written plus one, 0 standing for null;
+        none of these arrays may be null.
+        """
         def __init__(self, _io, _parent=None, _root=None):
             super(KafkaControlRecordValue.CompactArrayLength, self).__init__(_io)
             self._parent = _parent
@@ -84,26 +96,29 @@ class KafkaControlRecordValue(KaitaiStruct):
             self._read()
 
         def _read(self):
-            self.raw = kafka_unsigned_varint.KafkaUnsignedVarint(self._io)
-            _ = self.raw
+            self.value_plus_one = kafka_unsigned_varint.KafkaUnsignedVarint(self._io)
+            _ = self.value_plus_one
             if not _.value >= 1:
-                raise kaitaistruct.ValidationExprError(self.raw, self._io, u"/types/compact_array_length/seq/0")
+                raise kaitaistruct.ValidationExprError(self.value_plus_one, self._io, u"/types/compact_array_length/seq/0")
 
 
         def _fetch_instances(self):
             pass
-            self.raw._fetch_instances()
+            self.value_plus_one._fetch_instances()
 
         @property
         def value(self):
             if hasattr(self, '_m_value'):
                 return self._m_value
 
-            self._m_value = self.raw.value - 1
+            self._m_value = self.value_plus_one.value - 1
             return getattr(self, '_m_value', None)
 
 
     class CompactString(KaitaiStruct):
+        """The size of a compact string is written plus one, 0 standing for null;
+        none of these strings may be null. 32767 bytes are the most.
+        """
         def __init__(self, _io, _parent=None, _root=None):
             super(KafkaControlRecordValue.CompactString, self).__init__(_io)
             self._parent = _parent
@@ -111,16 +126,16 @@ class KafkaControlRecordValue(KaitaiStruct):
             self._read()
 
         def _read(self):
-            self.raw_len = kafka_unsigned_varint.KafkaUnsignedVarint(self._io)
-            _ = self.raw_len
-            if not _.value >= 1:
-                raise kaitaistruct.ValidationExprError(self.raw_len, self._io, u"/types/compact_string/seq/0")
-            self.data = self._io.read_bytes(self.raw_len.value - 1)
+            self.len_data_plus_one = kafka_unsigned_varint.KafkaUnsignedVarint(self._io)
+            _ = self.len_data_plus_one
+            if not  ((_.value >= 1) and (_.value <= 32768)) :
+                raise kaitaistruct.ValidationExprError(self.len_data_plus_one, self._io, u"/types/compact_string/seq/0")
+            self.data = self._io.read_bytes(self.len_data_plus_one.value - 1)
 
 
         def _fetch_instances(self):
             pass
-            self.raw_len._fetch_instances()
+            self.len_data_plus_one._fetch_instances()
 
         @property
         def text(self):
@@ -132,6 +147,7 @@ class KafkaControlRecordValue(KaitaiStruct):
 
 
     class EndTxnMarker(KaitaiStruct):
+        """Ends a transaction; whether as committed or aborted, the key says."""
         def __init__(self, _io, _parent=None, _root=None):
             super(KafkaControlRecordValue.EndTxnMarker, self).__init__(_io)
             self._parent = _parent
@@ -171,6 +187,7 @@ class KafkaControlRecordValue(KaitaiStruct):
 
 
     class KRaftVersionFeature(KaitaiStruct):
+        """The versions of the KRaft protocol that a voter knows."""
         def __init__(self, _io, _parent=None, _root=None):
             super(KafkaControlRecordValue.KRaftVersionFeature, self).__init__(_io)
             self._parent = _parent
@@ -209,6 +226,7 @@ class KafkaControlRecordValue(KaitaiStruct):
 
 
     class LeaderChangeMessage(KaitaiStruct):
+        """A leader's first record after its election."""
         def __init__(self, _io, _parent=None, _root=None):
             super(KafkaControlRecordValue.LeaderChangeMessage, self).__init__(_io)
             self._parent = _parent

@@ -4,18 +4,36 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
-from . import kafka_message_legacy
 from . import kafka_record_batch_v2
+from . import kafka_message_legacy
 
 
 if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaLogSegment(KaitaiStruct):
-    """A run of message sets and record batches up to the end of the stream.
+    """What a partition keeps its records in: entries one after the other to the end
+    of the file, without a file header. It is also what the records field of a
+    Produce request or a Fetch response holds, and a KRaft snapshot
+    (`.checkpoint`).
+
+    An entry is a record batch of magic 2, or a message of magic 0 or 1. All three
+    begin with an offset and a size and have the magic at the same place, so that
+    one file may hold all of them.
+
+    The last entry may be cut off, where a broker was killed or the file was
+    copied while it was written. A file that was allocated beforehand
+    (`preallocate=true`) ends in zeros until it is full or the broker stops.
+
+    This schema opens a file entry by entry, and does not look for the next true
+    entry behind damage: what is damaged is shown as `partial`, to the end.
 
     .. seealso::
        Source - https://kafka.apache.org/documentation/#log
+
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/FileLogInputStream.java
     """
     def __init__(self, _io, _parent=None, _root=None):
         super(KafkaLogSegment, self).__init__(_io)
@@ -61,11 +79,11 @@ class KafkaLogSegment(KaitaiStruct):
                 _io__raw_body = KaitaiStream(BytesIO(self._raw_body))
                 self.body = KafkaLogSegment.EntryBody(_io__raw_body, self, self._root)
 
-            if  ((self.has_log_overhead) and (self.len_body == 0)) :
+            if self.is_padding:
                 pass
                 self.padding = self._io.read_bytes_full()
 
-            if (not ( ((self.is_complete) or ( ((self.has_log_overhead) and (self.len_body == 0)) )) )):
+            if (not ( ((self.is_complete) or (self.is_padding)) )):
                 pass
                 self.partial = self._io.read_bytes_full()
 
@@ -83,15 +101,16 @@ class KafkaLogSegment(KaitaiStruct):
                 pass
                 self.body._fetch_instances()
 
-            if  ((self.has_log_overhead) and (self.len_body == 0)) :
+            if self.is_padding:
                 pass
 
-            if (not ( ((self.is_complete) or ( ((self.has_log_overhead) and (self.len_body == 0)) )) )):
+            if (not ( ((self.is_complete) or (self.is_padding)) )):
                 pass
 
 
         @property
         def has_log_overhead(self):
+            """Whether there are enough bytes for `base_offset` and `len_body`."""
             if hasattr(self, '_m_has_log_overhead'):
                 return self._m_has_log_overhead
 
@@ -103,8 +122,16 @@ class KafkaLogSegment(KaitaiStruct):
             if hasattr(self, '_m_is_complete'):
                 return self._m_is_complete
 
-            self._m_is_complete =  ((self.has_log_overhead) and (self.len_body > 0) and (self._io.size() - self._io.pos() >= self.len_body))
+            self._m_is_complete =  ((self.has_log_overhead) and (self.len_body >= 14) and (self.len_body <= self._io.size() - self._io.pos()))
             return getattr(self, '_m_is_complete', None)
+
+        @property
+        def is_padding(self):
+            if hasattr(self, '_m_is_padding'):
+                return self._m_is_padding
+
+            self._m_is_padding =  ((self.has_log_overhead) and (self.base_offset == 0) and (self.len_body == 0))
+            return getattr(self, '_m_is_padding', None)
 
 
     class EntryBody(KaitaiStruct):
@@ -141,8 +168,33 @@ class KafkaLogSegment(KaitaiStruct):
                 pass
 
 
+        class Least(KaitaiStruct):
+            """The fields that no entry is without, whatever its magic. It is a
+            message of magic 0 with neither key nor value.
+            """
+            def __init__(self, _io, _parent=None, _root=None):
+                super(KafkaLogSegment.EntryBody.Least, self).__init__(_io)
+                self._parent = _parent
+                self._root = _root
+                self._read()
+
+            def _read(self):
+                self.crc = self._io.read_u4be()
+                self.magic = self._io.read_s1()
+                self.attributes = self._io.read_s1()
+                self.len_key = self._io.read_s4be()
+                self.len_value = self._io.read_s4be()
+
+
+            def _fetch_instances(self):
+                pass
+
+
         @property
         def content(self):
+            """An instance, so that a damaged entry does not keep the others from
+            being shown.
+            """
             if hasattr(self, '_m_content'):
                 return self._m_content
 
@@ -183,6 +235,11 @@ class KafkaLogSegment(KaitaiStruct):
 
 
     class EntryPrefix(KaitaiStruct):
+        """How an entry begins, whatever its magic. No part of `entries`: this is for
+        programs that walk through a segment without reading it whole, or look
+        for the next entry behind damage, and that want to know from here where
+        things are.
+        """
         def __init__(self, _io, _parent=None, _root=None):
             super(KafkaLogSegment.EntryPrefix, self).__init__(_io)
             self._parent = _parent
@@ -201,6 +258,7 @@ class KafkaLogSegment(KaitaiStruct):
 
         @property
         def len_entry(self):
+            """The size of the whole entry."""
             if hasattr(self, '_m_len_entry'):
                 return self._m_len_entry
 
@@ -209,6 +267,7 @@ class KafkaLogSegment(KaitaiStruct):
 
         @property
         def len_log_overhead(self):
+            """The size of what `len_body` does not count."""
             if hasattr(self, '_m_len_log_overhead'):
                 return self._m_len_log_overhead
 
@@ -217,6 +276,7 @@ class KafkaLogSegment(KaitaiStruct):
 
         @property
         def len_prefix(self):
+            """The size of this prefix."""
             if hasattr(self, '_m_len_prefix'):
                 return self._m_len_prefix
 
@@ -225,6 +285,7 @@ class KafkaLogSegment(KaitaiStruct):
 
         @property
         def min_len_body(self):
+            """The least that `len_body` can be with this magic."""
             if hasattr(self, '_m_min_len_body'):
                 return self._m_min_len_body
 
@@ -233,6 +294,7 @@ class KafkaLogSegment(KaitaiStruct):
 
         @property
         def ofs_len_body(self):
+            """Where `len_body` is, from the beginning of the entry."""
             if hasattr(self, '_m_ofs_len_body'):
                 return self._m_ofs_len_body
 
@@ -241,6 +303,7 @@ class KafkaLogSegment(KaitaiStruct):
 
         @property
         def ofs_magic(self):
+            """Where `magic` is, from the beginning of the entry."""
             if hasattr(self, '_m_ofs_magic'):
                 return self._m_ofs_magic
 

@@ -4,14 +4,27 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
+from enum import IntEnum
 
 
 if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaMessage07(KaitaiStruct):
-    """A message of Kafka 0.7.
+    """A message as Kafka kept it up to 0.7: without key and offset (what was called
+    an offset then was the position in the log). Its magics 0 and 1 mean another
+    thing than those of later versions, see `kafka_message_legacy`.
+
+    It is here so that such a file can be recognised and named.
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/blob/0.7/core/src/main/scala/kafka/message/Message.scala
     """
+
+    class Compression(IntEnum):
+        none = 0
+        gzip = 1
+        snappy = 2
     def __init__(self, _io, _parent=None, _root=None):
         super(KafkaMessage07, self).__init__(_io)
         self._parent = _parent
@@ -31,6 +44,22 @@ class KafkaMessage07(KaitaiStruct):
         pass
         self.body._fetch_instances()
 
+    class Attributes(KaitaiStruct):
+        def __init__(self, _io, _parent=None, _root=None):
+            super(KafkaMessage07.Attributes, self).__init__(_io)
+            self._parent = _parent
+            self._root = _root
+            self._read()
+
+        def _read(self):
+            self.reserved = self._io.read_bits_int_be(6)
+            self.compression = KaitaiStream.resolve_enum(KafkaMessage07.Compression, self._io.read_bits_int_be(2))
+
+
+        def _fetch_instances(self):
+            pass
+
+
     class MessageBody(KaitaiStruct):
         def __init__(self, _io, _parent=None, _root=None):
             super(KafkaMessage07.MessageBody, self).__init__(_io)
@@ -44,7 +73,9 @@ class KafkaMessage07(KaitaiStruct):
                 raise kaitaistruct.ValidationNotAnyOfError(self.magic, self._io, u"/types/message_body/seq/0")
             if self.magic == 1:
                 pass
-                self.attributes = self._io.read_u1()
+                self._raw_attributes = self._io.read_bytes(1)
+                _io__raw_attributes = KaitaiStream(BytesIO(self._raw_attributes))
+                self.attributes = KafkaMessage07.Attributes(_io__raw_attributes, self, self._root)
 
             self.crc = self._io.read_u4be()
             self.payload = self._io.read_bytes_full()
@@ -54,3 +85,32 @@ class KafkaMessage07(KaitaiStruct):
             pass
             if self.magic == 1:
                 pass
+                self.attributes._fetch_instances()
+
+
+        class Least(KaitaiStruct):
+            """What no message is without, that is one of magic 0 with no payload."""
+            def __init__(self, _io, _parent=None, _root=None):
+                super(KafkaMessage07.MessageBody.Least, self).__init__(_io)
+                self._parent = _parent
+                self._root = _root
+                self._read()
+
+            def _read(self):
+                self.magic = self._io.read_s1()
+                self.crc = self._io.read_u4be()
+
+
+            def _fetch_instances(self):
+                pass
+
+
+
+    @property
+    def len_entry(self):
+        """The size of the whole entry."""
+        if hasattr(self, '_m_len_entry'):
+            return self._m_len_entry
+
+        self._m_len_entry = 4 + self.len_body
+        return getattr(self, '_m_len_entry', None)

@@ -11,11 +11,22 @@ if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaMessageLegacy(KaitaiStruct):
-    """The part of a magic 0 or magic 1 message that follows `offset` and
-    `messageSize`, in a stream of its own.
+    """A message of magic 0 (from Kafka 0.8.0) or 1 (from 0.10.0, which added the
+    timestamp), in a stream of its own and without its first two fields, offset
+    and size: those are common to all formats and stand in `kafka_log_segment`.
+
+    If it is compressed, it is a wrapper: its value is a compressed run of
+    entries like those of `kafka_log_segment`.
+
+    Kafka 0.7 and before used the magics 0 and 1 for another format, see
+    `kafka_message_0_7`.
 
     .. seealso::
        Source - https://kafka.apache.org/documentation/#messageset
+
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/LegacyRecord.java
     """
 
     class Compression(IntEnum):
@@ -94,6 +105,7 @@ class KafkaMessageLegacy(KaitaiStruct):
 
     @property
     def crc_region(self):
+        """What the checksum covers, from `magic` to the end of the message."""
         if hasattr(self, '_m_crc_region'):
             return self._m_crc_region
 
@@ -105,6 +117,7 @@ class KafkaMessageLegacy(KaitaiStruct):
 
     @property
     def ofs_crc_region(self):
+        """Where `crc_region` begins."""
         if hasattr(self, '_m_ofs_crc_region'):
             return self._m_ofs_crc_region
 

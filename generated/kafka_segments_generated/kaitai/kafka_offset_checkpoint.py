@@ -10,7 +10,18 @@ if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaOffsetCheckpoint(KaitaiStruct):
-    """Text file.
+    """One offset for each partition of a log directory. The name of the file says
+    which: `log-start-offset-checkpoint`, `recovery-point-offset-checkpoint`,
+    `replication-offset-checkpoint`, `cleaner-offset-checkpoint`.
+
+    It is a text: a line with the version, a line with the number of entries,
+    then a line for each. A file without a byte stands for no entries at all.
+
+    What is read are bytes; the numbers are instances. If the bytes of one are
+    not digits, languages differ in what they make of it.
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/blob/4.3.1/storage/src/main/java/org/apache/kafka/storage/internals/checkpoint/OffsetCheckpointFile.java
     """
     def __init__(self, _io, _parent=None, _root=None):
         super(KafkaOffsetCheckpoint, self).__init__(_io)
@@ -82,6 +93,7 @@ class KafkaOffsetCheckpoint(KaitaiStruct):
 
     @property
     def num_entries(self):
+        """Kafka refuses a file in which this is not the number of entries."""
         if hasattr(self, '_m_num_entries'):
             return self._m_num_entries
 
@@ -90,6 +102,7 @@ class KafkaOffsetCheckpoint(KaitaiStruct):
 
     @property
     def version(self):
+        """0 is the only one so far."""
         if hasattr(self, '_m_version'):
             return self._m_version
 

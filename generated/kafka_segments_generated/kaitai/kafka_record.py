@@ -4,22 +4,30 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
-from . import kafka_control_record_key
-from . import kafka_record_header
 from . import kafka_control_record_value
-from . import kafka_varlong
+from . import kafka_record_header
+from . import kafka_control_record_key
 from . import kafka_varint
+from . import kafka_varlong
 
 
 if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaRecord(KaitaiStruct):
-    """One record of a magic 2 batch. Offset and timestamp are kept as differences
-    to the batch's `base_offset` and `base_timestamp`.
+    """One record of a batch of magic 2. Its offset and its timestamp are kept as
+    differences to `base_offset` and `base_timestamp` of the batch, so that most
+    of its integers take one byte.
+
+    Reading it takes exactly its bytes off the stream; the records of a batch lie
+    one behind the other (compressed all together, if the batch is).
 
     .. seealso::
        Source - https://kafka.apache.org/documentation/#record
+
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecord.java
     """
     def __init__(self, is_control, _io, _parent=None, _root=None):
         super(KafkaRecord, self).__init__(_io)
@@ -108,11 +116,11 @@ class KafkaRecord(KaitaiStruct):
 
         @property
         def control_key(self):
-            """The key, read as that of a control record."""
+            """The same bytes as `key`, read as that of a control record."""
             if hasattr(self, '_m_control_key'):
                 return self._m_control_key
 
-            if  ((self._parent.is_control) and (self.len_key.value >= 4)) :
+            if self.is_control_record:
                 pass
                 _pos = self._io.pos()
                 self._io.seek(self.ofs_key)
@@ -125,11 +133,11 @@ class KafkaRecord(KaitaiStruct):
 
         @property
         def control_value(self):
-            """The value, read as that of a control record."""
+            """The same bytes as `value`, read as that of a control record."""
             if hasattr(self, '_m_control_value'):
                 return self._m_control_value
 
-            if  ((self._parent.is_control) and (self.len_key.value >= 4) and (self.len_value.value >= 0)) :
+            if  ((self.is_control_record) and (self.len_value.value >= 0)) :
                 pass
                 _pos = self._io.pos()
                 self._io.seek(self.ofs_value)
@@ -141,7 +149,19 @@ class KafkaRecord(KaitaiStruct):
             return getattr(self, '_m_control_value', None)
 
         @property
+        def is_control_record(self):
+            """Whether the record is of a control batch and its key is one of a
+            control record.
+            """
+            if hasattr(self, '_m_is_control_record'):
+                return self._m_is_control_record
+
+            self._m_is_control_record =  ((self._parent.is_control) and (self.len_key.value >= 4))
+            return getattr(self, '_m_is_control_record', None)
+
+        @property
         def ofs_key(self):
+            """Where `key` begins in the record's body."""
             if hasattr(self, '_m_ofs_key'):
                 return self._m_ofs_key
 
@@ -150,6 +170,7 @@ class KafkaRecord(KaitaiStruct):
 
         @property
         def ofs_value(self):
+            """Where `value` begins in the record's body."""
             if hasattr(self, '_m_ofs_value'):
                 return self._m_ofs_value
 

@@ -12,11 +12,20 @@ if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaRecordBatchV2(KaitaiStruct):
-    """The part of a magic 2 record batch that follows `baseOffset` and
-    `batchLength`, in a stream of its own.
+    """A record batch of magic 2, in a stream of its own and without its first two
+    fields, `baseOffset` and `batchLength`: those are common to all formats and
+    stand in `kafka_log_segment`.
+
+    The header alone can be read too, before the rest has been looked at: the
+    records are instances, which are only read when somebody asks. Whoever wants
+    to be sure of them computes CRC-32C (Castagnoli) over `crc_region` first.
 
     .. seealso::
        Source - https://kafka.apache.org/documentation/#recordbatch
+
+
+    .. seealso::
+       Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecordBatch.java
     """
 
     class Compression(IntEnum):
@@ -95,6 +104,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
 
     @property
     def crc_region(self):
+        """What the checksum covers, from `attributes` to the end of the batch."""
         if hasattr(self, '_m_crc_region'):
             return self._m_crc_region
 
@@ -106,6 +116,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
 
     @property
     def len_header(self):
+        """The size of the fields above."""
         if hasattr(self, '_m_len_header'):
             return self._m_len_header
 
@@ -114,6 +125,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
 
     @property
     def ofs_crc_region(self):
+        """Where `crc_region` begins."""
         if hasattr(self, '_m_ofs_crc_region'):
             return self._m_ofs_crc_region
 
@@ -122,6 +134,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
 
     @property
     def payload(self):
+        """The records, compressed if `attributes.compression` says so."""
         if hasattr(self, '_m_payload'):
             return self._m_payload
 
@@ -133,6 +146,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
 
     @property
     def records(self):
+        """The records, if they are not compressed."""
         if hasattr(self, '_m_records'):
             return self._m_records
 

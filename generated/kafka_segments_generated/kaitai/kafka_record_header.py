@@ -14,7 +14,7 @@ class KafkaRecordHeader(KaitaiStruct):
     """One of a record's headers: a key that is never null (it may be empty, and may
     occur again in the same record) and a value that may be.
 
-    Keys are meant to be UTF-8, but brokers never look, so they are bytes here;
+    Keys are meant to be UTF-8, but a broker never looks, so they are bytes here;
     `key_text` is the text for those that are.
 
     .. seealso::
@@ -49,8 +49,8 @@ class KafkaRecordHeader(KaitaiStruct):
 
     @property
     def key_text(self):
-        """The key as text. If the bytes are no UTF-8, languages differ: Python
-        raises an error, JavaScript puts U+FFFD in place.
+        """The key as text. If the bytes are not UTF-8, languages differ: Python
+        raises an error, JavaScript puts U+FFFD in their place (as Java does).
         """
         if hasattr(self, '_m_key_text'):
             return self._m_key_text

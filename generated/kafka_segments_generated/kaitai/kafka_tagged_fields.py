@@ -11,8 +11,9 @@ if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class KafkaTaggedFields(KaitaiStruct):
-    """The end of every struct in a flexible message: fields that a reader may not
-    know and then passes over.
+    """The end of every struct of a flexible message: optional fields, each with its
+    size, so that a reader can pass over those that it does not know. Mostly
+    there are none, and it is one zero byte.
 
     .. seealso::
        KIP-482 - https://cwiki.apache.org/confluence/display/KAFKA/KIP-482%3A+The+Kafka+Protocol+should+Support+Optional+Tagged+Fields

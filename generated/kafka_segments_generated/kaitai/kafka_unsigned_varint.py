@@ -27,6 +27,10 @@ class KafkaUnsignedVarint(KaitaiStruct):
 
 
     .. seealso::
+       ByteUtils.readUnsignedVarint - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java
+
+
+    .. seealso::
        Source - https://protobuf.dev/programming-guides/encoding/#varints
     """
     def __init__(self, _io, _parent=None, _root=None):

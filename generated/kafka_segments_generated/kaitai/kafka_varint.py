@@ -26,7 +26,11 @@ class KafkaVarint(KaitaiStruct):
     are 32 bits wide.
 
     .. seealso::
-       Source - https://kafka.apache.org/documentation/#recordheader
+       Source - https://kafka.apache.org/documentation/#record
+
+
+    .. seealso::
+       ByteUtils.readVarint - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java
 
 
     .. seealso::

@@ -31,6 +31,10 @@ class KafkaVarlong(KaitaiStruct):
 
 
     .. seealso::
+       ByteUtils.readVarlong - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java
+
+
+    .. seealso::
        Source - https://protobuf.dev/programming-guides/encoding/#signed-ints
     """
     def __init__(self, _io, _parent=None, _root=None):

@@ -10,7 +10,18 @@ if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):
     raise Exception("Incompatible Kaitai Struct Python API: 0.11 or later is required, but you have %s" % (kaitaistruct.__version__))
 
 class RedpandaBatchHeader(KaitaiStruct):
-    """The head of a batch in Redpanda's own log files.
+    """How a batch begins in the `.log` files of Redpanda, which speaks Kafka's
+    protocol but keeps another format on disk: little-endian, and with a checksum
+    of the header in front. The records follow, in Kafka's format.
+
+    It is here so that such a file can be recognised and named.
+
+    .. seealso::
+       model::record_batch_header - https://github.com/redpanda-data/redpanda/blob/dev/src/v/model/record.h
+
+
+    .. seealso::
+       Source - https://github.com/redpanda-data/redpanda/blob/0dec53582d2a5881948ae9ec669d2ace34511d26/tools/offline_log_viewer/storage.py
     """
     def __init__(self, _io, _parent=None, _root=None):
         super(RedpandaBatchHeader, self).__init__(_io)
@@ -43,6 +54,7 @@ class RedpandaBatchHeader(KaitaiStruct):
 
     @property
     def header_crc_region(self):
+        """What `header_crc` covers, from `len_batch` to `num_records`."""
         if hasattr(self, '_m_header_crc_region'):
             return self._m_header_crc_region
 
@@ -54,6 +66,7 @@ class RedpandaBatchHeader(KaitaiStruct):
 
     @property
     def len_header(self):
+        """The size of the fields above."""
         if hasattr(self, '_m_len_header'):
             return self._m_len_header
 
