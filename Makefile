@@ -1,0 +1,50 @@
+# One runner for every task; `make` alone lists them. Needs sh, make and python3, nothing else installed by hand.
+
+# The Python that .venv is built from; an older one looks for 3.11 to 3.13 on the PATH.
+PYTHON ?= python3
+RUN = @$(PYTHON) tools/environment.py run --
+DEV = @$(PYTHON) tools/environment.py dev --
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-fast lint record generate check-generated lock upgrade build clean
+
+help: ## List every task
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+run: ## Ingest the recorded segments into Parquet with Spark; print the table, three rows and the times
+	$(RUN) tools/run.py
+
+test: lint ## Lint, then run every test that this machine can run, and say which it cannot and why
+	$(DEV) tools/test.py
+
+test-fast: ## Run the tests that need neither Java nor Node nor a network
+	$(DEV) tools/test.py --fast
+
+lint: ## Check style (ruff), types (mypy --strict) and layers (import-linter)
+	$(DEV) -m ruff check --quiet .
+	$(DEV) -m mypy --no-error-summary
+	@.venv/bin/lint-imports --no-logo --no-cache
+
+record: ## Start real Kafka brokers and record tests/vectors/ anew (needs a JDK and Maven Central; minutes)
+	$(DEV) tests/recording/record.py
+
+generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not on the PATH)
+	$(DEV) codegen.py
+
+check-generated: ## Say which generated files are stale, missing or orphans
+	$(DEV) codegen.py --check
+
+lock: ## Compile locks/ from pyproject.toml, keeping the pins that still fit
+	$(DEV) tools/lock.py
+
+upgrade: ## Compile locks/ with the newest versions that pyproject.toml allows
+	$(DEV) tools/lock.py --upgrade
+
+build: ## Build the sdist and, from it, the wheel into dist/
+	@rm -rf dist
+	$(DEV) -m build --no-isolation --outdir dist .
+
+clean: ## Remove what the tasks made, except .venv and downloads
+	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache \
+	    .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +

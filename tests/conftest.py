@@ -1,0 +1,105 @@
+"""What every test folder shares: which kinds of test this machine can run, and in which process each runs.
+
+A marked test is skipped where its tools are missing; the closing summary says how many and why. With
+`KAFKA_SEGMENTS_REQUIRE=all`, or a comma-separated list of markers, a missing tool is a failure instead:
+CI sets it, so that nothing is left out there unnoticed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from tools import java
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Tests of one group stay in one process: they share a Spark session, a broker, an installed wheel.
+GROUPS = {"spark": "spark", "cluster": "spark", "oracle": "oracle", "node": "node", "packaging": "packaging"}
+
+# Two busy cores make single examples slow; hypothesis' deadline would fail them at random.
+settings.register_profile("kafka-segments", deadline=None)
+settings.load_profile("kafka-segments")
+
+
+def lacks_for_spark() -> str | None:
+    """Why no Spark session can start here; else point JAVA_HOME and the workers' Python at the right ones."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "pyspark is not installed"
+    found = java.find()
+    if found is None:
+        return f"no Java {java.OLDEST} or newer (make test installs one where it can)"
+    os.environ["JAVA_HOME"] = str(java.spark_home(found))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return None
+
+
+def lacks_for_oracle() -> str | None:
+    """Why Kafka's Java classes cannot be run here."""
+    from tests.oracle import jvm
+
+    return jvm.missing_tools()
+
+
+def lacks_for_node() -> str | None:
+    """Why the Kaitai compiler cannot be run here."""
+    from compiler.errors import ToolchainError
+    from compiler.toolchain import find_toolchain
+
+    try:
+        find_toolchain()
+    except ToolchainError as error:
+        return str(error)
+    return None
+
+
+CHECKS: dict[str, Callable[[], str | None]] = {
+    "spark": lacks_for_spark,
+    "oracle": lacks_for_oracle,
+    "node": lacks_for_node,
+}
+
+
+@cache
+def lack(marker: str) -> str | None:
+    """What this machine lacks for a kind of test: as `make test` found on preparing, or as checked here."""
+    found = json.loads(os.environ.get("KAFKA_SEGMENTS_LACKS", "{}")).get(marker)
+    if found is None and marker in CHECKS:
+        found = CHECKS[marker]()
+    required = os.environ.get("KAFKA_SEGMENTS_REQUIRE", "").split(",")
+    if found is not None and ("all" in required or marker in required):
+        raise pytest.UsageError(f"KAFKA_SEGMENTS_REQUIRE asks for the {marker} tests, but: {found}")
+    return found
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what this machine cannot run, and keep each kind together in one process."""
+    chosen = config.getoption("markexpr", "")
+    for item in items:
+        kinds = [marker for marker in GROUPS if item.get_closest_marker(marker)]
+        if not kinds:
+            continue
+        item.add_marker(pytest.mark.xdist_group(GROUPS[kinds[0]]))
+        # `make test-fast` deselects all of these; looking for Java would be time for nothing.
+        reasons = [] if chosen.startswith("not (") else [lack(kind) for kind in kinds]
+        for kind, reason in zip(kinds, reasons, strict=False):
+            if reason is not None:
+                item.add_marker(pytest.mark.skip(reason=f"[{kind}] {reason}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which kinds of test were left out, how many, and why."""
+    reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
+    left_out = {reason: count for reason, count in reasons.items() if reason.startswith("Skipped: [")}
+    if left_out:
+        terminalreporter.section("not run on this machine")
+    for reason, count in left_out.items():
+        terminalreporter.line(f"{count:5} {reason.removeprefix('Skipped: ')}")

@@ -1,0 +1,97 @@
+"""Prepare what the tests need (Java, npm packages, Kafka's jars, wheels), then become pytest: `make test`.
+
+Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once. What cannot be had here is
+told to `tests/conftest.py` through `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
+if `KAFKA_SEGMENTS_REQUIRE` asks for them. Further arguments go to pytest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools import java  # noqa: E402  the root is no package
+
+FAST = "not (spark or cluster or oracle or node or packaging)"
+
+
+def prepare_spark() -> None:
+    """Find Java for Spark, or install it, and name it to the tests."""
+    found = java.find() or java.install()
+    if found is None:
+        raise RuntimeError(java.BY_HAND.splitlines()[0])
+    os.environ["JAVA_HOME"] = str(java.spark_home(found))
+
+
+def prepare_node() -> None:
+    """Install the locked npm packages of the Kaitai compiler."""
+    from compiler.toolchain import ensure_packages, find_toolchain
+
+    ensure_packages(find_toolchain())
+
+
+def prepare_oracle() -> None:
+    """Fetch Kafka's jars for the Java program that reads with Kafka's own classes."""
+    from tests.oracle import jvm
+
+    missing = jvm.missing_tools()
+    if missing:
+        raise RuntimeError(missing)
+    jvm.fetch_jars(ROOT / "tests" / "oracle" / "pom.xml")
+
+
+def wheel_folder() -> Path:
+    """Where the wheels of the core dependencies are kept for the packaging tests, by lock and Python."""
+    lock = (ROOT / "locks" / "core.txt").read_bytes() + sys.version.encode()
+    return ROOT / ".cache" / "wheels" / hashlib.sha256(lock).hexdigest()[:12]
+
+
+def prepare_packaging() -> None:
+    """Download the wheels of the core dependencies, by hash."""
+    folder = wheel_folder()
+    if (folder / "complete").exists():
+        return
+    flags = ["--quiet", "--no-input", "--require-hashes", "--no-deps", "--only-binary=:all:"]
+    command = [sys.executable, "-m", "pip", "download", *flags, "-r", "locks/core.txt", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    (folder / "complete").touch()
+
+
+PREPARE: dict[str, Callable[[], None]] = {
+    "spark": prepare_spark,
+    "node": prepare_node,
+    "oracle": prepare_oracle,
+    "packaging": prepare_packaging,
+}
+
+
+def main() -> None:
+    """Prepare, say what is missing, and hand over to pytest."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--fast"]
+    fast = len(arguments) < len(sys.argv[1:])
+    lacks: dict[str, str] = {}
+    for marker, prepare in {} if fast else PREPARE.items():
+        started = time.monotonic()
+        try:
+            prepare()
+        except Exception as error:
+            lacks[marker] = f"{type(error).__name__}: {error}".splitlines()[0]
+        said = f"cannot run here: {lacks[marker]}" if marker in lacks else "ready"
+        print(f"{marker} tests: {said} ({time.monotonic() - started:.1f} s)", flush=True)
+    os.environ["KAFKA_SEGMENTS_LACKS"] = json.dumps(lacks)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup"]
+    command += ["-m", FAST, *arguments] if fast else arguments
+    os.execv(sys.executable, command)
+
+
+if __name__ == "__main__":
+    main()
