@@ -13,7 +13,9 @@ class SchemaError(Exception):
         line: line number in the schema, from 1; ``None`` where unknown.
     """
 
-    def __init__(self, detail: str, *, schema: str = "", yaml_path: str = "", line: int | None = None) -> None:
+    def __init__(
+        self, detail: str, *, schema: str = "", yaml_path: str = "", line: int | None = None
+    ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.schema = schema
@@ -26,4 +28,4 @@ class SchemaError(Exception):
 
 
 class ToolchainError(Exception):
-    """Node, npm or the npm packages are not there, and the message says how to get them."""
+    """Node, npm or the npm packages are not there; the message says how to get them."""
