@@ -1,0 +1,88 @@
+"""What subcommands share: exit statuses, words for people on standard error, escaping, standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from kafka_segments.errors import OutputError
+
+__all__ = [
+    "CLEAN",
+    "FINDINGS",
+    "INTERRUPTED",
+    "NOT_OPENED",
+    "NOT_WRITTEN",
+    "escape",
+    "say",
+    "silence_stdout",
+    "writing",
+]
+
+CLEAN = 0
+FINDINGS = 1
+NOT_OPENED = 2
+NOT_WRITTEN = 3
+INTERRUPTED = 130
+
+# Terminals obey control characters, and what is pasted into a page obeys markup.
+_MARKUP = frozenset("<>&")
+
+
+def escape(text: str) -> str:
+    r"""`text` with everything unprintable, and markup, as `\n`, `\x1b`, `\u202e`, `\x3c`."""
+    if text.isprintable() and not _MARKUP.intersection(text):
+        return text
+    return "".join(_escape(character) for character in text)
+
+
+def _escape(character: str) -> str:
+    if character in _MARKUP:
+        return f"\\x{ord(character):02x}"
+    if character.isprintable():
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte that is no UTF-8, as `surrogateescape` carries it
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def say(message: str) -> None:
+    """Tell people something, on standard error; what a terminal would obey or cannot show is escaped."""
+    if sys.stderr is None:
+        return
+    encoding = sys.stderr.encoding or "utf-8"
+    text = f"kafka-segments: {escape(message)}\n".encode(encoding, "backslashreplace").decode(encoding)
+    with contextlib.suppress(OSError, ValueError):  # nobody listens
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[BinaryIO]:
+    """Standard output as bytes.
+
+    Raises:
+        BrokenPipeError: the reader has closed the pipe; end quietly.
+        OutputError: anything else that goes wrong with it.
+    """
+    try:
+        if sys.stdout is None:
+            raise OutputError("there is no standard output to write to")
+        yield sys.stdout.buffer
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def silence_stdout() -> None:
+    """Let Python's own flush at exit find a descriptor that takes everything."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)

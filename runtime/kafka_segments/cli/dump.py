@@ -1,0 +1,213 @@
+"""`kafka-segments dump`: everything in segment files, in file order, as JSON lines or for people.
+
+Strategy: one pass over each file's events. `--offsets` holds a batch's line back until one of its records is
+in the range, and decodes no batch outside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator
+
+from kafka_segments.cli import console, jsonl, text
+from kafka_segments.entries import Batch, Damage, Padding, Record
+from kafka_segments.errors import (
+    KafkaFormatError,
+    MissingCodecError,
+    OptionError,
+    OutputError,
+    ReadError,
+    TruncatedError,
+)
+from kafka_segments.segment import Segment, open_segment
+
+__all__ = ["OffsetRange", "add_parser", "run"]
+
+Event = Batch | Record | Damage | Padding
+
+
+class OffsetRange:
+    """Offsets `start <= offset < end`; None is open.
+
+    Example:
+        >>> OffsetRange.parse("5:").start
+        5
+    """
+
+    def __init__(self, start: int | None, end: int | None) -> None:
+        self.start = start
+        self.end = end
+
+    @classmethod
+    def parse(cls, words: str) -> OffsetRange:
+        """Read `A:B`, `A:` or `:B`; raises `OptionError` for anything else."""
+        match = re.fullmatch(r"(-?\d+)?:(-?\d+)?", words, re.ASCII)
+        if match is None:
+            raise OptionError(f"--offsets {words!r} is not A:B, A: or :B with numbers")
+        start, end = (None if group is None else int(group) for group in match.groups())
+        if start is not None and end is not None and start > end:
+            raise OptionError(f"--offsets {words!r} ends before it begins")
+        return cls(start, end)
+
+    def __contains__(self, offset: int) -> bool:
+        return self.overlaps(offset, offset)
+
+    def overlaps(self, first: int | None, last: int) -> bool:
+        """Whether one of `first` to `last` (None: unknown) may be in the range."""
+        after_start = self.start is None or last >= self.start
+        return after_start and (self.end is None or first is None or first < self.end)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `dump` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "dump",
+        help="print every batch and record of segment files",
+        description="Print every batch and record of segment files, and every damaged place.",
+        epilog="Exit status: 0 clean, 1 damage or entries not decoded, 2 a file that cannot be opened.",
+    )
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a .log or .checkpoint file; - is standard input"
+    )
+    parser.add_argument(
+        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
+    )
+    parser.add_argument("--headers-only", action="store_true", help="batches only; payloads are not read")
+    parser.add_argument(
+        "--offsets", metavar="A:B", help="only records with A <= offset < B; either may be left out"
+    )
+    parser.add_argument(
+        "--no-crc",
+        dest="check_crc",
+        action="store_false",
+        help="do not compute checksums (crc_valid is null)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; returns the exit status."""
+    offsets = None if arguments.offsets is None else OffsetRange.parse(arguments.offsets)
+    dump = _Dump(jsonl.line if arguments.format == "jsonl" else text.line, offsets)
+    try:
+        for path in arguments.files:
+            dump.file(path, check_crc=arguments.check_crc, headers_only=arguments.headers_only)
+        dump.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    return dump.status
+
+
+class _Dump:
+    """Files to standard output; `status` is the worst of them.
+
+    Args:
+        line: makes the bytes of an event.
+        offsets: what to print; None prints everything.
+    """
+
+    def __init__(self, line: Callable[[Event], bytes], offsets: OffsetRange | None) -> None:
+        self.status = console.CLEAN
+        self._line = line
+        self._offsets = offsets
+
+    def file(self, path: str, *, check_crc: bool, headers_only: bool) -> None:
+        """Print one file; one that cannot be opened is told on standard error."""
+        try:
+            with open_segment(path, check_crc=check_crc, headers_only=headers_only) as segment:
+                self._segment(segment, headers_only)
+        except OutputError:
+            raise
+        except KafkaFormatError as error:
+            error.path = error.path or path
+            console.say(str(error))
+            self._found(console.NOT_OPENED)
+
+    def flush(self) -> None:
+        """Hand over what is buffered."""
+        with console.writing() as stdout:
+            stdout.flush()
+
+    def _found(self, status: int) -> None:
+        self.status = max(self.status, status)
+
+    def _segment(self, segment: Segment, headers_only: bool) -> None:
+        num_sound = num_damaged = 0
+        for event in self._selected(segment, headers_only):
+            if isinstance(event, Batch):
+                num_sound += event.crc_valid is not False
+                if event.magic < 2 and not headers_only:
+                    self._tell_undecoded(event)
+            elif isinstance(event, Damage):
+                num_damaged += 1
+                self._tell_damage(event)
+            with console.writing() as stdout:
+                stdout.write(self._line(event))
+        if num_damaged and not num_sound and self._offsets is None:
+            console.say(
+                f"{segment.path}: this does not look like a Kafka segment: not one sound batch is in it"
+            )
+
+    def _selected(self, segment: Segment, headers_only: bool) -> Iterator[Event]:
+        if self._offsets is None:
+            return segment.iter_events(on_damage="skip")
+        return _select(segment, self._offsets, headers_only)
+
+    def _tell_undecoded(self, batch: Batch) -> None:
+        self._found(console.FINDINGS)
+        console.say(
+            f"{batch.path}, position {batch.position}: "
+            f"magic {batch.magic} entry at offset {batch.last_offset}: not yet decoded into records"
+        )
+
+    def _tell_damage(self, damage: Damage) -> None:
+        is_missing = isinstance(damage.error, MissingCodecError)
+        self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
+        console.say(
+            f"{damage.path}, position {damage.position} to {damage.end_position}: "
+            f"{type(damage.error).__name__}: {damage.error.detail}; "
+            f"{text.lost_offsets(damage)}; {_remedy(damage)}"
+        )
+
+
+def _select(segment: Segment, offsets: OffsetRange, headers_only: bool) -> Iterator[Event]:
+    """The events of a range: records in it, the batches that hold them, damage that may have cost some."""
+
+    def may_hold(batch: Batch) -> bool:
+        first = batch.base_offset
+        if first is None and batch.previous_offset is not None:  # a wrapper of the old formats
+            first = batch.previous_offset + 1
+        return offsets.overlaps(first, batch.last_offset)
+
+    held: Batch | None = None
+    for event in segment.iter_events(on_damage="skip", wanted=may_hold):
+        if isinstance(event, Batch):
+            held = event
+            if event.crc_valid is False or not may_hold(event):
+                continue
+            if headers_only or event.magic < 2:
+                yield event
+                held = None
+        elif isinstance(event, Record):
+            if event.offset in offsets:
+                if held is not None:
+                    yield held
+                    held = None
+                yield event
+        elif isinstance(event, Damage) and event.touches(offsets.start, offsets.end):
+            if held is not None and held.position == event.position:
+                yield held
+                held = None
+            yield event
+
+
+def _remedy(damage: Damage) -> str:
+    error = damage.error
+    if isinstance(error, ReadError):
+        return "check the disk, and take these offsets from a replica"
+    if isinstance(error, TruncatedError):
+        return "a broker may still be writing here; if none is, take these offsets from a replica"
+    if isinstance(error, MissingCodecError):
+        return "then dump again"
+    return "take these offsets from a replica"

@@ -1,0 +1,77 @@
+"""`--format jsonl`: one JSON object a line. The keys, their order and the bytes of a line are a contract."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any
+
+from kafka_segments.entries import Batch, Damage, Padding, Record
+
+__all__ = ["line"]
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.name != "previous_offset")
+
+
+def line(event: Batch | Record | Damage | Padding) -> bytes:
+    """The line for one event, with its newline.
+
+    A path that is no UTF-8 is written with `\\udc80` to `\\udcff` for its odd bytes, as Python has it.
+    """
+    return _encode(_OBJECTS[type(event)](event)).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _batch(batch: Batch) -> dict[str, Any]:
+    return {"type": "batch"} | {key: getattr(batch, key) for key in _BATCH_KEYS if key != "compression_id"}
+
+
+def _record(record: Record) -> dict[str, Any]:
+    return {
+        "type": "record",
+        "position": record.position,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": record.timestamp_type,
+        "sequence": record.sequence,
+        "key": _base64(record.key),
+        "value": _base64(record.value),
+        "headers": [{"key": _base64(key), "value": _base64(value)} for key, value in record.headers],
+        "control": None if record.control is None else asdict(record.control),
+    }
+
+
+def _damage(damage: Damage) -> dict[str, Any]:
+    return {
+        "type": "error",
+        "path": damage.path,
+        "position": damage.position,
+        "end_position": damage.end_position,
+        "error": type(damage.error).__name__,
+        "detail": damage.error.detail,
+        "first_lost_offset": damage.first_lost_offset,
+        "last_lost_offset": damage.last_lost_offset,
+    }
+
+
+def _padding(padding: Padding) -> dict[str, Any]:
+    return {
+        "type": "padding",
+        "path": padding.path,
+        "position": padding.position,
+        "end_position": padding.end_position,
+    }
+
+
+def _base64(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode("ascii")
+
+
+_OBJECTS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Batch: _batch,
+    Record: _record,
+    Damage: _damage,
+    Padding: _padding,
+}

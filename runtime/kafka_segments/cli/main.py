@@ -1,0 +1,64 @@
+"""Entry point: parses arguments, runs a subcommand, turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+import kafka_segments
+from kafka_segments.cli import console, dump
+from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
+
+__all__ = ["main"]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run `kafka-segments` and return its exit status.
+
+    0: clean. 1: damage, or something else that a reader must know of. 2: wrong usage, or something that
+    cannot be opened; the rest was done. 3: the output could not be written. 130: interrupted.
+
+    Args:
+        argv: the arguments, without the program's name; None takes those of the process.
+    """
+    try:
+        parser = _parser()
+        arguments = parser.parse_args(argv)
+        if arguments.run is None:
+            parser.print_help(sys.stderr)
+            return console.NOT_OPENED
+        return _run(arguments.run, arguments)
+    except SystemExit as error:  # argparse has had its say
+        return error.code if isinstance(error.code, int) else console.NOT_OPENED
+    except KeyboardInterrupt:
+        console.say("interrupted")
+        return console.INTERRUPTED
+
+
+def _run(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    try:
+        return run(arguments)
+    except OutputError as error:
+        console.say(str(error))
+        console.silence_stdout()
+        return console.NOT_WRITTEN
+    except KafkaFormatError as error:
+        console.say(str(error))
+        is_damage = isinstance(error, DecodeError) and not isinstance(error, UnknownFormatError)
+        return console.FINDINGS if is_damage else console.NOT_OPENED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kafka-segments", description="Reads Kafka's log segments where they lie, without a broker."
+    )
+    parser.add_argument("--version", action="version", version=f"kafka-segments {kafka_segments.__version__}")
+    parser.set_defaults(run=None)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+    dump.add_parser(subparsers)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""`--format text`: a line for each batch and record, for people. Not stable: programs take jsonl."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from kafka_segments.cli.console import escape
+from kafka_segments.entries import Batch, ControlRecord, Damage, Padding, Record
+
+__all__ = ["line"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def line(event: Batch | Record | Damage | Padding) -> bytes:
+    """The line for one event, with its newline; whatever is not printable is escaped."""
+    if isinstance(event, Batch):
+        text = _batch(event)
+    elif isinstance(event, Record):
+        text = "    " + _record(event)
+    elif isinstance(event, Damage):
+        text = _damage(event)
+    else:
+        text = f"padding at {event.position}: zeros up to {event.end_position}"
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _batch(batch: Batch) -> str:
+    first = "?" if batch.base_offset is None else batch.base_offset
+    count = "?" if batch.num_records is None else batch.num_records
+    words = [
+        f"batch at {batch.position}: offsets {first} to {batch.last_offset}",
+        f"{count} records",
+        f"{batch.size} bytes",
+        f"magic {batch.magic}",
+        batch.compression or f"codec {batch.compression_id}",
+        f"{batch.timestamp_type} up to {_time(batch.max_timestamp)}",
+    ]
+    if batch.partition_leader_epoch >= 0:
+        words.append(f"leader epoch {batch.partition_leader_epoch}")
+    if batch.producer_id >= 0:
+        words.append(f"producer {batch.producer_id} epoch {batch.producer_epoch}")
+    if batch.base_sequence >= 0:
+        words.append(f"sequences {batch.base_sequence} to {batch.last_sequence}")
+    if batch.is_transactional:
+        words.append("transactional")
+    if batch.is_control:
+        words.append("control")
+    if batch.delete_horizon_ms is not None:
+        words.append(f"delete horizon {_time(batch.delete_horizon_ms)}")
+    if batch.crc_valid is False:
+        words.append("WRONG CHECKSUM")
+    return ", ".join(words)
+
+
+def _record(record: Record) -> str:
+    words = [f"{record.offset} {_time(record.timestamp)}"]
+    if record.control is not None:
+        words.append(_control(record.control))
+    else:
+        words += [f"key={_data(record.key)}", f"value={_data(record.value)}"]
+    words += [f"{_data(key)}: {_data(value)}" for key, value in record.headers]
+    return "  ".join(words)
+
+
+def _control(control: ControlRecord) -> str:
+    said = "" if control.value is None else f" {control.value}"
+    number = f"({control.type_id})" if control.type == "UNKNOWN" else ""
+    return escape(f"{control.type}{number}{said}")
+
+
+def _damage(damage: Damage) -> str:
+    return (
+        f"DAMAGE at {damage.position} to {damage.end_position}: {type(damage.error).__name__}: "
+        f"{escape(damage.error.detail)}; {lost_offsets(damage)}"
+    )
+
+
+def lost_offsets(damage: Damage) -> str:
+    """Which offsets are missing, in words."""
+    first, last = damage.first_lost_offset, damage.last_lost_offset
+    if first is None and last is None:
+        neighbours_known = damage.previous_offset is not None and damage.next_offset is not None
+        return "no offsets lost" if neighbours_known else "offsets lost: unknown"
+    if last is None:
+        return f"offsets lost: {first} and above"
+    if first is None:
+        return f"offsets lost: up to {last}"
+    return f"offsets lost: {first} to {last}"
+
+
+def _data(data: bytes | None) -> str:
+    """Text in quotes, null as null."""
+    if data is None:
+        return "null"
+    text = data.decode("utf-8", "surrogateescape").replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escape(text)}"'
+
+
+def _time(milliseconds: int) -> str:
+    if milliseconds == -1:
+        return "-"
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,116 @@
+"""What a scan yields: batches, records, damage and padding, with Kafka's names and null rules.
+
+Plain values: nothing here reads bytes. `*_offset` is a log offset, `position` a place in the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_segments.errors import KafkaFormatError
+
+__all__ = ["Batch", "ControlRecord", "Damage", "Header", "Padding", "Record"]
+
+Header = tuple[bytes, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A record batch (magic 2) or an outer entry of the old formats (a message or a wrapper, magic 0 and 1).
+
+    `size` counts all bytes, the offset and length fields included. `crc_valid` is None where the checksum
+    was not computed. `compression` is None for an unknown codec number (`compression_id`). In magic 0 and 1
+    `base_timestamp` is None, and `base_offset` and `num_records` are None where only the inner messages
+    could tell. `previous_offset` is no field of the file: the last sound offset before this entry.
+    """
+
+    path: str
+    position: int
+    size: int
+    magic: int
+    base_offset: int | None
+    last_offset: int
+    partition_leader_epoch: int
+    crc: int
+    crc_valid: bool | None
+    compression: str | None
+    compression_id: int
+    timestamp_type: str
+    is_transactional: bool
+    is_control: bool
+    delete_horizon_ms: int | None
+    base_timestamp: int | None
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    last_sequence: int
+    num_records: int | None
+    previous_offset: int | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def end_position(self) -> int:
+        """Where the entry ends in the file."""
+        return self.position + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRecord:
+    """What a control record says: `type` is Kafka's name, UNKNOWN or INVALID; `value` None if unreadable."""
+
+    type: str
+    type_id: int | None
+    version: int | None
+    value: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record as a consumer is given it. Null (None) and empty (b"") keys and values differ.
+
+    `position` is that of its batch; `timestamp` is in milliseconds, -1 if there is none.
+    """
+
+    position: int
+    offset: int
+    timestamp: int
+    timestamp_type: str
+    sequence: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    control: ControlRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes `[position, end_position)` that could not be read as they should, and the offsets lost with them.
+
+    The lost offsets are None where unknown, and both None where the neighbours leave no gap.
+    `previous_offset` and `next_offset` are the sound neighbours themselves (None: unknown).
+    """
+
+    path: str
+    position: int
+    end_position: int
+    error: KafkaFormatError
+    first_lost_offset: int | None
+    last_lost_offset: int | None
+    previous_offset: int | None = field(default=None, compare=False, repr=False)
+    next_offset: int | None = field(default=None, compare=False, repr=False)
+
+    def touches(self, start: int | None, end: int | None) -> bool:
+        """Whether offsets in `[start, end)` (None: open) may have been lost here."""
+        if end is not None and self.previous_offset is not None and self.previous_offset + 1 >= end:
+            return False
+        return start is None or self.next_offset is None or self.next_offset > start
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Zeros from `position` to the end of the file: a preallocated segment's unused rest."""
+
+    path: str
+    position: int
+    end_position: int

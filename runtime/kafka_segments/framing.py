@@ -1,0 +1,127 @@
+"""From a file to its entries, in file order, with damage and padding in their places.
+
+Strategy: each entry is examined alone (`probe`). Behind a damaged one the scan goes on where the entry's own
+length says it ends, if that can be trusted: the file ends there, or a true entry stands there. If not, the
+next true entry is searched for (`resync`). So what follows a damaged region is always a true entry, padding
+or the end of the file, and two regions never touch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kafka_segments import layout
+from kafka_segments.entries import Batch, Damage, Padding
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.probe import Finding, Probe
+from kafka_segments.resync import Resync
+from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
+
+__all__ = ["Scan", "first_offset_in_name"]
+
+_NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
+
+
+def first_offset_in_name(path: str) -> int | None:
+    """The offset in a segment's name (`<20 digits>.log`, also `.log.deleted`), None for other names."""
+    match = _NAME.fullmatch(path.rpartition("/")[2])
+    return int(match[1]) if match else None
+
+
+class Scan:
+    """One pass over a source.
+
+    Args:
+        source: the segment's bytes.
+        check_crc: compute the checksum of every entry. The search behind damage does so in any case.
+        headers_only: leave payloads alone; implies that checksums are not computed.
+    """
+
+    def __init__(self, source: Source, *, check_crc: bool = True, headers_only: bool = False) -> None:
+        self.source = source
+        self.window = Window(source, BLOCK_SIZE if headers_only else WINDOW_SIZE)
+        self._check_crc = check_crc and not headers_only
+        self._probe = Probe(source, self.window, headers_only=headers_only)
+        self._resync = Resync(source)
+        name_offset = first_offset_in_name(source.name)
+        self.sound_offset = None if name_offset is None else name_offset - 1
+        """The last offset known to be sound so far; who decodes records may correct it after a batch."""
+
+    def entries(self) -> Iterator[Batch | Damage | Padding]:
+        """Every entry, damaged region and padding; a batch with a wrong checksum comes before its damage."""
+        position = 0
+        while position < self.source.size:
+            if self._probe.is_padding(position):
+                yield Padding(self.source.name, position, self.source.size)
+                return
+            finding = self._examine(position)
+            if finding.error is not None:
+                if finding.batch is not None:
+                    yield finding.batch
+                damage = self._damage(finding, position)
+                yield damage
+                position = damage.end_position
+            elif finding.batch is not None:
+                self.sound_offset = finding.batch.last_offset
+                yield finding.batch
+                position = finding.batch.end_position
+
+    def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
+        """The damage of a batch that was framed soundly and then could not be decoded.
+
+        Args:
+            batch: the batch; the damage is all of it.
+            error: what is wrong inside it.
+            last_offset: of the last record that was delivered, None if there was none.
+        """
+        previous = batch.previous_offset if last_offset is None else last_offset
+        following = self._next_base_offset(batch.end_position)
+        return _damage(error, self.source.name, (batch.position, batch.end_position), (previous, following))
+
+    def _examine(self, position: int) -> Finding:
+        return self._probe.examine(position, self.sound_offset, check_crc=self._check_crc)
+
+    def _damage(self, finding: Finding, position: int) -> Damage:
+        assert finding.error is not None
+        end, following = self._end_of_region(finding, position)
+        return _damage(finding.error, self.source.name, (position, end), (self.sound_offset, following))
+
+    def _end_of_region(self, finding: Finding, position: int) -> tuple[int, int | None]:
+        """Where a damaged region ends, and the base offset of the true entry there, if one stands there."""
+        claimed = finding.end_position
+        if claimed is not None:
+            if claimed == self.source.size:
+                return claimed, None
+            if claimed >= self._probe.zeros_position:
+                return self._end_before_zeros(claimed), None
+        batch = None if claimed is None else self._resync.true_entry(claimed)
+        batch = batch or self._resync.next_entry(position + 1, self.sound_offset)
+        if batch is not None:
+            return batch.position, batch.base_offset
+        return self._end_before_zeros(self.source.size), None
+
+    def _end_before_zeros(self, end: int) -> int:
+        """`end`, or where the file's zeros begin if that is well before it: a write that was cut short."""
+        zeros = self._probe.zeros_position
+        return zeros if end - zeros >= layout.LEN_PREFIX else end
+
+    def _next_base_offset(self, position: int) -> int | None:
+        """The base offset of the first true entry from `position` on."""
+        while position < self.source.size and not self._probe.is_padding(position):
+            finding = self._examine(position)
+            if finding.error is None:
+                return None if finding.batch is None else finding.batch.base_offset
+            position = self._end_of_region(finding, position)[0]
+        return None
+
+
+def _damage(
+    error: KafkaFormatError, path: str, region: tuple[int, int], neighbours: tuple[int | None, int | None]
+) -> Damage:
+    previous, following = neighbours
+    first = None if previous is None else previous + 1
+    last = None if following is None else following - 1
+    if first is not None and last is not None and last < first:
+        first = last = None
+    return Damage(path, *region, error, first, last, previous, following)

@@ -1,0 +1,101 @@
+"""Records of a v2 batch, one after the other, so that those before a bad one are delivered.
+
+Strategy: decompress the payload, let the generated class read each record, and add the batch's base values to
+the record's deltas. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRecord.readFrom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafka_segments import layout
+from kafka_segments.compression import decompress
+from kafka_segments.control import decode_control
+from kafka_segments.entries import Batch, Header, Record
+from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
+
+__all__ = ["check_codec", "iter_records"]
+
+
+def iter_records(batch: Batch, payload: bytes | memoryview, *, max_decompressed: int) -> Iterator[Record]:
+    """Yield the records of a batch of magic 2.
+
+    Args:
+        batch: its header.
+        payload: everything behind the header, as stored.
+        max_decompressed: bytes that the payload may decompress to.
+
+    Raises:
+        DecompressionError: an unknown codec, wrong bytes, or more than `max_decompressed`.
+        CorruptBatchError: the count, a record's lengths, or bytes left behind the last record contradict each
+            other; raised after the records before that.
+    """
+    try:
+        check_codec(batch)
+        yield from _records(batch, _decompressed(batch, payload, max_decompressed))
+    except KafkaFormatError as error:
+        error.position, error.path = batch.position, batch.path
+        raise
+
+
+def check_codec(batch: Batch) -> None:
+    """Raise `DecompressionError` if the codec's number is unknown, or (zstd) newer than the batch's magic."""
+    if batch.compression is None:
+        raise DecompressionError(
+            f"unknown compression codec {batch.compression_id}; Kafka has 0 to 4", codec=batch.compression_id
+        )
+    if batch.magic < 2 and batch.compression == "zstd":
+        detail = f"zstd in a message of magic {batch.magic}: Kafka has it since magic 2"
+        raise DecompressionError(detail, codec="zstd")
+
+
+def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: int) -> bytes | memoryview:
+    # A batch without records may name a codec and have no payload, where most codecs would miss their header.
+    if batch.compression == "none" or (batch.num_records == 0 and len(payload) == 0):
+        return payload
+    assert batch.compression is not None
+    return decompress(batch.compression, payload, max_size=max_decompressed, magic=batch.magic)
+
+
+def _records(batch: Batch, payload: bytes | memoryview) -> Iterator[Record]:
+    count = batch.num_records
+    if count is None or count < 0:
+        raise CorruptBatchError(f"the batch claims {count} records")
+    reader = layout.RecordReader(payload, batch.is_control)
+    for index in range(count):
+        try:
+            body = reader.read()
+        except CorruptBatchError as error:
+            detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
+            raise CorruptBatchError(detail) from error
+        yield _record(batch, body)
+    if reader.num_left():
+        raise CorruptBatchError(f"{reader.num_left()} bytes are left behind the last of {count} records")
+
+
+def _record(batch: Batch, body: Any) -> Record:
+    assert batch.base_offset is not None and batch.base_timestamp is not None
+    offset_delta = body.offset_delta.value
+    key, value = getattr(body, "key", None), getattr(body, "value", None)
+    timestamp = batch.max_timestamp
+    if batch.timestamp_type != "LogAppendTime":
+        timestamp = layout.wrap_long(batch.base_timestamp + body.timestamp_delta.value)
+    sequence = -1
+    if batch.base_sequence >= 0:
+        sequence = layout.increment_sequence(batch.base_sequence, offset_delta)
+    return Record(
+        position=batch.position,
+        offset=layout.wrap_long(batch.base_offset + offset_delta),
+        timestamp=timestamp,
+        timestamp_type=batch.timestamp_type,
+        sequence=sequence,
+        key=key,
+        value=value,
+        headers=tuple(_header(header) for header in body.headers),
+        control=decode_control(key, value) if batch.is_control else None,
+    )
+
+
+def _header(header: Any) -> Header:
+    return header.key, getattr(header, "value", None)

@@ -1,0 +1,112 @@
+"""The next true entry behind a damaged one.
+
+Strategy: a regular expression over windows of the file finds the places where a plausible length and a known
+magic stand; it is made from what the generated classes say of the prefix. Each such place is then judged by
+its checksum, which `SpanChecksums` gives at a fixed price whatever length is claimed. Blocks that cannot be
+read are stepped over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kafka_segments import checksum, layout
+from kafka_segments.entries import Batch
+from kafka_segments.errors import CorruptBatchError, ReadError
+from kafka_segments.spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, SpanChecksums
+from kafka_segments.storage import BLOCK_SIZE, Source
+
+__all__ = ["Resync", "candidate_pattern"]
+
+_STEP = 1 << 20
+
+
+def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
+    """A pattern for the places where an entry may begin, and how far behind its beginning a match starts.
+
+    A match starts at the length field's first byte. It is wide on purpose: whoever uses it parses the prefix.
+
+    Args:
+        largest_body: lengths above this need not be found.
+    """
+    digits, least = layout.length_digits()
+    first, behind = digits[0], digits[1:]
+    highest = min(0x7F, largest_body >> (8 * len(behind)))
+    # Runs of zeros must not match: they are common, and each match is parsed.
+    small = b"\\x00{%d}[\\x00-\\x%02x]" % (len(behind), least - 1)
+    gap = layout.OFS_MAGIC - first - 1
+    text = b"(?!%s)[\\x00-\\x%02x](?=.{%d}[\\x00-\\x02])" % (small, highest, gap)
+    return re.compile(text, re.DOTALL), first
+
+
+class Resync:
+    """Searches one source; what was learned in one search serves the next.
+
+    Args:
+        source: the segment's bytes.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._crc32c = SpanChecksums(source, checksum.crc32c, CRC32C_POLYNOMIAL)
+        self._crc32 = SpanChecksums(source, checksum.crc32, CRC32_POLYNOMIAL)
+
+    def true_entry(self, position: int) -> Batch | None:
+        """The entry at `position`, if its length and magic are plausible and its checksum is right."""
+        left = self._source.size - position
+        if left < layout.LEN_PREFIX:
+            return None
+        try:
+            prefix = layout.read_prefix(self._source.read(position, layout.LEN_PREFIX))
+        except ReadError:
+            return None
+        return self._judge(prefix, position) if _is_plausible(prefix, left) else None
+
+    def next_entry(self, position: int, sound_offset: int | None) -> Batch | None:
+        """The first true entry from `position` on whose base offset is above `sound_offset`."""
+        for candidate, prefix in self._candidates(position):
+            if sound_offset is not None and prefix.base_offset <= sound_offset:
+                continue
+            if _is_plausible(prefix, self._source.size - candidate):
+                batch = self._judge(prefix, candidate)
+                if batch is not None:
+                    return batch
+        return None
+
+    def _judge(self, prefix: layout.Prefix, position: int) -> Batch | None:
+        try:
+            data = self._source.read(position, min(layout.LEN_HEAD, prefix.len_entry))
+            head = layout.read_head(data, self._source.name, position, None)
+            spans = self._crc32c if prefix.magic == 2 else self._crc32
+            computed = spans.checksum(position + head.ofs_crc_region, position + prefix.len_entry)
+        except (CorruptBatchError, ReadError):
+            return None
+        return head.batch if computed == head.batch.crc else None
+
+    def _candidates(self, position: int) -> Iterator[tuple[int, layout.Prefix]]:
+        pattern, shift = candidate_pattern(self._source.size - position - layout.LEN_LOG_OVERHEAD)
+        for start, data in self._readable(position):
+            for match in pattern.finditer(data, shift):
+                at = match.start() - shift
+                if at + layout.LEN_PREFIX <= len(data):
+                    yield start + at, layout.read_prefix(data[at : at + layout.LEN_PREFIX])
+
+    def _readable(self, position: int) -> Iterator[tuple[int, bytes]]:
+        """Pieces of what can be read, with their positions; each begins with the end of the one before it."""
+        overlap = layout.LEN_PREFIX - 1
+        size = self._source.size
+        while size - position > overlap:
+            end = min(size, position + _STEP)
+            try:
+                yield position, bytes(self._source.read(position, end - position))
+                position = end - overlap
+            except ReadError as error:
+                bad = position if error.position is None else error.position
+                if bad > position:
+                    yield position, bytes(self._source.read(position, bad - position))
+                position = (bad // BLOCK_SIZE + 1) * BLOCK_SIZE
+
+
+def _is_plausible(prefix: layout.Prefix, left: int) -> bool:
+    return prefix.magic in (0, 1, 2) and prefix.len_body >= prefix.min_len_body and prefix.len_entry <= left

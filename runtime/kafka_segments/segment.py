@@ -1,0 +1,221 @@
+"""An open segment: what users, the command line, Arrow and Spark hold in their hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Literal
+
+from kafka_segments import checksum, layout
+from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.entries import Batch, Damage, Padding, Record
+from kafka_segments.errors import (
+    KafkaFormatError,
+    OptionError,
+    ReadError,
+    UnknownFormatError,
+    UnsupportedMagicError,
+)
+from kafka_segments.framing import Scan
+from kafka_segments.records import check_codec, iter_records
+from kafka_segments.resync import Resync
+from kafka_segments.storage import Source, SourceLike, open_source
+
+__all__ = ["OnDamage", "Segment", "open_segment"]
+
+OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
+"""What to do with damage: raise its error, yield it and go on, or call this function and go on."""
+
+
+def open_segment(
+    source: SourceLike,
+    *,
+    mmap: bool = False,
+    check_crc: bool = True,
+    headers_only: bool = False,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Segment:
+    """Open a segment (`.log`, `.checkpoint` of KRaft) for reading. Nothing is ever written or locked.
+
+    Args:
+        source: a path, `-` for standard input, bytes, or a binary file object.
+        mmap: map the file into memory. Only for disks you trust: a bad sector then kills the process.
+        check_crc: verify the checksum of every batch.
+        headers_only: read no payloads; there are then no records, and no checksum is verified.
+        max_decompressed: bytes that one batch may decompress to.
+
+    Raises:
+        ReadError: the file cannot be opened; `errno` says why.
+        UnknownFormatError: the file is Redpanda's or Kafka 0.7's.
+
+    Example:
+        >>> with open_segment(b"") as segment:
+        ...     list(segment.iter_events())
+        []
+    """
+    if max_decompressed < 0:
+        raise OptionError(f"max_decompressed is {max_decompressed}; give a number of bytes")
+    opened = open_source(source, mmap=mmap)
+    try:
+        _refuse_foreign(opened)
+    except BaseException:
+        opened.close()
+        raise
+    return Segment(opened, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed)
+
+
+class Segment:
+    """A segment that is open for reading; a context manager.
+
+    Each iteration reads the file anew, from its start, with memory for a read window and one batch.
+
+    Attributes:
+        path: the file, as the caller named it.
+        size: its bytes.
+    """
+
+    def __init__(self, source: Source, *, check_crc: bool, headers_only: bool, max_decompressed: int) -> None:
+        self.path = source.name
+        self.size = source.size
+        self._source = source
+        self._check_crc = check_crc
+        self._headers_only = headers_only
+        self._max_decompressed = max_decompressed
+        self._scan = self._new_scan()
+
+    def __enter__(self) -> Segment:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        self._source.close()
+
+    def _new_scan(self) -> Scan:
+        return Scan(self._source, check_crc=self._check_crc, headers_only=self._headers_only)
+
+    def iter_entries(self, on_damage: OnDamage = "raise") -> Iterator[Batch | Damage | Padding]:
+        """Yield batches and padding in file order, and damage if `on_damage` is "skip".
+
+        A batch whose checksum is wrong comes too (`crc_valid` is False), before its damage.
+
+        Raises:
+            KafkaFormatError: damage, if `on_damage` is "raise".
+        """
+        self._scan = self._new_scan()
+        for entry in self._scan.entries():
+            if isinstance(entry, Damage):
+                yield from _dispose(entry, on_damage)
+            else:
+                yield entry
+
+    def iter_records(self, batch: Batch) -> Iterator[Record]:
+        """Yield the records of a batch of this segment, those before a bad one too.
+
+        Raises:
+            KafkaFormatError: what is wrong; see `damage_of`.
+            UnsupportedMagicError: the batch is of an old format.
+        """
+        if batch.magic < 2:
+            check_codec(batch)
+            raise UnsupportedMagicError(
+                f"entries of magic {batch.magic} are not yet decoded into records",
+                magic=batch.magic,
+                position=batch.position,
+                path=batch.path,
+            )
+        size = batch.size - layout.LEN_HEAD
+        payload = self._scan.window.read(batch.position + layout.LEN_HEAD, size)
+        yield from iter_records(batch, payload, max_decompressed=self._max_decompressed)
+
+    def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
+        """The damage of a batch whose checksum is right (or was not looked at) and whose records are wrong.
+
+        Args:
+            batch: the batch that was last yielded by `iter_entries`.
+            error: what `iter_records` raised.
+            last_offset: of the last record it yielded, None if there was none.
+        """
+        scan = self._scan
+        if scan.sound_offset == batch.last_offset:
+            scan.sound_offset = batch.previous_offset if last_offset is None else last_offset
+        return scan.damage_of(batch, error, last_offset)
+
+    def iter_events(
+        self, *, on_damage: OnDamage = "raise", wanted: Callable[[Batch], bool] | None = None
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        """Yield everything in its place: each batch, its records, what is damaged, padding.
+
+        Batches of the old formats come without records.
+
+        Args:
+            on_damage: "raise", "skip" (damage is yielded), or a function to call with it.
+            wanted: says of a batch whether its records are; None wants all.
+
+        Raises:
+            KafkaFormatError: damage, if `on_damage` is "raise"; what is sound before it was yielded.
+        """
+        for entry in self.iter_entries(on_damage):
+            yield entry
+            if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
+                continue
+            if wanted is None or wanted(entry):
+                yield from self._batch_events(entry, on_damage)
+
+    def _batch_events(self, batch: Batch, on_damage: OnDamage) -> Iterator[Record | Damage]:
+        last_offset = None
+        try:
+            if batch.magic < 2:
+                check_codec(batch)
+                return
+            for record in self.iter_records(batch):
+                last_offset = record.offset
+                yield record
+        except KafkaFormatError as error:
+            yield from _dispose(self.damage_of(batch, error, last_offset), on_damage)
+
+
+def _dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
+    if callable(on_damage):
+        on_damage(damage)
+    elif on_damage == "skip":
+        yield damage
+    elif on_damage == "raise":
+        raise damage.error
+    else:
+        raise OptionError(f"on_damage is {on_damage!r}; give 'raise', 'skip' or a function")
+
+
+_LARGEST_0_7 = 64 << 20  # far above what a 0.7 broker let pass; no more is read to recognise one
+
+
+def _refuse_foreign(source: Source) -> None:
+    """Raise `UnknownFormatError` for formats that are known and not Kafka's, told by their own checksums."""
+    try:
+        name = _foreign_format(source)
+        if name is None or Resync(source).true_entry(0):
+            return
+    except ReadError:
+        return
+    remedy = {
+        "Redpanda": "its format is its own; read the topic with a Kafka client instead",
+        "Kafka 0.7": "Kafka 0.8 came with a tool that migrates it (kafka.tools.KafkaMigrationTool)",
+    }[name]
+    raise UnknownFormatError(f"this is a log of {name}: {remedy}", format=name, position=0, path=source.name)
+
+
+def _foreign_format(source: Source) -> str | None:
+    head = source.read(0, min(source.size, layout.LEN_REDPANDA_HEADER))
+    redpanda = layout.read_redpanda_header(head)
+    if redpanda and checksum.crc32c(redpanda.header_crc_region) == redpanda.header_crc:
+        return "Redpanda"
+    size = layout.message_0_7_size(head)
+    if size is not None and size <= min(source.size, _LARGEST_0_7):
+        message = layout.read_message_0_7(source.read(0, size))
+        if message and message.body.payload and checksum.crc32(message.body.payload) == message.body.crc:
+            return "Kafka 0.7"
+    return None
