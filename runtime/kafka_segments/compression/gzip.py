@@ -1,9 +1,10 @@
 """gzip (codec 1): RFC 1952 members one after the other, as Java's GZIPInputStream reads them.
 
 After a member Java looks for another. What does not begin with a sound header ends the stream without a word,
-and so do rests of up to 18 bytes (less than the smallest member); a member that begins well and breaks is an
-error. Reserved flag bits are not looked at. zlib by itself sees these things otherwise, so that only the
-deflate stream is left to it and the container is read here.
+and so do rests of up to 18 bytes (less than the smallest member; Java ignores them unless its 8 KiB buffer
+happens to end among them); a member that begins well and breaks is an error. Reserved flag bits are not
+looked at. zlib by itself sees these things otherwise, so that only the deflate stream is left to it and the
+container is read here.
 """
 
 from __future__ import annotations
