@@ -8,7 +8,7 @@ DEV = @$(PYTHON) tools/environment.py dev --
 .DEFAULT_GOAL := help
 .PHONY: help run test test-fast lint record generate check-generated lock upgrade build clean
 
-help: ## List every task
+help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 run: ## Ingest the recorded segments into Parquet with Spark; print the table, three rows and the times

@@ -173,7 +173,7 @@ def install() -> Java | None:
     for words, commands in attempts():
         say(f"java: none found; {words}")
         if not any(
-            subprocess.run(command, stdout=sys.stderr, check=False).returncode for command in commands
+            subprocess.run(command, stdout=2, check=False).returncode for command in commands
         ):
             importlib.invalidate_caches()
             java = find()

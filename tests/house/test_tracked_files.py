@@ -1,0 +1,93 @@
+"""What no tracked file may hold: a registry's address, a path of somebody's machine, an unhashed pin."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Written in pieces, or this file would name what it forbids.
+HOSTS = ("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("yarnpkg", "com"), ("golang", "org/x")
+HOSTS += ("maven", "org"), ("debian", "org/debian"), ("crates", "io"), ("jitpack", "io")
+ADDRESS_OPTIONS = "index-url", "extra-index-url", "find-links", "trusted-host"
+FORBIDDEN = {
+    "a registry's host": "|".join(rf"\b{name}\.{top}\b" for name, top in HOSTS),
+    "an option with an address": "|".join(rf"--{option}[ =]" for option in ADDRESS_OPTIONS),
+    "a lock entry with an address": r'"resolved":\s*"http|registry\s*=\s*"?http|source\s*=\s*"?https?://',
+    "a path of a machine": r"(?<![\w.])/(?:w"
+    r"ork|f"
+    r"arm|r"
+    r"oot|home/\w+)/|/t"
+    r"mp/(?!\$|<)[a-z]+_[a-z]",
+}
+
+
+def tracked_names() -> list[str]:
+    """Every file that git tracks and that is there, as paths from the root."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git work tree")
+    return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+@cache
+def tracked_texts() -> dict[str, str]:
+    """Path to text of the tracked files that are text; what brokers recorded is data, not ours to word."""
+    texts = {}
+    for name in tracked_names():
+        if name.startswith("tests/vectors/recorded/"):
+            continue
+        try:
+            texts[name] = (ROOT / name).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+    return texts
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_tracked_file_names(what: str) -> None:
+    pattern = re.compile(FORBIDDEN[what], re.IGNORECASE)
+    found = {
+        name: match.group(0) for name, text in tracked_texts().items() if (match := pattern.search(text))
+    }
+    assert found == {}
+
+
+def test_the_patterns_find_what_they_are_for() -> None:
+    examples = {
+        "a registry's host": "https://files.python" + "hosted.org/packages/x",
+        "an option with an address": "--index" + "-url x",
+        "a lock entry with an address": '"resolved"' + ': "https://x"',
+        "a path of a machine": "see /wo" + "rk/main",
+    }
+    assert all(re.search(FORBIDDEN[what], example) for what, example in examples.items())
+    assert examples.keys() == FORBIDDEN.keys()
+
+
+def test_text_files_end_in_one_newline_and_have_no_carriage_returns() -> None:
+    ours = {
+        name: text for name, text in tracked_texts().items() if text and not name.startswith("tests/vectors/")
+    }
+    assert [name for name, text in ours.items() if not text.endswith("\n") or text.endswith("\n\n")] == []
+    assert [name for name in ours if b"\r" in (ROOT / name).read_bytes()] == []
+
+
+def test_generated_files_say_on_line_1_what_made_them() -> None:
+    generated = {name: text for name, text in tracked_texts().items() if name.startswith("generated/")}
+    assert generated, "no generated file is tracked"
+    for name, text in generated.items():
+        first = text.split("\n", 1)[0]
+        assert "codegen.py" in first, name
+        schema = f"{Path(name).stem}.ksy"
+        assert schema in first or Path(name).name == "__init__.py", name
+        assert not re.search(r"\b20\d\d-\d\d-\d\d\b", first), f"{name}: a date makes every run differ"
+
+
+def test_no_large_file_is_tracked() -> None:
+    large = {name: size for name in tracked_names() if (size := (ROOT / name).stat().st_size) > 8 << 20}
+    assert large == {}

@@ -1,0 +1,199 @@
+"""The distributions, installed where nothing else is: an empty environment, no Node, no Java, no network.
+
+The wheels of the core dependencies are downloaded once, by hash, into `.cache/wheels` (`tools/test.py`); the
+install itself and every command run here in a network namespace of their own, which has no interface that is
+up. Where the kernel does not let us make one, proxies and an index that lead nowhere take its place, and the
+test's id says so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from tools.test import prepare_packaging, wheel_folder
+
+pytestmark = pytest.mark.packaging
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "vectors" / "recorded"
+ORACLE = ROOT / "tests" / "vectors" / "oracle"
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SOURCES = ("runtime", "generated", "schemas", "compiler", "docs")
+FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "codegen.py")
+NOWHERE = "http://127.0.0.1:9"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def isolation() -> list[str]:
+    """The command prefix that takes the network away; empty where the kernel does not allow it."""
+    for prefix in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
+        if shutil.which(prefix[0]) and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0:
+            return prefix
+    return []
+
+
+ISOLATION = isolation()
+BY = "network namespace" if ISOLATION else "dead proxies"
+
+
+def network_off(path: Path) -> dict[str, str]:
+    """An environment with no settings of this machine, `path` as the whole PATH, and no way out."""
+    proxies = {f"{scheme}_proxy": NOWHERE for scheme in ("http", "https", "HTTP", "HTTPS", "ALL")}
+    kept = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
+    return {**kept, **proxies, "PIP_INDEX_URL": NOWHERE, "PIP_CONFIG_FILE": os.devnull, "PATH": str(path)}
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it, out of a copy of the tree."""
+    tree, dist = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
+    unwanted = shutil.ignore_patterns("__pycache__", "node_modules")
+    for name in SOURCES:
+        shutil.copytree(ROOT / name, tree / name, ignore=unwanted)
+    for name in FILES:
+        shutil.copy(ROOT / name, tree / name)
+    build(tree, dist)
+    build(tree, dist / "direct", "--wheel")
+    return dist
+
+
+def build(tree: Path, out: Path, *options: str) -> None:
+    """Build with the locked backend of the running environment; an isolated one would have to be fetched."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), *options, str(tree)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a program of an environment that holds the wheel and its core dependencies, nothing else."""
+    prepare_packaging()
+    home = tmp_path_factory.mktemp("empty")
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    environment = network_off(home / "bin")
+    prefix = [shutil.which("unshare") or "", *ISOLATION[1:]] if ISOLATION else []
+
+    def run(program: str, *arguments: str | Path, cwd: Path = home) -> subprocess.CompletedProcess[str]:
+        command = [*prefix, str(home / "bin" / program), *map(str, arguments)]
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+
+    (wheel,) = distributions.glob("*.whl")
+    done = run("python", "-m", "pip", "install", "--no-index", "--find-links", wheel_folder(), wheel)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return run
+
+
+def members(wheel: Path) -> dict[str, bytes]:
+    """A wheel's files, by name."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_wheel_from_the_sdist_equals_the_wheel_from_the_tree(distributions: Path) -> None:
+    (from_sdist,), (direct,) = distributions.glob("*.whl"), (distributions / "direct").glob("*.whl")
+    assert members(from_sdist) == members(direct)
+
+
+def test_the_wheel_holds_both_packages_the_shim_and_the_licence(distributions: Path) -> None:
+    (wheel,) = distributions.glob("*.whl")
+    names = set(members(wheel))
+    tree = {
+        path.relative_to(ROOT / root).as_posix()
+        for root in ("runtime", "generated")
+        for path in (ROOT / root).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {name for name in names if ".dist-info/" not in name} == tree
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert {"pyspark_kafka_segments.py", "kafka_segments/py.typed"} <= tree
+
+
+def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
+    code = (
+        "from importlib.metadata import metadata as m; d = m('kafka-segments');"
+        "print(d['License-Expression'], d['Requires-Python'], sorted(d.get_all('Provides-Extra')))"
+    )
+    assert installed("python", "-c", code).stdout == "Apache-2.0 >=3.11 ['all', 'arrow', 'spark']\n"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("network", [BY])
+def test_dump_equals_the_oracle_without_node_java_and_network(
+    installed: Run, codec: str, network: str
+) -> None:
+    name = f"kafka-4.3/clean/codec-{codec}-0/00000000000000000000.log"
+    done = installed("kafka-segments", "dump", name, "--format", "jsonl", cwd=RECORDED)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = (ORACLE / f"{name}.jsonl").read_text(encoding="utf-8")
+    assert f'"compression":"{codec}"' in expected, "the recorded file is not what this test is for"
+    assert done.stdout == expected
+
+
+def test_the_environment_is_as_empty_as_it_claims(installed: Run) -> None:
+    code = (
+        "import importlib.util, shutil, socket\n"
+        "print([name for name in ('java', 'node', 'npm') if shutil.which(name)])\n"
+        "wanted = 'numba', 'pyarrow', 'pyspark', 'pandas', 'numpy', 'tqdm'\n"
+        "print([name for name in wanted if importlib.util.find_spec(name)])\n"
+        "print(sorted(name for _, name in socket.if_nameindex()))\n"
+    )
+    lines = installed("python", "-c", code).stdout.splitlines()
+    assert lines[:2] == ["[]", "[]"]
+    if ISOLATION:
+        assert lines[2] == "['lo']"
+
+
+MISSING: Sequence[tuple[str, str, str]] = [
+    ("arrow", "read_table", "kafka_segments.read_table('x.log')"),
+    ("arrow", "the arrow module", "import kafka_segments.arrow"),
+    ("spark", "the data source", "from kafka_segments.spark import KafkaSegmentsDataSource"),
+]
+
+
+@pytest.mark.parametrize(("extra", "what", "code"), MISSING, ids=[what for _, what, _ in MISSING])
+def test_what_an_extra_would_have_done_says_how_to_install_it(
+    installed: Run, extra: str, what: str, code: str
+) -> None:
+    script = (
+        f"import kafka_segments\ntry:\n    {code}\nexcept kafka_segments.errors.MissingExtraError as error:\n"
+    )
+    done = installed("python", "-c", script + "    print(error.extra, '|', error)")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{extra} | ")
+    assert f"pip install 'kafka-segments[{extra}]'" in done.stdout
+
+
+def test_ingest_without_spark_says_how_to_install_it(installed: Run, tmp_path: Path) -> None:
+    done = installed("kafka-segments", "ingest", RECORDED / "kafka-4.3" / "clean", tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "pip install 'kafka-segments[spark]'" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_importing_the_package_and_the_shim_needs_no_extra(installed: Run) -> None:
+    # Spark imports every pyspark_* module to find data sources: one that raises hides all the others.
+    done = installed("python", "-c", "import kafka_segments, pyspark_kafka_segments")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_record_key_survives_as_bytes(installed: Run) -> None:
+    code = (
+        "import sys, kafka_segments\n"
+        "with kafka_segments.open_segment(sys.argv[1]) as segment:\n"
+        "    records = [e for e in segment.iter_events() if isinstance(e, kafka_segments.Record)]\n"
+        "print(len(records), {type(r.key).__name__ for r in records} <= {'bytes', 'NoneType'})\n"
+    )
+    path = RECORDED / "kafka-4.3" / "clean" / "codec-none-0" / "00000000000000000000.log"
+    done = installed("python", "-c", code, path)
+    lines = (ORACLE / path.relative_to(RECORDED)).with_suffix(".log.jsonl").read_text().splitlines()
+    records = sum('"type":"record"' in line for line in lines)
+    assert done.stdout == f"{records} True\n", done.stderr
