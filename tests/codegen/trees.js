@@ -1,0 +1,91 @@
+'use strict';
+// Parses files with the JavaScript classes of the Kaitai compiler, as the Web IDE does, and prints what is in them.
+//
+// usage: node trees.js <compiler folder> <schema folder>
+// standard input: one JSON object a line, {"schema": "kafka_log_segment", "file": "...", "params": [...]}
+// standard output: for each of them one line of JSON, the tree (see trees.py, which makes the same from the Python
+// classes), or {"error": "..."} if the parser threw
+//
+// Strategy: everything in one process; all schemas are compiled once, in the compiler's debug mode, which is the Web
+// IDE's. Where that fills in attributes one by one, what stands in an object under a plain name was read from the
+// stream or given as a parameter, and what its prototype has a getter for is an instance.
+const fs = require('fs');
+const path = require('path');
+const vm = require('vm');
+const readline = require('readline');
+const {createHash} = require('crypto');
+
+const [compilerFolder, schemaFolder] = process.argv.slice(2).map(folder => path.resolve(folder));
+const ksc = require(path.join(compilerFolder, 'ksc.js'));
+const KaitaiStream = require(require.resolve('kaitai-struct/KaitaiStream', {paths: [compilerFolder]}));
+
+/** Compile all schemas; returns a function from a schema's name to its class. */
+async function loadClasses() {
+  const compiler = ksc.loadCompiler('', () => {});
+  const texts = {};
+  for (const name of fs.readdirSync(schemaFolder).filter(file => file.endsWith('.ksy'))) {
+    Object.assign(texts, await ksc.compileSchema(compiler, 'javascript', path.join(schemaFolder, name), true));
+  }
+  const loaded = {'kaitai-struct/KaitaiStream': KaitaiStream};
+  const load = name => {
+    const key = name.replace(/^\.\//, '');
+    if (!(key in loaded)) {
+      const module = {exports: loaded[key] = {}};
+      const wrapper = `(function (exports, require, module) {${texts[`${key}.js`]}\n})`;
+      vm.runInThisContext(wrapper, {filename: `${key}.js`})(module.exports, load, module);
+      loaded[key] = module.exports;
+    }
+    return loaded[key];
+  };
+  return schema => {
+    const className = schema.split('_').map(word => word[0].toUpperCase() + word.slice(1)).join('');
+    return load(className)[className];
+  };
+}
+
+function tree(value) {
+  if (value instanceof Uint8Array) {
+    return value.length <= 32 ? {hex: Buffer.from(value).toString('hex')}
+      : {length: value.length, sha256: createHash('sha256').update(value).digest('hex')};
+  }
+  if (Array.isArray(value)) return value.map(tree);
+  if (value === null || typeof value !== 'object') return value;
+  const fields = {};
+  for (const key of Object.keys(value)) {
+    if (!key.startsWith('_') && value[key] !== undefined) fields[key] = tree(value[key]);
+  }
+  for (const [key, property] of Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(value)))) {
+    if (property.get === undefined) continue;
+    let found;
+    try {
+      found = tree(value[key]);
+    } catch (error) {
+      found = {error: String(error.name || error)};
+    }
+    if (found !== undefined) fields[key] = found;
+  }
+  return fields;
+}
+
+function parse(classOf, {schema, file, params}) {
+  const bytes = fs.readFileSync(file);
+  const stream = new KaitaiStream(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  const Class = classOf(schema);
+  try {
+    const root = new Class(stream, null, null, ...(params || []));
+    root._read();
+    return tree(root);
+  } catch (error) {
+    return {error: String(error.name || error), message: String(error.message)};
+  }
+}
+
+async function main() {
+  const classOf = await loadClasses();
+  for await (const line of readline.createInterface({input: process.stdin})) {
+    const text = JSON.stringify(parse(classOf, JSON.parse(line))) + '\n';
+    if (!process.stdout.write(text)) await new Promise(resolve => process.stdout.once('drain', resolve));
+  }
+}
+
+main().catch(error => { console.error(error.stack || error); process.exitCode = 1; });
