@@ -24,6 +24,7 @@ from kafka_segments.entries import Batch, Damage, Record
 from kafka_segments.errors import (
     EncodeError,
     KafkaFormatError,
+    MissingCodecError,
     MissingExtraError,
     OptionError,
     UnsupportedMagicError,
@@ -110,6 +111,7 @@ def read_table(
     Raises:
         KafkaFormatError: `ReadError` for a file that cannot be opened, `UnknownFormatError` for one that is
             not Kafka's, and whatever is damaged if `on_damage` is "raise".
+        MissingCodecError: a codec's package is not installed, whatever `on_damage` says.
         OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
     """
     schema = _schema_of(columns)
@@ -124,8 +126,13 @@ def read_table(
 def _iter_data_records(
     segment: Segment, start: int | None, end: int | None, on_damage: OnDamage
 ) -> Iterator[Record]:
-    """The data records of the range; `record_batches` leaves the control records out."""
-    for event in segment.iter_events(on_damage="skip"):
+    """The records of the range; `record_batches` leaves the control records out."""
+
+    def is_wanted(batch: Batch) -> bool:
+        after_start = start is None or batch.last_offset >= start
+        return after_start and (end is None or batch.base_offset is None or batch.base_offset < end)
+
+    for event in segment.iter_events(on_damage="skip", wanted=is_wanted):
         if isinstance(event, Record):
             if (start is None or event.offset >= start) and (end is None or event.offset < end):
                 yield event
@@ -150,7 +157,8 @@ def _is_undecoded(batch: Batch) -> bool:
 
 
 def _handle(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:
-    if on_damage == "raise":
+    # A package that is not installed is no damage: skipping would lose sound data.
+    if on_damage == "raise" or isinstance(error, MissingCodecError):
         raise error
     if on_damage != "skip":
         on_damage(damage)

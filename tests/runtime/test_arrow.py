@@ -20,6 +20,7 @@ from kafka_segments.entries import ControlRecord, Damage, Record
 from kafka_segments.errors import (
     ChecksumMismatchError,
     EncodeError,
+    MissingCodecError,
     OptionError,
     ReadError,
     UnsupportedMagicError,
@@ -281,6 +282,15 @@ def test_crc_can_be_left_unchecked(log) -> None:
     with pytest.raises(ChecksumMismatchError):
         read_table(log)
     assert read_table(log, check_crc=False).equals(sound)
+
+
+def test_a_missing_codec_is_no_damage(monkeypatch) -> None:
+    (log,) = logs_of("codec-lz4-0")
+    monkeypatch.setitem(sys.modules, "lz4.frame", None)
+    monkeypatch.delitem(sys.modules, "kafka_segments.compression.lz4", raising=False)
+    for on_damage in ("raise", "skip", pytest.fail):
+        with pytest.raises(MissingCodecError, match="pip install lz4"):
+            read_table(log, on_damage=on_damage)
 
 
 def test_wrong_on_damage(log) -> None:
