@@ -20,9 +20,7 @@ seq:
   - id: version
     -orig-id: version
     type: s2
-    valid:
-      min: 0
-    doc: 0 is what is written.
+    doc: 0 is what is written. Kafka refuses negative ones.
   - id: type
     -orig-id: type
     type: s2

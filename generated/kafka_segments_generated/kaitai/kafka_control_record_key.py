@@ -40,8 +40,6 @@ class KafkaControlRecordKey(KaitaiStruct):
 
     def _read(self):
         self.version = self._io.read_s2be()
-        if not self.version >= 0:
-            raise kaitaistruct.ValidationLessThanError(0, self.version, self._io, u"/seq/0")
         self.type = KaitaiStream.resolve_enum(KafkaControlRecordKey.ControlRecordType, self._io.read_s2be())
 
 

@@ -4,9 +4,9 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
-from . import kafka_unsigned_varint
 from . import kafka_control_record_key
 from . import kafka_tagged_fields
+from . import kafka_unsigned_varint
 
 
 if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):

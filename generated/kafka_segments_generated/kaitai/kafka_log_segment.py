@@ -4,8 +4,8 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
-from . import kafka_record_batch_v2
 from . import kafka_message_legacy
+from . import kafka_record_batch_v2
 
 
 if getattr(kaitaistruct, 'API_VERSION', (0, 9)) < (0, 11):

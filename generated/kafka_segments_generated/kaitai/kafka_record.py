@@ -4,9 +4,9 @@
 
 import kaitaistruct
 from kaitaistruct import KaitaiStruct, KaitaiStream, BytesIO
+from . import kafka_control_record_key
 from . import kafka_control_record_value
 from . import kafka_record_header
-from . import kafka_control_record_key
 from . import kafka_varint
 from . import kafka_varlong
 
