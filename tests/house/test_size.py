@@ -62,7 +62,8 @@ def raised(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def test_the_runtime_raises_our_errors_only() -> None:
     found = []
     for name, tree in trees().items():
-        if not name.startswith("runtime/"):
+        # Spark's shim speaks up when our package, errors and all, cannot be imported.
+        if not name.startswith("runtime/") or name == "runtime/pyspark_kafka_segments.py":
             continue
         for line, cls in raised(tree):
             looks_like_class = cls[:1].isupper() or isinstance(getattr(builtins, cls, None), type)
