@@ -33,10 +33,12 @@ instances:
   version:
     -orig-id: version
     value: version_text.to_s('ASCII').to_i
+    if: version_text.size > 0
     doc: 0 is the only one so far.
   num_entries:
     -orig-id: entries-count
     value: num_entries_text.to_s('ASCII').to_i
+    if: num_entries_text.size > 0
     doc: Kafka refuses a file in which this is not the number of entries.
 types:
   entry:

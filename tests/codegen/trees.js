@@ -49,6 +49,7 @@ function tree(value) {
       : {length: value.length, sha256: createHash('sha256').update(value).digest('hex')};
   }
   if (Array.isArray(value)) return value.map(tree);
+  if (Number.isNaN(value)) return {error: 'NaN'};
   if (value === null || typeof value !== 'object') return value;
   const fields = {};
   for (const key of Object.keys(value)) {

@@ -97,7 +97,10 @@ class KafkaOffsetCheckpoint(KaitaiStruct):
         if hasattr(self, '_m_num_entries'):
             return self._m_num_entries
 
-        self._m_num_entries = int((self.num_entries_text).decode(u"ASCII"))
+        if len(self.num_entries_text) > 0:
+            pass
+            self._m_num_entries = int((self.num_entries_text).decode(u"ASCII"))
+
         return getattr(self, '_m_num_entries', None)
 
     @property
@@ -106,5 +109,8 @@ class KafkaOffsetCheckpoint(KaitaiStruct):
         if hasattr(self, '_m_version'):
             return self._m_version
 
-        self._m_version = int((self.version_text).decode(u"ASCII"))
+        if len(self.version_text) > 0:
+            pass
+            self._m_version = int((self.version_text).decode(u"ASCII"))
+
         return getattr(self, '_m_version', None)
