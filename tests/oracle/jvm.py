@@ -38,7 +38,7 @@ def fetch_jars(pom: Path) -> Path:
     """
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
     target = CACHE / "jars" / f"{pom.parent.name}-{digest}"
-    command = ["mvn", "-q", "-B", "-f", str(pom), FETCH]
+    command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), FETCH]
     return _build(target, lambda folder: _run([*command, f"-DoutputDirectory={folder}"]))
 
 
@@ -48,7 +48,7 @@ def compile_java(sources: Sequence[Path], jars: Path) -> Path:
     for source in sources:
         digest.update(source.name.encode() + source.read_bytes())
     target = CACHE / "classes" / f"{jars.name}-{digest.hexdigest()[:12]}"
-    command = ["javac", "-nowarn", "-Xlint:-options", "-encoding", "UTF-8", "-cp", f"{jars}/*"]
+    command = ["javac", "-nowarn", "-XDsuppressNotes", "-encoding", "UTF-8", "-cp", f"{jars}/*"]
     return _build(target, lambda folder: _run([*command, "-d", str(folder), *map(str, sources)]))
 
 

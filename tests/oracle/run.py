@@ -11,7 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import jvm
+# Run as a script: the project root holds `tests`.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.oracle import jvm
 
 HERE = Path(__file__).resolve().parent
 

@@ -1,7 +1,8 @@
-"""What the Python clients write: `python python_clients.py BOOTSTRAP`. The topics exist already.
+"""What the Python clients write: `python python_clients.py BOOTSTRAP [legacy]`. The topics exist already.
 
-librdkafka (confluent-kafka), kafka-python and aiokafka each send the same records with every codec, and what only
-they can send: negative timestamps, and header keys that are not UTF-8.
+librdkafka (confluent-kafka), kafka-python and aiokafka each send the same records with every codec, and what
+only they can send: negative timestamps, and header keys that are not UTF-8. With `legacy` librdkafka and
+kafka-python send what a broker of 0.10 takes: message format v1, whose wrappers are stored as they come.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import kafka
 
 T0 = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-TEXT = "".join(f"line {i} the quick brown fox\n" for i in range(4000)).encode()[:70_000]
+LEGACY_CODECS = CODECS[:-1]
+TEXT = "".join(f"line {i} the quick brown fox\n" for i in range(4000)).encode()[:66_000]
 Row = tuple["bytes | None", "bytes | None", int, "list[tuple[str, bytes]]"]
 
 
@@ -38,13 +40,23 @@ class RawKey(str):
 BAD_KEYS = (b"\x80", b"caf\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"a\x00b", b"\xff\xfe")
 
 
-def batches() -> Iterator[list[Row]]:
-    """Key, value, timestamp and headers of the records of each batch."""
+def batches(codec: str) -> Iterator[list[Row]]:
+    """Key, value, timestamp and headers of the records of each batch.
+
+    The big value passes the block size (32 or 64 KiB) of those codecs that have blocks.
+    """
+    big = TEXT if codec in ("none", "snappy", "lz4") else TEXT[:5000]
     trace = [("trace", b"t"), ("trace", b""), ("n", b"\x00\xff")]
     yield [(b"key-%d" % i, b'{"i":%d,"s":"%s"}' % (i, b"abc" * (i % 7)), T0 + i, trace) for i in range(40)]
     yield [(None, b"null key", T0 + 100, [])]
     yield [(b"", b"", T0 + 101, []), (b"tombstone", None, T0 + 99, [])]
-    yield [(b"big", TEXT, T0 + 103, []), (b"small", b"x", T0 + 102, [])]
+    yield [(b"big", big, T0 + 103, []), (b"small", b"x", T0 + 102, [])]
+
+
+def bad_utf8() -> list[Row]:
+    """A record for each bad header key, and one with them all."""
+    rows: list[Row] = [(b"bad %d" % i, b"v", T0 + i, [(RawKey(k), k)]) for i, k in enumerate(BAD_KEYS)]
+    return [*rows, (b"all", b"v", T0, [(RawKey(k), b"") for k in BAD_KEYS])]
 
 
 def librdkafka(bootstrap: str) -> None:
@@ -59,12 +71,17 @@ def librdkafka(bootstrap: str) -> None:
         producer = confluent_kafka.Producer(
             {"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 200}
         )
-        for batch in batches():
+        for batch in batches(codec):
             for key, value, timestamp, headers in batch:
-                if headers:
-                    headers = [*headers, ("null", None)]  # type: ignore[list-item]
+                null = [("null", None)] if headers else []
                 producer.produce(
-                    f"rdkafka-{codec}", value, key, 0, timestamp=timestamp, headers=headers, on_delivery=delivered
+                    f"rdkafka-{codec}",
+                    value,
+                    key,
+                    0,
+                    timestamp=timestamp,
+                    headers=[*headers, *null],
+                    on_delivery=delivered,
                 )
             producer.flush(30)
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "linger.ms": 200})
@@ -88,10 +105,9 @@ def kafka_python(bootstrap: str) -> None:
             max_request_size=4 << 20,
             enable_idempotence=False,
         )
-        topic_batches = [(f"kpy-{codec}", batch) for batch in batches()]
+        topic_batches = [(f"kpy-{codec}", batch) for batch in batches(codec)]
         if codec in ("none", "gzip"):
-            rows: list[Row] = [(b"bad %d" % i, b"v", T0 + i, [(RawKey(k), k)]) for i, k in enumerate(BAD_KEYS)]
-            topic_batches.append(("bad-utf8", [*rows, (b"all", b"v", T0, [(RawKey(k), b"") for k in BAD_KEYS])]))
+            topic_batches.append(("bad-utf8", bad_utf8()))
         for topic, batch in topic_batches:
             sent = [producer.send(topic, v, k, h, 0, timestamp) for k, v, timestamp, h in batch]
             producer.flush(30)
@@ -111,7 +127,7 @@ async def aio_kafka(bootstrap: str) -> None:
             max_request_size=4 << 20,
         )
         await producer.start()
-        for batch in batches():
+        for batch in batches(codec):
             sent = [await producer.send(f"aiokafka-{codec}", v, k, 0, t, h) for k, v, t, h in batch]
             await producer.flush()
             for future in sent:
@@ -122,7 +138,7 @@ async def aio_kafka(bootstrap: str) -> None:
 
 
 async def negative(producer: aiokafka.AIOKafkaProducer) -> None:
-    """Batches whose maxTimestamp is not their true maximum: this client begins it at -1 and never lowers it."""
+    """Batches whose maxTimestamp is not their true maximum: this client never lowers it below -1."""
     for timestamps in ([-5], [T0, -1], [-1, T0, -(2**40)], [-1]):
         batch = producer.create_batch()
         for timestamp in timestamps:
@@ -132,7 +148,34 @@ async def negative(producer: aiokafka.AIOKafkaProducer) -> None:
         await (await producer.send_batch(batch, "negative-aiokafka", partition=0))
 
 
+def legacy(bootstrap: str) -> None:
+    """Message format v1 by librdkafka and kafka-python: bare snappy blocks, other LZ4 frames than Java's."""
+    for codec in LEGACY_CODECS:
+        rows = [(b"key-%d" % i, b"value %d" % i, T0 + i) for i in range(12)]
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 200}
+        )
+        for key, value, timestamp in [*rows, (None, b"null key", T0 + 20), (b"tombstone", None, T0 + 19)]:
+            producer.produce(f"rdkafka-{codec}", value, key, 0, timestamp=timestamp)
+        if producer.flush(30):
+            raise SystemExit("librdkafka: not stored")
+        other = kafka.KafkaProducer(
+            bootstrap_servers=bootstrap,
+            api_version=(0, 10, 2),
+            compression_type=None if codec == "none" else codec,
+            linger_ms=300,
+            enable_idempotence=False,
+        )
+        sent = [other.send(f"kpy-{codec}", v, k, None, 0, t) for k, v, t in rows]
+        other.flush(30)
+        for future in sent:
+            future.get(10)
+        other.close()
+
+
 if __name__ == "__main__":
+    if sys.argv[2:] == ["legacy"]:
+        sys.exit(legacy(sys.argv[1]))
     librdkafka(sys.argv[1])
     kafka_python(sys.argv[1])
     asyncio.run(aio_kafka(sys.argv[1]))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
-import jvm  # noqa: E402  the folder beside this one is no package
+from tests.oracle import jvm
 
 HERE = Path(__file__).resolve().parent
 
@@ -45,7 +43,9 @@ def wait_until(what: str, condition: Callable[[], bool], seconds: float = 60) ->
 class Server:
     """One Java process that announces in its log when it is ready."""
 
-    def __init__(self, name: str, command: Sequence[str], environment: dict[str, str], log: Path, ready: str) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], environment: dict[str, str], log: Path, ready: str
+    ) -> None:
         self.name = name
         self.log = log
         with log.open("wb") as output:
@@ -100,10 +100,10 @@ def running(server: Server) -> Iterator[Server]:
 class Kit:
     """The jars of one Kafka release with the Java programs of ours compiled against them."""
 
-    def __init__(self, release: str, programs: str | None = None) -> None:
+    def __init__(self, release: str, *programs: str) -> None:
         self.release = release
         self.jars = jvm.fetch_jars(HERE / "brokers" / release / "pom.xml")
-        sources = sorted((HERE / "java" / (programs or release)).glob("*.java"))
+        sources = sorted(source for folder in programs for source in (HERE / "java" / folder).glob("*.java"))
         self.classes = jvm.compile_java(sources, self.jars)
 
     def command(self, *arguments: str) -> tuple[list[str], dict[str, str]]:

@@ -1,8 +1,8 @@
 """Recorded sets: what is copied out of a broker's log directory, and what is written beside it.
 
 A set is one log directory under `tests/vectors/recorded/<name>`. Beside it stand Kafka's own reading of it
-(`tests/vectors/oracle/<name>`, written by the Java program in tests/oracle, never by our decoder) and where its
-bytes come from (`tests/vectors/provenance/<name>.toml`).
+(`tests/vectors/oracle/<name>`, written by the Java program in tests/oracle, never by our decoder) and where
+its bytes come from (`tests/vectors/provenance/<name>.toml`).
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ import hashlib
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
-import run as oracle_run  # noqa: E402  the folder beside this one is no package
+from tests.oracle import run as oracle_run
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 RECORDED = VECTORS / "recorded"
 ORACLE = VECTORS / "oracle"
 PROVENANCE = VECTORS / "provenance"
-PYTHON_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ def copy_log_dir(source: Path, target: Path, keep: Callable[[str], bool]) -> Non
 
 
 def prune_snapshots(metadata_dir: Path, keep: int = 2) -> None:
-    """Leave the first and the newest of the metadata log's snapshots: each new one holds the old ones' records."""
+    """Leave the first and the newest snapshots of the metadata log: each holds all records before it."""
     snapshots = sorted(metadata_dir.glob("*.checkpoint"))
     for snapshot in snapshots[1 : len(snapshots) - keep + 1]:
         snapshot.unlink()
@@ -87,7 +84,8 @@ def finish(recorded: RecordedSet, scratch: Path) -> None:
     """
     target = RECORDED / recorded.name
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(scratch, target, copy_function=shutil.copyfile)  # without modes: Kafka makes snapshots read-only
+    # Without modes: Kafka makes its snapshots read-only.
+    shutil.copytree(scratch, target, copy_function=shutil.copyfile)
     shutil.rmtree(ORACLE / recorded.name, ignore_errors=True)
     result = oracle_run.oracle(segment_files(recorded.name), out=ORACLE, cwd=RECORDED)
     if result.returncode:
@@ -95,32 +93,45 @@ def finish(recorded: RecordedSet, scratch: Path) -> None:
     write_provenance(recorded)
 
 
+def keep_topics(data: Path, recorded: RecordedSet, scratch: Path) -> set[str]:
+    """Copy the set's topics out of a broker's log directory and commit them to the vectors.
+
+    Returns:
+        Topics of the set that the log directory has no partition of; then nothing is committed.
+    """
+    wanted = {topic.name for topic in recorded.topics}
+    copy_log_dir(data, scratch, lambda topic: topic in wanted)
+    missing = wanted - {topic_of(entry.name) for entry in scratch.iterdir() if entry.is_dir()}
+    if not missing:
+        finish(recorded, scratch)
+    return missing
+
+
+def all_cleaned(data: Path, topics: list[str]) -> bool:
+    """Whether the log cleaner has cleaned all that it may of these topics: up to the active segment."""
+    checkpoint = data / "cleaner-offset-checkpoint"
+    rows = checkpoint.read_text().splitlines()[2:] if checkpoint.exists() else []
+    cleaned = {row.split(" ")[0]: int(row.split(" ")[2]) for row in rows}
+    active = {topic: max(int(path.stem) for path in (data / f"{topic}-0").glob("*.log")) for topic in topics}
+    return all(cleaned.get(topic) == active[topic] for topic in topics)
+
+
 def write_provenance(recorded: RecordedSet) -> None:
     """Write who made the bytes of a set, and the digest of every file."""
-    import confluent_kafka
-
-    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr.splitlines()[0]
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
     lines = [
         "# Written by tests/recording/record.py; the set and this file change together.",
         f"set = {json.dumps(recorded.name)}",
         f"shows = {json.dumps(recorded.shows)}",
         f"broker = {json.dumps('Apache Kafka ' + recorded.broker)}",
-        f"java = {json.dumps(java)}",
+        f"java = {json.dumps(java.splitlines()[0])}",
         f"recorded = {date.today().isoformat()}",
         f'command = "python tests/recording/record.py {recorded.name.split("/")[0]}"',
         'oracle = "Apache Kafka clients 4.3.1, tests/oracle"',
+        f"clients = {json.dumps(list(map(_with_version, recorded.clients)))}",
         "",
-        "[clients]",
+        "[sha256]",
     ]
-    for client in recorded.clients:
-        if client in PYTHON_CLIENTS:
-            lines.append(f'{client} = "{version(client)}"')
-            if client == "confluent-kafka":
-                lines.append(f'librdkafka = "{confluent_kafka.libversion()[0]}"')
-        else:
-            name, release = client.split(" ")
-            lines.append(f'{name} = "{release}"')
-    lines += ["", "[sha256]"]
     root = RECORDED / recorded.name
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -128,3 +139,12 @@ def write_provenance(recorded: RecordedSet) -> None:
     target = PROVENANCE / f"{recorded.name}.toml"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _with_version(client: str) -> str:
+    """A client's name with its version; librdkafka is what confluent-kafka is built on."""
+    if client == "confluent-kafka":
+        import confluent_kafka
+
+        return f"{client} {version(client)} (librdkafka {confluent_kafka.libversion()[0]})"
+    return client if " " in client else f"{client} {version(client)}"

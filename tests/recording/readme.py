@@ -1,0 +1,52 @@
+"""tests/vectors/README.md, rendered from the tables of sets and topics."""
+
+from __future__ import annotations
+
+from tests.recording import topics43, topics_legacy
+from tests.recording.sets import VECTORS, RecordedSet
+
+README = VECTORS / "README.md"
+SETS: tuple[RecordedSet, ...] = (*topics43.SETS, *topics_legacy.SETS)
+
+INTRODUCTION = """\
+<!-- Written by tests/recording/record.py from tests/recording/topics*.py: change those. -->
+# Vectors
+
+| folder | what is in it |
+|---|---|
+| `recorded/<set>/` | log directories of real brokers, file for file |
+| `oracle/<set>/` | Kafka's own reading of every `.log` and `.checkpoint` there, see below |
+| `provenance/<set>.toml` | who wrote the bytes: broker, clients, date, and the digest of every file |
+| `<stem>/` | small vectors of the schema of that name, each `.bin` with a `.toml` |
+
+The oracle's lines are the batch and record lines of `kafka-segments dump --format jsonl`, printed by the Java
+program in `tests/oracle` over Kafka's own classes; our decoder has no part in them. Their paths are relative
+to `recorded/`: run `kafka-segments dump` there to compare. `python tests/oracle/run.py FILE...` reads others.
+
+`make record` records everything anew and takes about two minutes; ids and the brokers' own timestamps differ
+each time, so the files are committed. A part: `python tests/recording/record.py kafka-4.3`.
+
+Clients send the records with fixed timestamps (2023 for 4.3, 2017 for the older brokers); transaction
+markers, LogAppendTime, internal topics and the records that roll the compacted topics' segments have those of
+the day of recording.
+Every topic has small indexes (`segment.index.bytes=8192`, `index.interval.bytes=512`).
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    return INTRODUCTION + "".join(map(_section, SETS))
+
+
+def _section(recorded: RecordedSet) -> str:
+    clients = f", {', '.join(recorded.clients)}" if recorded.clients else ""
+    rows = "".join(f"| `{topic.name}` | {topic.partitions} | {topic.shows} |\n" for topic in recorded.topics)
+    return (
+        f"\n## {recorded.name}\n\n{recorded.shows} Broker {recorded.broker}{clients}.\n\n"
+        f"| topic | partitions | shows |\n|---|---|---|\n{rows}"
+    )
+
+
+def write() -> None:
+    """Write the page."""
+    README.write_text(render(), encoding="utf-8")
