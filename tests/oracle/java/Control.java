@@ -3,6 +3,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
+import java.util.Locale;
 import org.apache.kafka.common.message.KRaftVersionRecordJsonConverter;
 import org.apache.kafka.common.message.LeaderChangeMessage;
 import org.apache.kafka.common.message.LeaderChangeMessageJsonConverter;
@@ -25,8 +26,8 @@ final class Control {
     static String of(Record record) {
         ByteBuffer key = record.key();
         if (key == null || key.remaining() < LEN_KEY)
-            return new Json().put("type", "INVALID").put("type_id", (Number) null).put("version", (Number) null)
-                .put("value", (String) null).toString();
+            return new Json().put("type", "INVALID").raw("type_id", "null").raw("version", "null")
+                .raw("value", "null").toString();
         short version = key.getShort(key.position());
         short typeId = ControlRecordType.parseTypeId(key.duplicate());
         ControlRecordType type = ControlRecordType.fromTypeId(typeId);
@@ -86,8 +87,12 @@ final class Control {
         if (!node.isObject())
             return node;
         ObjectNode renamed = JsonNodeFactory.instance.objectNode();
-        node.properties().forEach(field -> renamed.set(
-            field.getKey().replaceAll("([A-Z])", "_$1").toLowerCase(java.util.Locale.ROOT), snakeCase(field.getValue())));
+        node.properties().forEach(
+            field -> renamed.set(snakeCase(field.getKey()), snakeCase(field.getValue())));
         return renamed;
+    }
+
+    private static String snakeCase(String camelCase) {
+        return camelCase.replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT);
     }
 }

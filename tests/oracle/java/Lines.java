@@ -1,5 +1,6 @@
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
+import java.util.OptionalLong;
 import java.util.StringJoiner;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
@@ -19,12 +20,14 @@ final class Lines {
     /**
      * The line of a batch, or of an outer legacy entry.
      *
-     * @param baseTimestamp the field of the raw header (no getter of Kafka's gives it for an empty batch); null for legacy
+     * @param baseTimestamp the field of the raw header, which no getter of Kafka's gives; null for legacy
      * @param baseOffset first offset; null if a wrapper could not be opened
      * @param numRecords records or messages inside; null if a wrapper could not be opened
      */
-    static String batch(String path, FileChannelRecordBatch batch, Long baseTimestamp, Long baseOffset, Integer numRecords) {
-        boolean legacy = batch.magic() < RecordBatch.MAGIC_VALUE_V2;
+    static String batch(
+            String path, FileChannelRecordBatch batch, Long baseTimestamp, Long baseOffset,
+            Integer numRecords) {
+        OptionalLong horizon = batch.deleteHorizonMs();
         return new Json()
             .put("type", "batch")
             .put("path", path)
@@ -40,10 +43,10 @@ final class Lines {
             .put("timestamp_type", batch.timestampType().name)
             .put("is_transactional", batch.isTransactional())
             .put("is_control", batch.isControlBatch())
-            .put("delete_horizon_ms", batch.deleteHorizonMs().isPresent() ? batch.deleteHorizonMs().getAsLong() : null)
+            .put("delete_horizon_ms", horizon.isPresent() ? horizon.getAsLong() : null)
             .put("base_timestamp", baseTimestamp)
             .put("max_timestamp", batch.maxTimestamp())
-            .put("producer_id", legacy ? -1L : batch.producerId())
+            .put("producer_id", batch.producerId())
             .put("producer_epoch", batch.producerEpoch())
             .put("base_sequence", batch.baseSequence())
             .put("last_sequence", batch.lastSequence())
@@ -54,8 +57,7 @@ final class Lines {
     static String record(FileChannelRecordBatch batch, Record record) {
         StringJoiner headers = new StringJoiner(",", "[", "]");
         for (Header header : record.headers()) {
-            byte[] key = keyOf(header);
-            headers.add(new Json().put("key", key).put("value", header.value()).toString());
+            headers.add(new Json().put("key", keyOf(header)).put("value", header.value()).toString());
         }
         return new Json()
             .put("type", "record")
@@ -71,7 +73,7 @@ final class Lines {
             .toString();
     }
 
-    /** A legacy message carries its type; a v2 record has none of its own (DefaultRecord.hasTimestampType is false for all). */
+    /** A legacy message carries its type, a v2 record none (DefaultRecord.hasTimestampType). */
     private static TimestampType timestampType(RecordBatch batch, Record record) {
         for (TimestampType type : TimestampType.values())
             if (record.hasTimestampType(type))

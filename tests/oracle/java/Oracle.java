@@ -113,10 +113,17 @@ public final class Oracle {
         } catch (RuntimeException e) {
             broken = e;
         }
-        if (batch.magic() >= RecordBatch.MAGIC_VALUE_V2)
-            out.println(Lines.batch(path, batch, baseTimestamp(records, batch), batch.baseOffset(), batch.countOrNull()));
-        else
-            out.println(Lines.batch(path, batch, null, broken == null ? first : null, broken == null ? lines.size() : null));
+        Long baseTimestamp = null;
+        Integer count = lines.size();
+        if (batch.magic() >= RecordBatch.MAGIC_VALUE_V2) {
+            baseTimestamp = baseTimestamp(records, batch);
+            first = batch.baseOffset();
+            count = batch.countOrNull();
+        } else if (broken != null) {
+            first = null;
+            count = null;
+        }
+        out.println(Lines.batch(path, batch, baseTimestamp, first, count));
         for (String line : lines)
             if (line != null)
                 out.println(line);
@@ -124,7 +131,7 @@ public final class Oracle {
             complain(batch.position(), broken);
     }
 
-    /** Null, and a complaint, for a legacy message whose own checksum is wrong: nobody checks it while iterating. */
+    /** Null, and a complaint, for a legacy message with a wrong checksum: iterating does not check it. */
     private String lineOf(FileChannelRecordBatch batch, Record record) {
         try {
             record.ensureValid();
@@ -154,7 +161,7 @@ public final class Oracle {
         failed = true;
         StringBuilder message = new StringBuilder(path + ", position " + position);
         for (Throwable cause = e; cause != null; cause = cause.getCause())
-            message.append(": ").append(cause.getClass().getSimpleName()).append(": ").append(cause.getMessage());
+            message.append(String.format(": %s: %s", cause.getClass().getSimpleName(), cause.getMessage()));
         System.err.println(message);
     }
 }

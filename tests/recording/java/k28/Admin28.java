@@ -46,10 +46,11 @@ public final class Admin28 {
 
     /** From the next batch on the broker stores this message format. */
     private static void format(Admin admin, String version, List<String> topics) throws Exception {
+        ConfigEntry entry = new ConfigEntry("message.format.version", version);
+        AlterConfigOp change = new AlterConfigOp(entry, AlterConfigOp.OpType.SET);
         Map<ConfigResource, Collection<AlterConfigOp>> changes = new HashMap<>();
         for (String topic : topics)
-            changes.put(new ConfigResource(ConfigResource.Type.TOPIC, topic), List.of(
-                new AlterConfigOp(new ConfigEntry("message.format.version", version), AlterConfigOp.OpType.SET)));
+            changes.put(new ConfigResource(ConfigResource.Type.TOPIC, topic), List.of(change));
         admin.incrementalAlterConfigs(changes).all().get();
         Thread.sleep(500);  // the broker hears of it through ZooKeeper
     }
@@ -61,8 +62,9 @@ public final class Admin28 {
             producer.initTransactions();
             for (boolean commit : new boolean[]{true, false}) {
                 producer.beginTransaction();
+                String value = commit ? "kept" : "ABORTED";
                 for (int i = 0; i < 3; i++)
-                    producer.send(new ProducerRecord<>(topic, 0, 1500000000000L + i, "k" + i, commit ? "kept" : "ABORTED"));
+                    producer.send(new ProducerRecord<>(topic, 0, 1500000000000L + i, "k" + i, value));
                 if (commit)
                     producer.commitTransaction();
                 else

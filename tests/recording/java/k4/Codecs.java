@@ -1,4 +1,4 @@
-/** Every codec by the Java client: many small records, a batch of one, values over 64 KiB that shrink and that do not. */
+/** The Java client, each codec: small records, a batch of one, values over 64 KiB that shrink or do not. */
 final class Codecs {
     private Codecs() { }
 

@@ -1,6 +1,6 @@
 /**
- * What the log cleaner has something to do with: superseded records, tombstones, batches of which nothing is left,
- * transaction markers without their records.
+ * What the log cleaner has something to do with: superseded records, tombstones, batches of which nothing is
+ * left, transaction markers without their records.
  */
 final class Compaction {
     private Compaction() { }
@@ -28,27 +28,30 @@ final class Compaction {
         }
     }
 
-    /** A producer of its own each round: its last batch, wholly superseded, is retained empty for its sequence. */
+    /** A producer for each round: its last batch, wholly superseded, is kept empty for its sequence. */
     private static void supersede(String bootstrap, String topic, int round) {
         long time = Kit.T0 + round * 1000;
-        try (Kit.Sender sender = Kit.idempotent(bootstrap, "compression.type", Kit.CODECS[round % Kit.CODECS.length])) {
+        String codec = Kit.CODECS[round % Kit.CODECS.length];
+        try (Kit.Sender sender = Kit.idempotent(bootstrap, "compression.type", codec)) {
             for (int i = 0; i < 20; i++)
-                sender.send(topic, 0, time + i, Kit.bytes("key" + i % 10), Kit.bytes("round " + round + " value " + i),
-                    Kit.header("round", Kit.bytes("" + round)));
+                sender.send(topic, 0, time + i, Kit.bytes("key" + i % 10),
+                    Kit.bytes("round " + round + " value " + i), Kit.header("round", Kit.bytes("" + round)));
             sender.flush();
             for (int i = 0; i < 3; i++)
                 sender.send(topic, time + 100 + i, "once-" + round + "-" + i, "kept");
             if (round % 2 == 0)
                 sender.flush();
-            sender.send(topic, time + 200, "key1", "last of " + round).send(topic, time + 201, "key2", "last of " + round);
-            sender.flush();
+            sender.send(topic, time + 200, "key1", "last of " + round)
+                .send(topic, time + 201, "key2", "last of " + round).flush();
         }
     }
 
     private static void tombstones(String bootstrap, String topic) {
         try (Kit.Sender sender = new Kit.Sender(bootstrap, "compression.type", "zstd")) {
-            sender.send(topic, Kit.T0 + 20_000, "key3", null).send(topic, Kit.T0 + 20_001, "key4", null).flush();
-            sender.send(topic, Kit.T0 + 20_002, "key5", null).send(topic, Kit.T0 + 20_003, "key6", "alive").flush();
+            sender.send(topic, Kit.T0 + 20_000, "key3", null)
+                .send(topic, Kit.T0 + 20_001, "key4", null).flush();
+            sender.send(topic, Kit.T0 + 20_002, "key5", null)
+                .send(topic, Kit.T0 + 20_003, "key6", "alive").flush();
         }
     }
 
@@ -56,7 +59,8 @@ final class Compaction {
         try (Kit.Sender sender = Kit.transactional(bootstrap, "tx-" + topic)) {
             sender.producer.initTransactions();
             sender.producer.beginTransaction();
-            sender.send(topic, Kit.T0 + 30_000, "key7", "committed").send(topic, Kit.T0 + 30_001, "key8", "superseded");
+            sender.send(topic, Kit.T0 + 30_000, "key7", "committed")
+                .send(topic, Kit.T0 + 30_001, "key8", "superseded");
             sender.producer.commitTransaction();
             sender.producer.beginTransaction();
             sender.send(topic, Kit.T0 + 30_002, "key7", "ABORTED");
@@ -71,8 +75,8 @@ final class Compaction {
     }
 
     /**
-     * Rolls the active segments, so that the cleaner may have them: segment.ms is measured on the records' own
-     * CreateTime, so a record of now rolls a segment that began a second earlier.
+     * Rolls the active segments, so that the cleaner may have them: segment.ms is measured on the records'
+     * own CreateTime, so a record of now rolls a segment that began a second earlier.
      */
     static void push(String bootstrap, String... topics) {
         try (Kit.Sender sender = new Kit.Sender(bootstrap)) {

@@ -26,7 +26,8 @@ final class Groups {
             consume(bootstrap, "consumer");
             share(bootstrap, admin);
             // A deleted group leaves tombstones.
-            admin.alterConsumerGroupOffsets("g-deleted", Map.of(MULTI, new OffsetAndMetadata(1, ""))).all().get();
+            Map<TopicPartition, OffsetAndMetadata> offsets = Map.of(MULTI, new OffsetAndMetadata(1, ""));
+            admin.alterConsumerGroupOffsets("g-deleted", offsets).all().get();
             admin.deleteConsumerGroups(List.of("g-deleted")).all().get();
         }
     }
@@ -39,7 +40,8 @@ final class Groups {
         Map<String, Object> config = config(bootstrap, "g-" + protocol);
         config.putAll(Map.of("group.protocol", protocol, "auto.offset.reset", "earliest",
             "enable.auto.commit", "false", "client.id", "c-" + protocol));
-        try (var consumer = new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+        var bytes = new ByteArrayDeserializer();
+        try (var consumer = new KafkaConsumer<>(config, bytes, bytes)) {
             consumer.subscribe(List.of("multi", "shapes"));
             untilSome(50, () -> consumer.poll(Duration.ofMillis(500)).count());
             consumer.commitSync();
@@ -48,10 +50,12 @@ final class Groups {
     }
 
     private static void share(String bootstrap, Admin admin) throws Exception {
-        admin.incrementalAlterConfigs(Map.of(new ConfigResource(ConfigResource.Type.GROUP, "g-share"), List.of(
-            new AlterConfigOp(new ConfigEntry("share.auto.offset.reset", "earliest"), AlterConfigOp.OpType.SET)))).all().get();
-        try (var consumer = new KafkaShareConsumer<>(config(bootstrap, "g-share"), new ByteArrayDeserializer(),
-                new ByteArrayDeserializer())) {
+        ConfigResource group = new ConfigResource(ConfigResource.Type.GROUP, "g-share");
+        ConfigEntry entry = new ConfigEntry("share.auto.offset.reset", "earliest");
+        AlterConfigOp change = new AlterConfigOp(entry, AlterConfigOp.OpType.SET);
+        admin.incrementalAlterConfigs(Map.of(group, List.of(change))).all().get();
+        var bytes = new ByteArrayDeserializer();
+        try (var consumer = new KafkaShareConsumer<>(config(bootstrap, "g-share"), bytes, bytes)) {
             consumer.subscribe(List.of("shapes"));
             untilSome(10, () -> consumer.poll(Duration.ofMillis(500)).count());
             consumer.commitSync();

@@ -12,7 +12,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** What all producers share. A batch ends only where the caller flushes, so the same calls give the same batches. */
+/** What all producers share. A batch ends only where the caller flushes: same calls, same batches. */
 final class Kit {
     /** CreateTime of the first record everywhere: 2023-11-14T22:13:20Z. */
     static final long T0 = 1700000000000L;
@@ -38,8 +38,8 @@ final class Kit {
             producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
         }
 
-        Sender send(String topic, int partition, long timestamp, byte[] key, byte[] value, Header... headers) {
-            var record = new ProducerRecord<>(topic, partition, timestamp, key, value, Arrays.asList(headers));
+        Sender send(String topic, int partition, long time, byte[] key, byte[] value, Header... headers) {
+            var record = new ProducerRecord<>(topic, partition, time, key, value, Arrays.asList(headers));
             producer.send(record, (metadata, e) -> {
                 if (e != null && !(e instanceof TransactionAbortedException))
                     refused.add(topic + ": " + e);
@@ -70,8 +70,8 @@ final class Kit {
     }
 
     static Sender transactional(String bootstrap, String id, String... settings) {
-        List<String> all = new ArrayList<>(List.of("transactional.id", id, "transaction.timeout.ms", "800000"));
-        all.addAll(Arrays.asList(settings));
+        List<String> all = new ArrayList<>(Arrays.asList(settings));
+        all.addAll(List.of("transactional.id", id, "transaction.timeout.ms", "800000"));
         return idempotent(bootstrap, all.toArray(new String[0]));
     }
 

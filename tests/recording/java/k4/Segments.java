@@ -8,14 +8,16 @@ final class Segments {
         try (Kit.Sender sender = Kit.idempotent(bootstrap, "compression.type", "zstd")) {
             for (int round = 0; round < 3; round++) {
                 for (int i = 0; i < 9; i++)
-                    sender.send("idempotent", i % 3, Kit.T0 + round * 10 + i, Kit.bytes("k" + i), Kit.bytes("round " + round));
+                    sender.send("idempotent", i % 3, Kit.T0 + round * 10 + i,
+                        Kit.bytes("k" + i), Kit.bytes("round " + round));
                 sender.flush();
             }
         }
         try (Kit.Sender sender = new Kit.Sender(bootstrap)) {
             for (int round = 0; round < 40; round++) {
                 for (int i = 0; i < 5; i++)
-                    sender.send("multi", 0, Kit.T0 + round * 1000 + i, Kit.bytes("m" + round + "-" + i), Kit.text(100 + i));
+                    sender.send("multi", 0, Kit.T0 + round * 1000 + i,
+                        Kit.bytes("m" + round + "-" + i), Kit.text(100 + i));
                 sender.flush();
             }
             for (int i = 0; i < 30; i++)

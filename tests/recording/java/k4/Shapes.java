@@ -37,13 +37,15 @@ final class Shapes {
     private static void headers(Kit.Sender sender, String topic) {
         byte[] value = Kit.bytes("v");
         sender.send(topic, 0, Kit.T0 + 20, Kit.bytes("duplicates"), value, Kit.header("a", Kit.bytes("1")),
-            Kit.header("a", Kit.bytes("2")), Kit.header("b", Kit.bytes("3")), Kit.header("a", Kit.bytes("1")));
+            Kit.header("a", Kit.bytes("2")), Kit.header("b", Kit.bytes("3")),
+            Kit.header("a", Kit.bytes("1")));
         sender.send(topic, 0, Kit.T0 + 21, Kit.bytes("empty key"), value,
             Kit.header("", Kit.bytes("x")), Kit.header("", null), Kit.header("", new byte[0]));
         sender.send(topic, 0, Kit.T0 + 22, Kit.bytes("null and empty value"), value,
             Kit.header("n", null), Kit.header("e", new byte[0]));
         sender.send(topic, 0, Kit.T0 + 23, Kit.bytes("binary"), value, Kit.header("bin", Kit.noise(300, 7)),
-            Kit.header("zeros", new byte[5]), Kit.header("\u00e9\u4e2d\ud83d\ude00", new byte[]{(byte) 0xff, (byte) 0xfe}));
+            Kit.header("zeros", new byte[5]),
+            Kit.header("\u00e9\u4e2d\ud83d\ude00", new byte[]{(byte) 0xff, (byte) 0xfe}));
         Header[] many = new Header[130];
         for (int i = 0; i < many.length; i++)
             many[i] = Kit.header("h" + i, Kit.bytes("" + i));

@@ -1,6 +1,6 @@
 import java.util.Arrays;
 
-/** `java Step BOOTSTRAP STEP [ARGUMENT...]`: one step of a recording (tests/recording/kafka43.py says which, when). */
+/** `java Step BOOTSTRAP STEP [ARGUMENT...]`: one step of a recording; kafka43.py says when. */
 public final class Step {
     private Step() { }
 

@@ -18,8 +18,10 @@ final class Timestamps {
         }
         for (String codec : Kit.CODECS)
             try (Kit.Sender sender = new Kit.Sender(bootstrap, "compression.type", codec)) {
-                for (int i = 0; i < 5; i++)
-                    sender.send("append-time", Kit.T0 - i * 1000, "k" + i, codec + ", created at " + (Kit.T0 - i * 1000));
+                for (int i = 0; i < 5; i++) {
+                    long created = Kit.T0 - i * 1000;
+                    sender.send("append-time", created, "k" + i, codec + ", created at " + created);
+                }
                 sender.flush();
             }
     }

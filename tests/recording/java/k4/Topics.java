@@ -51,7 +51,8 @@ final class Topics {
 
     static void deleteRecords(String bootstrap, String topic, long before) throws Exception {
         try (Admin admin = admin(bootstrap)) {
-            admin.deleteRecords(Map.of(new TopicPartition(topic, 0), RecordsToDelete.beforeOffset(before))).all().get();
+            TopicPartition partition = new TopicPartition(topic, 0);
+            admin.deleteRecords(Map.of(partition, RecordsToDelete.beforeOffset(before))).all().get();
         }
     }
 }

@@ -58,10 +58,12 @@ final class Transactions {
             sender.producer.initTransactions();
             sender.producer.beginTransaction();
             sender.send("transactions", Kit.T0 + 61, "a2", "v");
-            sender.producer.sendOffsetsToTransaction(Map.of(partition, new OffsetAndMetadata(7, "committed")), group);
+            sender.producer.sendOffsetsToTransaction(
+                Map.of(partition, new OffsetAndMetadata(7, "committed")), group);
             sender.producer.commitTransaction();
             sender.producer.beginTransaction();
-            sender.producer.sendOffsetsToTransaction(Map.of(partition, new OffsetAndMetadata(9, "aborted")), group);
+            sender.producer.sendOffsetsToTransaction(
+                Map.of(partition, new OffsetAndMetadata(9, "aborted")), group);
             sender.producer.abortTransaction();
         }
     }

@@ -14,8 +14,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * `java Old BOOTSTRAP STEP ARGUMENT...`: the same records by every old client. Compiled against each of them, so only
- * API is used that 0.9.0.1 had already; timestamps, which came with 0.10, by reflection.
+ * `java Old BOOTSTRAP STEP ARGUMENT...`: the same records by every old client. Compiled against each of them,
+ * so only API is used that 0.9.0.1 had already; timestamps, which came with 0.10, by reflection.
  */
 public final class Old {
     /** CreateTime of the first record: 2017-07-14T02:40:00Z. */
@@ -45,7 +45,7 @@ public final class Old {
             throw new IllegalStateException("not stored: " + old.refused);
     }
 
-    /** To PREFIX-none, PREFIX-gzip, ...: null and empty keys and values, a tombstone, batches of many, few and one. */
+    /** To PREFIX-none, ...: null and empty keys and values, a tombstone, batches of many, few and one. */
     private void shapes(String prefix, boolean big) throws Exception {
         for (String codec : CODECS) {
             String topic = prefix + "-" + codec;
@@ -76,7 +76,7 @@ public final class Old {
         producer.flush();
     }
 
-    /** To PREFIX-none, ...: keys again and again, so that the cleaner leaves gaps within and between wrappers. */
+    /** To PREFIX-none, ...: keys again and again, so that the cleaner leaves gaps in and between wrappers. */
     private void compact(String prefix) throws Exception {
         for (String codec : CODECS) {
             String topic = prefix + "-" + codec;
@@ -85,8 +85,9 @@ public final class Old {
                 for (int i = 0; i < 10; i++) {
                     byte[] key = bytes("key" + (i * (round + 1)) % 13);
                     send(producer, topic, T0 + round * 100 + i, key, bytes("round " + round + " i " + i));
+                    byte[] once = bytes("once-" + round + "-" + i);
                     if (i == 2 || i == 6)
-                        send(producer, topic, T0 + round * 100 + 50 + i, bytes("once-" + round + "-" + i), bytes("kept"));
+                        send(producer, topic, T0 + round * 100 + 50 + i, once, bytes("kept"));
                 }
                 producer.flush();
             }
@@ -113,15 +114,16 @@ public final class Old {
         producer.close();
     }
 
-    /** By every codec, to the same topics, a batch of keys that come again and of two that only this label has. */
+    /** By every codec, to each topic, a batch of keys that come again and of two that only this label has. */
     private void oneBatchEach(String label, List<String> topics) throws Exception {
         for (String codec : CODECS) {
             KafkaProducer<byte[], byte[]> producer = producer(codec);
             for (String topic : topics) {
                 for (int i = 0; i < 5; i++) {
                     send(producer, topic, T0 + i, bytes("key-" + i), bytes(label + " " + codec + " " + i));
+                    byte[] once = bytes("once-" + label + "-" + codec + "-" + i);
                     if (i % 2 == 1)
-                        send(producer, topic, T0 + i, bytes("once-" + label + "-" + codec + "-" + i), bytes("kept"));
+                        send(producer, topic, T0 + i, once, bytes("kept"));
                 }
                 producer.flush();
             }
@@ -162,9 +164,9 @@ public final class Old {
         return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
     }
 
-    private void send(KafkaProducer<byte[], byte[]> producer, final String topic, long timestamp, byte[] key, byte[] value)
-            throws Exception {
-        producer.send(record(topic, timestamp, key, value), new Callback() {
+    private void send(KafkaProducer<byte[], byte[]> producer, final String topic, long time, byte[] key,
+            byte[] value) throws Exception {
+        producer.send(record(topic, time, key, value), new Callback() {
             @Override
             public void onCompletion(RecordMetadata metadata, Exception e) {
                 if (e != null)
@@ -173,14 +175,14 @@ public final class Old {
         });
     }
 
-    private static ProducerRecord<byte[], byte[]> record(String topic, long timestamp, byte[] key, byte[] value)
+    private static ProducerRecord<byte[], byte[]> record(String topic, long time, byte[] key, byte[] value)
             throws Exception {
         try {
             Constructor<?> constructor = ProducerRecord.class.getConstructor(
                 String.class, Integer.class, Long.class, Object.class, Object.class);
             @SuppressWarnings("unchecked")
             ProducerRecord<byte[], byte[]> record =
-                (ProducerRecord<byte[], byte[]>) constructor.newInstance(topic, 0, timestamp, key, value);
+                (ProducerRecord<byte[], byte[]>) constructor.newInstance(topic, 0, time, key, value);
             return record;
         } catch (NoSuchMethodException e) {
             return new ProducerRecord<>(topic, 0, key, value);

@@ -21,7 +21,8 @@ public final class ZooKeeperTopics {
                 "--topic", parts[0], "--partitions", parts[1], "--replication-factor", "1"));
             for (String pair : parts.length > 2 ? parts[2].split(";") : new String[0])
                 options.addAll(Arrays.asList("--config", pair));
-            TopicCommand.createTopic(zooKeeper, new TopicCommand.TopicCommandOptions(options.toArray(new String[0])));
+            String[] arguments = options.toArray(new String[0]);
+            TopicCommand.createTopic(zooKeeper, new TopicCommand.TopicCommandOptions(arguments));
         }
         zooKeeper.close();
     }
