@@ -32,7 +32,7 @@ def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
     """
     digits, least = layout.length_digits()
     first, behind = digits[0], digits[1:]
-    highest = min(0x7F, largest_body >> (8 * len(behind)))
+    highest = min(0x7F, max(0, largest_body) >> (8 * len(behind)))
     # Runs of zeros must not match: they are common, and each match is parsed.
     small = b"\\x00{%d}[\\x00-\\x%02x]" % (len(behind), least - 1)
     gap = layout.OFS_MAGIC - first - 1
