@@ -172,9 +172,7 @@ def install() -> Java | None:
     """Install a Java by the first way that works here."""
     for words, commands in attempts():
         say(f"java: none found; {words}")
-        if not any(
-            subprocess.run(command, stdout=2, check=False).returncode for command in commands
-        ):
+        if not any(subprocess.run(command, stdout=2, check=False).returncode for command in commands):
             importlib.invalidate_caches()
             java = find()
             if java is not None:
