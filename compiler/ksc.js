@@ -59,14 +59,17 @@ async function main([language, pythonPackage, ...schemas]) {
   let problems = [];
   const compiler = loadCompiler(pythonPackage, text => problems.push(text));
   const result = {compiler: compiler.version, files: {}, warnings: [], errors: []};
-  for (const schema of schemas) {
-    problems = [];
-    try {
-      result.files[schema] = await compileSchema(compiler, language, schema);
-      result.warnings.push(...problems.map(message => ({schema, message})));
-    } catch (error) {
-      const line = error.mark ? error.mark.line + 1 : null;
-      result.errors.push({schema, message: String(error.message || error), line});
+  // Bad YAML first: of an import that cannot be read the compiler says nothing but the name.
+  for (const work of [loadSchema, file => compileSchema(compiler, language, file)]) {
+    for (const schema of result.errors.length ? [] : schemas) {
+      problems = [];
+      try {
+        result.files[schema] = await work(schema);
+        result.warnings.push(...problems.map(message => ({schema, message})));
+      } catch (error) {
+        const line = error.mark ? error.mark.line + 1 : null;
+        result.errors.push({schema, message: String(error.message || error), line});
+      }
     }
   }
   process.stdout.write(JSON.stringify(result));

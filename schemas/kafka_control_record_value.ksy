@@ -199,8 +199,9 @@ types:
         type: kafka_tagged_fields
   k_raft_version_feature:
     -orig-id: KRaftVersionFeature
-    -webide-representation: '{min_supported_version:dec} to {max_supported_version:dec}'
     doc: The versions of the KRaft protocol that a voter knows.
+    -webide-representation: >-
+      {min_supported_version:dec} to {max_supported_version:dec}
     seq:
       - id: min_supported_version
         -orig-id: MinSupportedVersion
@@ -211,10 +212,10 @@ types:
       - id: tagged_fields
         type: kafka_tagged_fields
   compact_array_length:
-    -webide-representation: '{value:dec}'
     doc: |
       The count of a compact array is written plus one, 0 standing for null;
       none of these arrays may be null.
+    -webide-representation: '{value:dec}'
     seq:
       - id: value_plus_one
         type: kafka_unsigned_varint
@@ -224,10 +225,10 @@ types:
       value:
         value: value_plus_one.value - 1
   compact_string:
-    -webide-representation: '{text}'
     doc: |
       The size of a compact string is written plus one, 0 standing for null;
       none of these strings may be null. 32767 bytes are the most.
+    -webide-representation: '{text}'
     seq:
       - id: len_data_plus_one
         type: kafka_unsigned_varint

@@ -107,14 +107,19 @@ types:
           message of magic 0 with neither key nor value.
         seq:
           - id: crc
+            -orig-id: crc
             type: u4
           - id: magic
+            -orig-id: magic
             type: s1
           - id: attributes
+            -orig-id: attributes
             type: s1
           - id: len_key
+            -orig-id: keySize
             type: s4
           - id: len_value
+            -orig-id: valueSize
             type: s4
   entry_prefix:
     doc: |

@@ -61,8 +61,10 @@ types:
         doc: What no message is without, that is one of magic 0 with no payload.
         seq:
           - id: magic
+            -orig-id: magic
             type: s1
           - id: crc
+            -orig-id: checksum
             type: u4
   attributes:
     seq:

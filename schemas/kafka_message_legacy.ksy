@@ -38,8 +38,8 @@ seq:
         - 1
   - id: attributes
     -orig-id: attributes
-    type: attributes
     size: 1
+    type: attributes
   - id: timestamp
     -orig-id: timestamp
     type: s8

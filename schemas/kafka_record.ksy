@@ -35,8 +35,8 @@ seq:
       expr: _.value >= 0
     doc: The size of what follows; its own bytes do not count.
   - id: body
-    type: record_body
     size: len_body.value
+    type: record_body
 types:
   record_body:
     -webide-representation: '+{offset_delta}'

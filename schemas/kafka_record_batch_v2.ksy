@@ -39,8 +39,8 @@ seq:
     doc: CRC-32C (Castagnoli) of `crc_region`.
   - id: attributes
     -orig-id: attributes
-    type: attributes
     size: 2
+    type: attributes
   - id: last_offset_delta
     -orig-id: lastOffsetDelta
     type: s4

@@ -13,7 +13,7 @@ VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 
 
 def read_varints(cases: Iterable[bytes]) -> list[tuple[str, str, str]]:
-    """What ``ByteUtils`` reads from each case as varint, varlong and unsigned varint; see ReadVarints.java."""
+    """What ``ByteUtils`` reads from each case: varint, varlong, unsigned varint; see ReadVarints.java."""
     lines = _run("ReadVarints", input="".join(f"{case.hex()}\n" for case in cases)).splitlines()
     return [(signed, long, unsigned) for signed, long, unsigned in map(str.split, lines)]
 

@@ -1,6 +1,6 @@
-"""Copies of segments in which nothing is compressed, so that the Node check sees every record, not only those of batches without a codec.
+"""Copies of segments without compression, so that the Node check sees every record.
 
-Made with the standard library and the runtime's codecs; what the records say is not looked at here.
+What the records say is not looked at here, only where they begin.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def plain_copy(segment: Path) -> bytes:
 def _plain_entries(data: bytes) -> Iterator[bytes]:
     for entry in KafkaLogSegment.from_bytes(data).entries:
         content = entry.body.content if entry.is_complete else None
-        if not isinstance(content, KafkaRecordBatchV2 | KafkaMessageLegacy) or not content.attributes.compression:
+        if not isinstance(content, KafkaRecordBatchV2 | KafkaMessageLegacy):
+            continue
+        if not content.attributes.compression:
             continue
         codec, magic = content.attributes.compression.name, content.magic
         if magic < 2:

@@ -1,4 +1,4 @@
-"""One stem per format: schema, generated class, vectors and page belong together, and the vectors read as they say."""
+"""One stem per format: schema, class, vectors and page belong together, and the vectors read as they say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import kaitaistruct
 import pytest
 from kaitaistruct import KaitaiStream
-
 from tests.codegen.kafka_java import make_vectors
 from tests.codegen.trees import python_class
 from tests.codegen.vectors import STEMS, VECTORS, Vector, all_vectors, look_up

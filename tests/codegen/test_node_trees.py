@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.codegen.plain_copies import plain_copy
 from tests.codegen.trees import Job, count_leaves, differences, javascript_trees, python_tree
 from tests.codegen.vectors import VECTORS, Vector, all_vectors

@@ -1,8 +1,8 @@
-"""Trees of parsed files, from the Python classes and the JavaScript classes of one compiler, and how they compare.
+"""Trees of parsed files, by the Python and by the JavaScript classes of one compiler, and how they compare.
 
-A tree is what trees.js prints: objects become dictionaries from camelCase names to values (parameters, what was read,
-and instances; what is absent has no key), enums their numbers, bytes ``{"hex": ...}`` or length and SHA-256.
-An instance that cannot be had becomes ``{"error": ...}``.
+A tree is what trees.js prints: objects become dictionaries from camelCase names to values (parameters, what
+was read, and instances; what is absent has no key), enums their numbers, bytes ``{"hex": ...}`` or length and
+SHA-256. An instance that cannot be had becomes ``{"error": ...}``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def javascript_trees(jobs: list[Job]) -> Iterator[Any]:
     ensure_packages(tools)
     script = Path(__file__).with_name("trees.js")
     command = [*tools.node, str(script), str(FOLDER), str(SCHEMAS)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
         assert process.stdin is not None and process.stdout is not None
         for job in jobs:
             line = {"schema": job.schema, "file": str(job.file), "params": job.params}
@@ -109,7 +110,8 @@ def _camel(name: str) -> str:
 def s8_fields() -> frozenset[str]:
     """Names in the trees of what the schemas read as ``s8``."""
     text = "".join(path.read_text(encoding="utf-8") for path in SCHEMAS.glob("*.ksy"))
-    return frozenset(_camel(name) for name in re.findall(r"- id: (\w+)\n(?:(?! *- id:).*\n)*? +type: s8\n", text))
+    names = re.findall(r"- id: (\w+)\n(?:(?! *- id:).*\n)*? +type: s8\n", text)
+    return frozenset(map(_camel, names))
 
 
 def differences(python: Any, javascript: Any, place: str = "") -> Iterator[str]:
@@ -146,8 +148,9 @@ def same_scalar(python: Any, javascript: Any) -> bool:
 def is_upstream_bug(python: Any, javascript: Any, place: str) -> bool:
     """Whether this is the known error of the JavaScript runtime 0.11.0 in negative 64-bit integers.
 
-    ``readS8be`` inverts the lower half with ``^``, which gives a signed number: where the upper bit of that half
-    is not set, the result is too great by 2^32. kaitai-io/kaitai_struct_javascript_runtime, pull request 16.
+    ``readS8be`` inverts the lower half with ``^``, which gives a signed number: where the top bit of that
+    half is not set, the result is too great by 2^32.
+    https://github.com/kaitai-io/kaitai_struct_javascript_runtime/pull/16
     """
     if place.rsplit("/", 1)[-1] not in s8_fields() or not isinstance(python, int) or python >= 0:
         return False

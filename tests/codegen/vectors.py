@@ -9,8 +9,8 @@ A .toml file says::
 
     [from]
     writer = "who wrote the bytes"
-    computed = "how"          # or else recorded = "path below tests/vectors/recorded", position and size: the bytes
-                              # were cut from there once; they do not follow a new recording
+    computed = "how"          # or else recorded = "path below tests/vectors/recorded", position and size:
+                              # where the bytes were cut from, once; they do not follow a new recording
 
     [expect]                  # a place in the parsed object, and what is there
     "entries.0.body.magic" = 2

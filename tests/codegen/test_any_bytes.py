@@ -1,0 +1,127 @@
+"""Invariant: any bytes either parse or raise KaitaiStructError or EOFError, quickly and without much memory.
+
+That is meant of whatever a class reads when it is made. Instances are read on demand; those that make text or
+numbers of bytes may raise UnicodeDecodeError or ValueError, as the schemas say.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kaitaistruct import KaitaiStream, KaitaiStruct, KaitaiStructError
+from tests.codegen.trees import python_class
+from tests.codegen.vectors import STEMS, all_vectors
+
+VECTORS = {stem: [vector for vector in all_vectors() if vector.schema == stem] for stem in STEMS}
+PARAMS: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
+    "kafka_record": st.tuples(st.booleans()),
+    "kafka_control_record_value": st.tuples(st.integers(-1, 8)),
+}
+# More than any legitimate parse of a few hundred bytes needs, and far less than what the lies below claim.
+BOUND = 4 << 20
+
+
+def parse(stem: str, params: tuple[Any, ...], data: bytes) -> KaitaiStruct | None:
+    """The parsed object, ``None`` if the bytes were refused; anything else that is raised is the failure."""
+    try:
+        return python_class(stem)(*params, KaitaiStream(BytesIO(data)))
+    except (KaitaiStructError, EOFError):
+        return None
+
+
+def visit(found: Any) -> None:
+    """Ask for every instance below an object."""
+    if isinstance(found, list):
+        for part in found:
+            visit(part)
+    if not isinstance(found, KaitaiStruct):
+        return
+    names = [name for name in vars(found) if not name.startswith("_")]
+    names += [name for name, part in vars(type(found)).items() if isinstance(part, property)]
+    for name in names:
+        try:
+            part = getattr(found, name)
+        except (KaitaiStructError, EOFError, UnicodeDecodeError, ValueError):
+            continue
+        visit(part)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+@settings(max_examples=150)
+@given(data=st.data())
+def test_any_bytes(stem: str, data: st.DataObject) -> None:
+    params = data.draw(PARAMS.get(stem, st.just(())))
+    visit(parse(stem, params, data.draw(st.binary(max_size=300))))
+
+
+@pytest.mark.parametrize("stem", STEMS)
+@settings(max_examples=150)
+@given(data=st.data())
+def test_damaged_vectors(stem: str, data: st.DataObject) -> None:
+    """True bytes with a few of them changed get deeper into a class than random ones."""
+    vector = data.draw(st.sampled_from(VECTORS[stem]))
+    changed = bytearray(vector.file.read_bytes())
+    for _ in range(data.draw(st.integers(0, 3)) if changed else 0):
+        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(changed)))
+    visit(parse(stem, vector.params, bytes(changed[: len(changed) - cut // 4])))
+
+
+def replaced(name: str, position: int, new: str) -> bytes:
+    """A vector's bytes with some of them overwritten."""
+    stem, _, vector = name.partition("/")
+    data = bytearray(next(found for found in VECTORS[stem] if found.name == vector).file.read_bytes())
+    patch = bytes.fromhex(new)
+    data[position : position + len(patch)] = patch
+    return bytes(data)
+
+
+HUGE_INT = "7fffffff"
+HUGE_VARINT = "feffffff0f"  # 2^31 - 1
+HUGE_UNSIGNED = "ffffffff07"  # 2^31 - 1
+LIES: dict[str, tuple[str, tuple[Any, ...], Callable[[], bytes]]] = {
+    "records of a batch": (
+        "kafka_record_batch_v2", (), lambda: replaced("kafka_record_batch_v2/worked_example", 45, HUGE_INT)
+    ),
+    "size of an entry": (
+        "kafka_log_segment", (), lambda: replaced("kafka_log_segment/snapshot", 8, HUGE_INT)
+    ),
+    "size of a record": ("kafka_record", (False,), lambda: bytes.fromhex(HUGE_VARINT + "00000001010000")),
+    "headers of a record": ("kafka_record", (False,), lambda: bytes.fromhex("140000000101" + HUGE_VARINT)),
+    "key of a record": ("kafka_record", (False,), lambda: bytes.fromhex("14000000" + HUGE_VARINT + "0101")),
+    "key of a header": ("kafka_record_header", (), lambda: bytes.fromhex(HUGE_VARINT + "00")),
+    "key of a message": (
+        "kafka_message_legacy", (), lambda: replaced("kafka_message_legacy/magic_0", 6, HUGE_INT)
+    ),
+    "voters": ("kafka_control_record_value", (2,), lambda: bytes.fromhex("000000000001" + HUGE_UNSIGNED)),
+    "tagged fields": ("kafka_tagged_fields", (), lambda: bytes.fromhex(HUGE_UNSIGNED + "00" * 100)),
+    "size of a tagged field": ("kafka_tagged_fields", (), lambda: bytes.fromhex("0100" + HUGE_UNSIGNED)),
+    "size of a 0.7 message": (
+        "kafka_message_0_7", (), lambda: replaced("kafka_message_0_7/magic_0", 0, HUGE_INT)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lying_count_or_size_is_found_out_quickly(lie: str) -> None:
+    stem, params, make = LIES[lie]
+    data = make()
+    begin = time.monotonic()
+    tracemalloc.start()
+    try:
+        found = parse(stem, params, data)
+        visit(found)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # A batch's header is sound, its records are read on demand; a segment shows the rest as `partial`.
+    assert (found is None) == (stem not in ("kafka_record_batch_v2", "kafka_log_segment"))
+    assert peak < BOUND
+    assert time.monotonic() - begin < 2
