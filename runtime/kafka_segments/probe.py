@@ -117,6 +117,8 @@ class Probe:
     def _check_prefix(self, prefix: layout.Prefix, position: int, left: int) -> None:
         where = {"position": position, "path": self.source.name}
         if prefix.len_body < layout.length_digits()[1]:
+            if prefix.len_body == 0:
+                self._read_zeros(position)
             raise self._too_short(prefix, layout.length_digits()[1], position)
         if prefix.len_entry > left:
             raise self._truncated(position, prefix.len_entry, left)
@@ -125,6 +127,14 @@ class Probe:
             raise UnsupportedMagicError(detail, magic=prefix.magic, **where)
         if prefix.len_body < prefix.min_len_body:
             raise self._too_short(prefix, prefix.min_len_body, position)
+
+    def _read_zeros(self, position: int) -> None:
+        """Zeros up to a place that cannot be read may well be padding: then that place is what is wrong."""
+        while position < self.source.size:
+            end = min(self.source.size, (position // BLOCK_SIZE + 1) * BLOCK_SIZE)
+            if any(self._window.read(position, end - position)):
+                return
+            position = end
 
     def _read_head(self, prefix: layout.Prefix, position: int, previous_offset: int | None) -> layout.Head:
         data = self._window.read(position, min(layout.LEN_HEAD, prefix.len_entry))

@@ -66,7 +66,9 @@ class _File:
     def __init__(self, name: str, descriptor: int) -> None:
         self.name = name
         self._descriptor = descriptor
-        self.size = os.fstat(descriptor).st_size
+        status = os.fstat(descriptor)
+        is_disk = stat.S_ISBLK(status.st_mode)
+        self.size = os.lseek(descriptor, 0, os.SEEK_END) if is_disk else status.st_size
 
     def read(self, position: int, size: int) -> bytes:
         try:
@@ -239,8 +241,9 @@ def _open_descriptor(name: str, descriptor: int, map_it: bool) -> Source:
 
 
 def _is_whole_file(descriptor: int, mode: int) -> bool:
-    """A regular file of which nothing has been consumed (standard input may be redirected from one)."""
-    return stat.S_ISREG(mode) and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+    """A file or disk of which nothing has been consumed (standard input may be redirected from one)."""
+    is_file = stat.S_ISREG(mode) or stat.S_ISBLK(mode)
+    return is_file and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
 
 
 def _open_stream(stream: BinaryIO) -> Source:

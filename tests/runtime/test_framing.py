@@ -315,6 +315,17 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
         assert type(last.error).__name__ == "ReadError" and "shrank" in last.error.detail
 
 
+def test_padding_with_an_unreadable_block_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = GOOD + bytes(20_000)
+    (tmp_path / NAME).write_bytes(data)
+    break_blocks(monkeypatch, 2)
+    with open_segment(tmp_path / NAME) as segment:
+        assert told(segment)[4:] == [
+            ("ReadError", len(GOOD), 12288, 8, None),
+            ("padding", 12288, len(data)),
+        ]
+
+
 def test_everything_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / NAME).write_bytes(GOOD)
     break_blocks(monkeypatch, 0)
