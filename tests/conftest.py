@@ -72,27 +72,31 @@ CHECKS: dict[str, Callable[[], str | None]] = {
 def lack(marker: str) -> str | None:
     """What this machine lacks for a kind of test: as `make test` found on preparing, or as checked here."""
     found = json.loads(os.environ.get("KAFKA_SEGMENTS_LACKS", "{}")).get(marker)
-    if found is None and marker in CHECKS:
-        found = CHECKS[marker]()
-    required = os.environ.get("KAFKA_SEGMENTS_REQUIRE", "").split(",")
-    if found is not None and ("all" in required or marker in required):
-        raise pytest.UsageError(f"KAFKA_SEGMENTS_REQUIRE asks for the {marker} tests, but: {found}")
-    return found
+    return CHECKS[marker]() if found is None and marker in CHECKS else found
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and keep each kind together in one process."""
-    chosen = config.getoption("markexpr", "")
+def kinds_of(item: pytest.Item) -> list[str]:
+    """The markers of a test that say what it needs."""
+    return [marker for marker in GROUPS if item.get_closest_marker(marker)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep each kind of test together in one process."""
     for item in items:
-        kinds = [marker for marker in GROUPS if item.get_closest_marker(marker)]
-        if not kinds:
-            continue
-        item.add_marker(pytest.mark.xdist_group(GROUPS[kinds[0]]))
-        # `make test-fast` deselects all of these; looking for Java would be time for nothing.
-        reasons = [] if chosen.startswith("not (") else [lack(kind) for kind in kinds]
-        for kind, reason in zip(kinds, reasons, strict=False):
-            if reason is not None:
-                item.add_marker(pytest.mark.skip(reason=f"[{kind}] {reason}"))
+        for kind in kinds_of(item)[:1]:
+            item.add_marker(pytest.mark.xdist_group(GROUPS[kind]))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this machine cannot run; fail it where it is required."""
+    required = os.environ.get("KAFKA_SEGMENTS_REQUIRE", "").split(",")
+    for kind in kinds_of(item):
+        reason = lack(kind)
+        if reason is not None and ("all" in required or kind in required):
+            pytest.fail(f"KAFKA_SEGMENTS_REQUIRE asks for the {kind} tests, but: {reason}", pytrace=False)
+        if reason is not None:
+            pytest.skip(f"[{kind}] {reason}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

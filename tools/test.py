@@ -21,6 +21,11 @@ sys.path.insert(0, str(ROOT))
 
 from tools import java  # noqa: E402  the root is no package
 
+
+class NotHereError(Exception):
+    """A kind of test cannot run on this machine; the message says what it lacks."""
+
+
 FAST = "not (spark or cluster or oracle or node or packaging)"
 
 
@@ -28,7 +33,7 @@ def prepare_spark() -> None:
     """Find Java for Spark, or install it, and name it to the tests."""
     found = java.find() or java.install()
     if found is None:
-        raise RuntimeError(java.BY_HAND.splitlines()[0])
+        raise NotHereError(java.BY_HAND.splitlines()[0])
     os.environ["JAVA_HOME"] = str(java.spark_home(found))
 
 
@@ -45,7 +50,7 @@ def prepare_oracle() -> None:
 
     missing = jvm.missing_tools()
     if missing:
-        raise RuntimeError(missing)
+        raise NotHereError(missing)
     jvm.fetch_jars(ROOT / "tests" / "oracle" / "pom.xml")
 
 
@@ -84,7 +89,8 @@ def main() -> None:
         try:
             prepare()
         except Exception as error:
-            lacks[marker] = f"{type(error).__name__}: {error}".splitlines()[0]
+            kind = "" if isinstance(error, NotHereError) else f"{type(error).__name__}: "
+            lacks[marker] = f"{kind}{error}".splitlines()[0]
         said = f"cannot run here: {lacks[marker]}" if marker in lacks else "ready"
         print(f"{marker} tests: {said} ({time.monotonic() - started:.1f} s)", flush=True)
     os.environ["KAFKA_SEGMENTS_LACKS"] = json.dumps(lacks)
