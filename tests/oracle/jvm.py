@@ -17,9 +17,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 FETCH = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-# Small, quick to start; the messages of slf4j-simple and reload4j only from warnings on.
+# Small and quick to start.
 JVM_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8")
+# Nothing of slf4j-simple but errors.
 QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=error",)
+
+
+class ToolError(Exception):
+    """Maven or the Java compiler failed; the message holds what it said."""
 
 
 def missing_tools() -> str | None:
@@ -34,7 +39,7 @@ def fetch_jars(pom: Path) -> Path:
     """Folder with the jars of a pom's dependencies, fetched on the first call.
 
     Raises:
-        subprocess.CalledProcessError: Maven could not fetch them; its message is on standard error.
+        ToolError: Maven could not fetch them.
     """
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
     target = CACHE / "jars" / f"{pom.parent.name}-{digest}"
@@ -43,7 +48,11 @@ def fetch_jars(pom: Path) -> Path:
 
 
 def compile_java(sources: Sequence[Path], jars: Path) -> Path:
-    """Folder with the classes of Java sources, compiled against a folder of jars on the first call."""
+    """Folder with the classes of Java sources, compiled against a folder of jars on the first call.
+
+    Raises:
+        ToolError: they do not compile.
+    """
     digest = hashlib.sha256(jars.name.encode())
     for source in sources:
         digest.update(source.name.encode() + source.read_bytes())
@@ -60,7 +69,11 @@ def java_command(classpath: Sequence[Path], *arguments: str) -> tuple[list[str],
 
 
 def _run(command: Sequence[str]) -> None:
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    result = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if result.returncode:
+        raise ToolError(f"{command[0]} failed with status {result.returncode}:\n{result.stdout.strip()}")
 
 
 def _build(target: Path, make: Callable[[Path], None]) -> Path:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.oracle import run
+from tests.oracle import jvm, run
 from tests.recording.sets import ORACLE, RECORDED, segment_files
 
 pytestmark = pytest.mark.oracle
@@ -68,4 +68,10 @@ def test_a_file_that_is_no_segment_is_a_complaint(tmp_path: Path) -> None:
 
 def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert run.jvm.missing_tools() == "not on the PATH: java, javac, mvn (install a JDK >= 17 and Maven)"
+    assert jvm.missing_tools() == "not on the PATH: java, javac, mvn (install a JDK >= 17 and Maven)"
+
+
+def test_what_a_tool_says_is_passed_on(tmp_path: Path) -> None:
+    (tmp_path / "Broken.java").write_text("class Broken { int x = ; }", encoding="utf-8")
+    with pytest.raises(jvm.ToolError, match=r"(?s)javac failed with status 1:.*illegal start of expression"):
+        jvm.compile_java([tmp_path / "Broken.java"], tmp_path)

@@ -175,7 +175,8 @@ def legacy(bootstrap: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[2:] == ["legacy"]:
-        sys.exit(legacy(sys.argv[1]))
-    librdkafka(sys.argv[1])
-    kafka_python(sys.argv[1])
-    asyncio.run(aio_kafka(sys.argv[1]))
+        legacy(sys.argv[1])
+    else:
+        librdkafka(sys.argv[1])
+        kafka_python(sys.argv[1])
+        asyncio.run(aio_kafka(sys.argv[1]))
