@@ -4,7 +4,7 @@ Strategy: everything goes through one place, `iter_data_records`, for the data s
 differ in the `Findings` they pass: one raises or warns, the other counts and lists.
 
 Pending: in the newest segment of a partition a broker may be writing at this moment. A last batch that is
-cut off by the end of the file, or (in a preallocated file) by the zeros up to it, is not yet there, no damage.
+cut off by the end of the file, or in a preallocated file by the zeros up to it, is not yet there: no damage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka_segments.layout import LEN_PREFIX
 from kafka_segments.segment import open_segment
 from kafka_segments.spark.splits import SegmentSplit
 
-__all__ = ["Findings", "iter_data_records", "lost_offsets", "name_partition", "undecoded_error"]
+__all__ = ["Findings", "describe", "iter_data_records", "name_partition", "undecoded_error"]
 
 Event = Batch | Record | Damage | Padding
 
@@ -69,12 +69,15 @@ def iter_data_records(
                     findings.damage(event)
 
 
-def lost_offsets(damage: Damage) -> str:
-    """The offsets that a damaged region may have cost, for people."""
+def describe(damage: Damage) -> str:
+    """Where a damaged region is, what is wrong, and the offsets that it may have cost, for people."""
     first, last = damage.first_lost_offset, damage.last_lost_offset
     if first is None and last is None:
-        return "offsets lost: unknown or none"
-    return f"offsets lost: {'?' if first is None else first} to {'?' if last is None else last}"
+        lost = "offsets lost: unknown or none"
+    else:
+        lost = f"offsets lost: {'?' if first is None else first} to {'?' if last is None else last}"
+    where = f"{damage.path}, position {damage.position} to {damage.end_position}"
+    return f"{where}: {type(damage.error).__name__}: {damage.error.detail}; {lost}"
 
 
 def name_partition(error: KafkaFormatError, split: SegmentSplit) -> KafkaFormatError:

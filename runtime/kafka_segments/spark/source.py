@@ -20,7 +20,7 @@ from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import KafkaFormatError, MissingCodecError
 from kafka_segments.logdir import list_partitions
 from kafka_segments.spark import reading
-from kafka_segments.spark.options import FAILFAST, ReadOptions
+from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, ReadOptions
 from kafka_segments.spark.schema import arrow_schema, check_schema, kafka_schema
 from kafka_segments.spark.splits import SegmentSplit, pack, segment_splits
 
@@ -132,17 +132,14 @@ class _Policy:
         """Raise or warn. A codec that is not installed is no damage of the file: it raises in both modes."""
         if self._mode == FAILFAST or isinstance(damage.error, MissingCodecError):
             damage.error.path = damage.path
+            if self._mode == FAILFAST:
+                damage.error.detail += f'; .option("mode", "{DROPMALFORMED}") reads what is sound'
             raise damage.error
         _log.warning(
-            "kafka-segments: topic %s, partition %d: %s, position %d to %d: %s: %s; %s",
+            "kafka-segments: topic %s, partition %d: %s",
             self._split.topic,
             self._split.partition,
-            damage.path,
-            damage.position,
-            damage.end_position,
-            type(damage.error).__name__,
-            damage.error.detail,
-            reading.lost_offsets(damage),
+            reading.describe(damage),
         )
 
     def pending(self, damage: Damage) -> None:

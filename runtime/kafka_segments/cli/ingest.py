@@ -1,0 +1,177 @@
+"""`kafka-segments ingest`: log directories to Parquet by a Spark job, with a table of what was done."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from kafka_segments.cli import console
+from kafka_segments.errors import OutputError, TimestampRangeError
+
+if TYPE_CHECKING:
+    from kafka_segments.spark.report import PartitionReport
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `ingest` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "ingest",
+        help="write the records of log directories to Parquet, with Spark",
+        description="Write the records of log directories to Parquet files, in directories by topic and "
+        "partition. Control records and what lies below the log start offset are left out. Nothing is "
+        "written to the sources; a live broker's are fine.",
+        epilog="Exit status: 0 clean, 1 damage (all sound records were written), 2 wrong usage or something "
+        "that cannot be opened, 3 the destination could not be written (and is not there).",
+    )
+    parser.add_argument(
+        "sources", nargs="+", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
+    )
+    parser.add_argument("destination", metavar="DEST", help="a new or empty directory, not below a source")
+    parser.add_argument(
+        "--master", default="local[*]", help="Spark's master; default: local[*], all cores of this machine"
+    )
+    parser.add_argument(
+        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
+    )
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help="draw a progress bar even if standard error is not a terminal",
+    )
+    parser.add_argument(
+        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; returns the exit status."""
+    from kafka_segments.spark.ingest import ingest, plan_ingest
+
+    started = time.monotonic()
+    plan = plan_ingest(arguments.sources, arguments.destination)
+    console.say(
+        f"{len(plan.splits)} segments of {len(plan.empty)} partitions, {plan.num_bytes:,} bytes; "
+        "starting Spark"
+    )
+    with ExitStack() as stack:
+        bar = _Bar(stack, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty()))
+        try:
+            done = ingest(plan, master=arguments.master, check_crc=arguments.check_crc, show=bar.show)
+        except TimestampRangeError as error:
+            raise OutputError(f"{error.detail}; nothing was written") from error
+    status = _tell_findings(done.partitions)
+    _print_table(done.partitions)
+    if arguments.timings:
+        whole = time.monotonic() - started
+        console.say(
+            f"Spark started in {done.start_seconds:.1f} s, its job took {done.job_seconds:.1f} s; "
+            f"whole job {whole:.1f} s"
+        )
+    return status
+
+
+class _Bar:
+    """A progress bar of tasks, or nothing.
+
+    Args:
+        stack: closes it.
+        draw: whether there is one.
+    """
+
+    def __init__(self, stack: ExitStack, draw: bool) -> None:
+        self._stack = stack
+        self._draw = draw
+        self._bar: Any = None
+
+    def show(self, done: int, total: int) -> None:
+        """Move it; the first call draws it."""
+        if not self._draw:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            bar = tqdm(total=total, unit="task", desc="ingest", dynamic_ncols=True)
+            self._bar = self._stack.enter_context(bar)
+        self._bar.update(done - self._bar.n)
+
+
+def _tell_findings(partitions: Sequence[PartitionReport]) -> int:
+    """Say each on standard error; returns the exit status."""
+    from kafka_segments.spark.report import MISSING_CODEC, NOT_OPENED, PENDING
+
+    status = console.CLEAN
+    for partition in partitions:
+        for finding in partition.findings:
+            console.say(f"{partition.topic}-{partition.partition}: {finding.message}")
+            if finding.kind in (NOT_OPENED, MISSING_CODEC):
+                status = max(status, console.NOT_OPENED)
+            elif finding.kind != PENDING:
+                status = max(status, console.FINDINGS)
+    return status
+
+
+_TITLES = (
+    "topic",
+    "partition",
+    "batches",
+    "records",
+    "bytes in",
+    "bytes out",
+    "first offset",
+    "last offset",
+    "damage",
+)
+
+
+def _print_table(partitions: Sequence[PartitionReport]) -> None:
+    rows = [_TITLES, *map(_row, partitions), _totals(partitions)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
+    lines = [_line(row, widths) for row in rows]
+    rule = "  ".join("-" * width for width in widths)
+    try:
+        with console.writing() as stdout:
+            stdout.write("\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], ""]).encode())
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Text to the left, numbers to the right."""
+    numbers = (word.rjust(width) for word, width in zip(row[1:], widths[1:], strict=True))
+    return "  ".join([row[0].ljust(widths[0]), *numbers])
+
+
+def _row(partition: PartitionReport) -> tuple[str, ...]:
+    return (
+        partition.topic,
+        str(partition.partition),
+        f"{partition.batches:,}",
+        f"{partition.records:,}",
+        f"{partition.bytes_in:,}",
+        f"{partition.bytes_out:,}",
+        "-" if partition.first_offset is None else str(partition.first_offset),
+        "-" if partition.last_offset is None else str(partition.last_offset),
+        f"{partition.num_damaged:,}",
+    )
+
+
+def _totals(partitions: Sequence[PartitionReport]) -> tuple[str, ...]:
+    return (
+        "total",
+        f"{len(partitions):,}",
+        f"{sum(partition.batches for partition in partitions):,}",
+        f"{sum(partition.records for partition in partitions):,}",
+        f"{sum(partition.bytes_in for partition in partitions):,}",
+        f"{sum(partition.bytes_out for partition in partitions):,}",
+        "",
+        "",
+        f"{sum(partition.num_damaged for partition in partitions):,}",
+    )

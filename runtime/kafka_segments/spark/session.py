@@ -1,0 +1,97 @@
+"""A Spark session for one job on this machine: quiet, without a web page, listening on loopback only."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from kafka_segments.errors import MissingExtraError
+
+__all__ = ["open_session"]
+
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+_LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+# No row passes through this JVM: it plans, starts Python workers, and ends. To compile little saves seconds.
+_SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_JAVA_REMEDY = (
+    "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; Fedora: dnf install "
+    "java-21-openjdk-headless; macOS: brew install openjdk@21) and, if it is not on the PATH, set JAVA_HOME"
+)
+
+
+@contextmanager
+def open_session(master: str) -> Iterator[SparkSession]:
+    """Start Spark, and stop it at the end.
+
+    Args:
+        master: where: `local[*]`, `local-cluster[...]`, `spark://...`.
+
+    Raises:
+        MissingExtraError: there is no Java, or Spark does not start with the one there is.
+    """
+    session = _start(master, _find_java())
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _start(master: str, java: str) -> SparkSession:
+    # The workers must be this Python: `python3` on the PATH may be another, without our packages.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = (
+        SparkSession.builder.appName("kafka-segments ingest")
+        .master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.extraJavaOptions", " ".join([_LOGGING_OPTION, *_SHORT_LIVED]))
+    )
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
+            "spark.driver.host", "127.0.0.1"
+        )
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise MissingExtraError(
+            f"Spark does not start with {java} ({_version_of(java)}), of which it needs version 17 or newer, "
+            f"or with the master {master}: {_first_line(error)}",
+            extra="spark",
+        ) from error
+
+
+def _find_java() -> str:
+    """The Java that Spark will take: that of JAVA_HOME, else the first on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if java is None:
+        raise MissingExtraError(
+            f"Spark needs Java 17 or newer, and there is none: JAVA_HOME is not set, and no java is on the "
+            f"PATH; {_JAVA_REMEDY}",
+            extra="spark",
+        )
+    if not os.access(java, os.X_OK):
+        raise MissingExtraError(
+            f"Spark needs Java 17 or newer, and JAVA_HOME ({home}) has none; {_JAVA_REMEDY}", extra="spark"
+        )
+    return java
+
+
+def _version_of(java: str) -> str:
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return _first_line(error)
+    return _first_line(done.stderr or done.stdout)
+
+
+def _first_line(words: object) -> str:
+    return next(iter(str(words).strip().splitlines()), "says nothing")

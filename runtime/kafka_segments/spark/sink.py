@@ -1,0 +1,160 @@
+"""The tasks of `ingest`: a Spark data source that is only written to, and whose rows are pieces of work.
+
+Strategy: Spark's commit protocol without files of Spark's. A row says which segments to read; `write`
+reads them, writes Parquet with pyarrow under names that no other attempt has, and returns names and counts
+as its commit message. `commit`, on the driver, gets exactly one message for each task, that of the attempt
+which counts, and publishes (`publish`). So the counts are of the very rows in the files, a repeated task
+leaves nothing behind, and rows never cross from Python to the JVM, where Spark's Parquet writer would take
+most of the time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from kafka_segments.entries import Record
+from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
+from kafka_segments.spark import reading
+from kafka_segments.spark.publish import TEXT_MARKER, data_path, is_surely_text, partition_path, publish
+from kafka_segments.spark.report import NOT_OPENED, Counts, Finding, PartitionReport, merge
+from kafka_segments.spark.schema import INGEST_SCHEMA, arrow_schema
+from kafka_segments.spark.splits import SegmentSplit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_segments.spark.parquet import ParquetFile
+
+__all__ = ["FORMAT", "ParquetSink", "row_of_task"]
+
+FORMAT = "kafka-segments-parquet"
+
+
+def row_of_task(splits: Sequence[SegmentSplit]) -> str:
+    """A task as the text that travels in a row."""
+    return json.dumps([asdict(split) for split in splits])
+
+
+class ParquetSink(DataSource):
+    """Writes what rows of `row_of_task` name. `ingest` sets its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for `DataFrame.write.format`."""
+        return FORMAT
+
+    def writer(self, schema: StructType, overwrite: bool) -> ParquetWriter:  # noqa: ARG002
+        """A writer; the schema is one column of text."""
+        return ParquetWriter(
+            work=self.options["work"],
+            destination=self.options["destination"],
+            check_crc=self.options["checkcrc"] == "true",
+            max_decompressed=int(self.options["maxdecompressed"]),
+        )
+
+
+@dataclass
+class TaskResult(WriterCommitMessage):
+    """The files that a task wrote, relative to the work directory's data, and what it found."""
+
+    files: list[str]
+    reports: list[PartitionReport]
+
+
+class ParquetWriter(DataSourceArrowWriter):
+    """Reads segments and writes Parquet on executors (`write`), publishes on the driver (`commit`)."""
+
+    def __init__(self, work: str, destination: str, check_crc: bool, max_decompressed: int) -> None:
+        self._work = work
+        self._destination = destination
+        self._check_crc = check_crc
+        self._max_decompressed = max_decompressed
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
+        """Do the work that the rows name.
+
+        Raises:
+            OutputError: a file could not be written.
+            TimestampRangeError: a timestamp does not fit the column.
+        """
+        result = TaskResult([], [])
+        rows = (row for batch in iterator for row in batch.column(0).to_pylist())
+        for row in rows:
+            splits = [SegmentSplit(**split) for split in json.loads(row)]
+            for (topic, partition), group in groupby(
+                splits, key=lambda split: (split.topic, split.partition)
+            ):
+                self._write_partition(PartitionReport(topic, partition), group, result)
+        return result
+
+    def _write_partition(
+        self, partition: PartitionReport, splits: Iterable[SegmentSplit], result: TaskResult
+    ) -> None:
+        directory = partition_path(partition.topic, partition.partition)
+        name = f"{directory}/part-{uuid.uuid4().hex}.parquet"
+        with self._parquet_file(name) as file:
+            for split in splits:
+                self._write_segment(split, partition, file)
+        partition.bytes_out = file.size
+        result.reports.append(partition)
+        if partition.records:
+            result.files.append(name)
+
+    def _parquet_file(self, name: str) -> ParquetFile:
+        from kafka_segments.spark.parquet import ParquetFile
+
+        return ParquetFile(os.path.join(data_path(self._work), name), arrow_schema(INGEST_SCHEMA))
+
+    def _write_segment(self, split: SegmentSplit, partition: PartitionReport, file: ParquetFile) -> None:
+        from kafka_segments.spark.columns import spark_batches
+
+        counts = Counts(partition)
+        records = reading.iter_data_records(
+            split, counts, check_crc=self._check_crc, max_decompressed=self._max_decompressed
+        )
+        try:
+            for batch in spark_batches(_counted(records, partition), file.schema, split):
+                file.write(batch)
+            counts.end_segment(split.path)
+        except OutputError:
+            raise
+        except (ReadError, UnknownFormatError) as error:
+            # A file that cannot be opened or is another program's; the rest is done all the same.
+            partition.findings.append(Finding(NOT_OPENED, str(error)))
+        except KafkaFormatError as error:
+            raise reading.name_partition(error, split) from error
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Publish what the messages name, and leave the reports in the work directory."""
+        results = [message for message in messages if isinstance(message, TaskResult)]
+        files = [name for result in results for name in result.files]
+        reports = merge(partition for result in results for partition in result.reports)
+        if not any(partition.records and is_surely_text(partition.topic) for partition in reports):
+            files.append(self._write_marker())
+        publish(self._work, self._destination, files, reports)
+
+    def _write_marker(self) -> str:
+        name = f"{partition_path(TEXT_MARKER, 0)}/no-rows.parquet"
+        with self._parquet_file(name) as file:
+            file.open()
+        return name
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+        """Remove what was written."""
+        shutil.rmtree(data_path(self._work), ignore_errors=True)
+
+
+def _counted(records: Iterable[Record], partition: PartitionReport) -> Iterator[Record]:
+    for record in records:
+        partition.add_offset(record.offset)
+        yield record

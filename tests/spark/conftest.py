@@ -1,0 +1,35 @@
+"""One Spark session for all of these tests, and readers of Kafka's own reading of the recorded segments."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("runtime", "generated", "."))
+
+
+@pytest.fixture(scope="session")
+def workers_path() -> None:
+    """Let Spark's Python workers find the packages without an installation."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PYTHONPATH, os.environ.get("PYTHONPATH")]))
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+
+@pytest.fixture(scope="session")
+def spark(workers_path: None) -> Iterator[SparkSession]:
+    """A session with two tasks at a time; rows are compared in UTC."""
+    from kafka_segments.spark.session import open_session
+
+    with open_session("local[2]") as session:
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        session.conf.set("spark.sql.shuffle.partitions", "2")
+        yield session
