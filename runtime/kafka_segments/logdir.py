@@ -317,11 +317,11 @@ def _why_empty(entries: Sequence[os.DirEntry[str]]) -> str:
     why = "no segments here: no .log files named by 20 digits, and no directories TOPIC-PARTITION with some"
     if any(name.endswith(".log") for name in names):
         return why + "; these .log files are not a topic's (a broker's own messages?): see its log.dirs"
-    if any(name.endswith(_LEFT_ALONE) for name in names):
-        return why + "; the broker has put aside what is here (-delete, -future, -stray)"
     inner = next((entry.path for entry in entries if any(map(_is_partition, _peek(entry)))), None)
     if inner:
         return why + f"; give the log directories themselves, such as {inner}"
+    if any(name.endswith(_LEFT_ALONE) for name in names):
+        return why + "; the broker has put aside what is here (-delete, -future, -stray)"
     return why + "; give a broker's log directory (log.dirs in its configuration), or one of its partitions"
 
 
