@@ -123,14 +123,14 @@ def oracle_groups(path: str) -> dict[int, list[str]]:
 
 
 def not_yet_decoded(fields: dict[str, Any]) -> str:
-    """An entry of magic 0 or 1: its records are a later issue, and of a wrapper the first offset and the count too."""
+    """An entry of magic 0 or 1: its records are a later issue; so are a wrapper's first offset and count."""
     if fields["compression"] != "none":
         fields |= {"base_offset": None, "num_records": None}
     return json.dumps(fields, separators=(",", ":"))
 
 
 def assert_untouched_equal_kafka(case: dict[str, Any], lines: list[str], name: str) -> None:
-    """Every batch outside `touched` has exactly Kafka's lines (at its new position, where bytes were inserted)."""
+    """Every batch outside `touched` has exactly Kafka's lines, at its new position if it moved."""
     touched = {entry["position"] for entry in case["touched"]}
     shifts = [(shift["from"], shift["by"]) for shift in case.get("shifts", [])]
     wanted = []
