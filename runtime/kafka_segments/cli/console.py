@@ -69,8 +69,8 @@ def writing() -> Iterator[BinaryIO]:
         OutputError: anything else that goes wrong with it.
     """
     try:
-        if sys.stdout is None:
-            raise OutputError("there is no standard output to write to")
+        if not hasattr(sys.stdout, "buffer"):  # closed by the shell, or replaced by an embedding program
+            raise OutputError("there is no standard output to write bytes to")
         yield sys.stdout.buffer
     except BrokenPipeError:
         raise
