@@ -350,7 +350,9 @@ def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], in
             raise DecodeError(f"offset checkpoint of version {checkpoint.version}; only 0 is known")
         offsets = {(entry.topic, entry.partition): entry.offset for entry in checkpoint.entries}
         if checkpoint.num_entries != len(checkpoint.entries):
-            raise DecodeError(f"{len(checkpoint.entries)} entries where {checkpoint.num_entries} are announced")
+            raise DecodeError(
+                f"{len(checkpoint.entries)} entries where {checkpoint.num_entries} are announced"
+            )
     except _PARSE_ERRORS as error:
         if isinstance(error, DecodeError):
             raise
