@@ -82,7 +82,7 @@ def kinds_of(item: pytest.Item) -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep each kind of test together in one process; xdist looks at the groups in its own hook, after this."""
+    """Keep each kind of test together in one process; xdist looks at the groups after this."""
     for item in items:
         for kind in kinds_of(item)[:1]:
             item.add_marker(pytest.mark.xdist_group(GROUPS[kind]))
