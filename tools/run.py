@@ -65,8 +65,9 @@ def show_rows(count: int) -> None:
     total = rows.count_rows()
     print(f"\n{count} of {total:,} rows, read back from {DESTINATION}:")
     for row in found.to_pylist():
-        print(f"  {row.pop('topic')}-{row.pop('partition')}", end="")
-        print("".join(f"  {name}={value!s}" for name, value in row.items()))
+        headers = {header["key"]: header["value"] for header in row["headers"]}
+        print(f"  {row['topic']}-{row['partition']} {row['offset']}  {row['timestamp']}", end="")
+        print(f"  key={row['key']}  value={row['value']}  headers={headers}")
     if found.num_rows < count:
         raise SystemExit(f"run: {SHOWN_TOPIC} has {found.num_rows} rows")
 
