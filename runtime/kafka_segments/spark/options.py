@@ -66,7 +66,10 @@ def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
     if "path" in given:
         paths.append(given["path"])
     if not paths:
-        raise OptionError('no path: give one or more to .load(...), or OPTIONS (path "...") in SQL')
+        raise OptionError(
+            "no path: give one or more to .load(...); in SQL, CREATE TEMPORARY VIEW ... OPTIONS (path '...'). Some "
+            "versions of Spark forget the options of CREATE TABLE: then query it WITH (path = '...')"
+        )
     return tuple(_local(path) for path in paths)
 
 

@@ -1,0 +1,411 @@
+"""The source's reader as Spark uses it, pickled on the way to its tasks, but without a JVM: fast."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import pickle
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, InputPartition
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructField, StructType
+from tests.runtime import build
+from tests.spark import kafka_rows
+
+from kafka_segments import compression
+from kafka_segments.errors import (
+    ChecksumMismatchError,
+    CorruptBatchError,
+    DecompressionError,
+    KafkaFormatError,
+    MissingCodecError,
+    OptionError,
+    ReadError,
+    TimestampRangeError,
+    TruncatedError,
+    UnknownFormatError,
+    UnsupportedMagicError,
+)
+from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.schema import kafka_schema
+from kafka_segments.spark.source import KafkaSegmentsDataSource
+
+VECTORS = kafka_rows.VECTORS
+FIRST = f"{0:020}.log"
+
+
+def read(
+    path: Path | str | list[str], schema: StructType | None = None, **options: str
+) -> list[dict[str, Any]]:
+    """Rows as dictionaries, by the same steps as Spark takes; timestamps as numbers."""
+    where = {"paths": json.dumps(path)} if isinstance(path, list) else {"path": str(path)}
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({**where, **options}))
+    wanted = source.schema() if schema is None else schema
+    reader = source.reader(wanted)
+    remote = pickle.loads(pickle.dumps(reader))
+    rows = []
+    for task in reader.partitions() or [InputPartition(None)]:
+        for batch in remote.read(pickle.loads(pickle.dumps(task))):
+            assert batch.schema.names == wanted.names
+            numbers = [
+                column.cast("int64") if field.name == "timestamp" else column
+                for field, column in zip(batch.schema, batch.columns, strict=True)
+            ]
+            values = [column.to_pylist() for column in numbers]
+            rows += [dict(zip(wanted.names, row, strict=True)) for row in zip(*values, strict=True)]
+    return rows
+
+
+def columns(*names: str) -> StructType:
+    """Columns of the source by name, written as given."""
+    known = {field.name.lower(): field for field in kafka_schema(include_headers=True)}
+    return StructType([StructField(name, known[name.lower()].dataType) for name in names])
+
+
+def offsets(*arguments: Any, **options: str) -> list[int]:
+    return [row["offset"] for row in read(*arguments, **options)]
+
+
+def segment(directory: Path, base_offset: int, *parts: bytes) -> Path:
+    """Write a segment of a partition's directory; returns the directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{base_offset:020}.log").write_bytes(b"".join(parts))
+    return directory
+
+
+def batches(*base_offsets: int) -> list[bytes]:
+    return [build.batch(offset, [build.record(0, b"k", b"v" * 50)]) for offset in base_offsets]
+
+
+def flipped(data: bytes) -> bytes:
+    """Another bit near the end, so that the checksum is wrong."""
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+# --- rows ---------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_a_record(tmp_path: Path) -> None:
+    records = [
+        build.record(0, None, None),
+        build.record(1, b"", b"", ((b"h", None), (b"h", b""), (b"", b"\xff"), (b"\xed\xa0\x80", b"x")), -3),
+    ]
+    directory = segment(tmp_path / "a-b-7", 5, build.batch(5, records))
+    assert read(directory, includeHeaders="true") == [
+        {
+            "key": None,
+            "value": None,
+            "topic": "a-b",
+            "partition": 7,
+            "offset": 5,
+            "timestamp": 1_700_000_000_000_000,
+            "timestampType": 0,
+            "headers": None,
+        },
+        {
+            "key": b"",
+            "value": b"",
+            "topic": "a-b",
+            "partition": 7,
+            "offset": 6,
+            "timestamp": 1_699_999_999_997_000,
+            "timestampType": 0,
+            "headers": [
+                {"key": "h", "value": None},
+                {"key": "h", "value": b""},
+                {"key": "", "value": b"\xff"},
+                {"key": "\ufffd", "value": b"x"},
+            ],
+        },
+    ]
+
+
+def test_log_append_time_wins(tmp_path: Path) -> None:
+    data = build.batch(0, [build.record(), build.record(1)], attributes=8, max_timestamp=9_000)
+    rows = read(segment(tmp_path / "t-0", 0, data), columns("timestamp", "timestampType"))
+    assert rows == [{"timestamp": 9_000_000, "timestampType": 1}] * 2
+
+
+def test_control_records_are_no_rows(tmp_path: Path) -> None:
+    marker = build.control(1, (b"\0\0\0\1", b"\0\0\0\0\0\0"))
+    assert offsets(segment(tmp_path / "t-0", 0, *batches(0), marker, *batches(2))) == [0, 2]
+
+
+def test_many_rows_and_large_values(tmp_path: Path) -> None:
+    small = build.batch(0, [build.record(delta, None, b"") for delta in range(25_000)])
+    large = build.batch(25_000, [build.record(delta, None, b"x" * (3 << 20)) for delta in range(4)])
+    rows = read(segment(tmp_path / "t-0", 0, small, large), columns("value", "offset"))
+    assert [row["offset"] for row in rows] == list(range(25_004))
+    assert [len(row["value"]) for row in rows[-4:]] == [3 << 20] * 4
+
+
+def test_any_columns_in_any_order_and_case(tmp_path: Path) -> None:
+    directory = segment(tmp_path / "t-3", 0, *batches(0, 1))
+    assert read(directory, columns("Partition", "OFFSET")) == [
+        {"Partition": 3, "OFFSET": 0},
+        {"Partition": 3, "OFFSET": 1},
+    ]
+    assert read(directory, columns("topic")) == [{"topic": "t"}] * 2
+    headers = read(directory, columns("headers"))
+    assert headers == [{"headers": None}] * 2
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        (StructField("sequence", IntegerType()), "no column sequence; the columns are key, value, topic"),
+        (StructField("offset", IntegerType()), "offset is bigint, not int"),
+        (StructField("key", StringType()), "key is binary, not string"),
+        (StructField("headers", ArrayType(StringType())), "headers is array<struct<key:string"),
+        (StructField("value", BinaryType(), nullable=False), "leave NOT NULL away"),
+    ],
+)
+def test_wrong_schemas(tmp_path: Path, field: StructField, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        read(segment(tmp_path / "t-0", 0, *batches(0)), StructType([field]))
+
+
+def test_nothing_to_read_gives_no_rows(tmp_path: Path) -> None:
+    assert read(segment(tmp_path / "t-0", 0)) == []
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 9\n")
+    segment(tmp_path / "t-0", 9)
+    assert read(tmp_path / "t-0" / FIRST) == []
+
+
+def test_log_start_offset(tmp_path: Path) -> None:
+    many = build.batch(4, [build.record(delta) for delta in range(5)])
+    directory = segment(tmp_path / "t-0", 0, *batches(0, 1), flipped(batches(2)[0]), many)
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 6\n")
+    for path in (tmp_path, directory, directory / FIRST):
+        assert offsets(path) == [6, 7, 8], "and damage below the log start is none"
+
+
+def test_small_segments_share_a_task(tmp_path: Path) -> None:
+    for partition in range(20):
+        segment(tmp_path / f"t-{partition}", 0, *batches(0))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(tmp_path)}))
+    assert len(source.reader(source.schema()).partitions()) == 1
+    assert [row["partition"] for row in read(tmp_path)] == list(range(20))
+
+
+# --- options ------------------------------------------------------------------------------------------------
+
+
+def test_options() -> None:
+    options = ReadOptions.parse({"path": "file:/a b%20", "mode": "dropMalformed", "CHECKCRC": "False"})
+    assert options == ReadOptions(("/a b%20",), mode="DROPMALFORMED", check_crc=False)
+    assert ReadOptions.parse({"paths": '["/a", "file:///b"]'}).paths == ("/a", "/b")
+    assert ReadOptions.parse({"path": "/a:b", "maxdecompressedbytes": "7"}).max_decompressed == 7
+
+
+def test_what_spark_adds_for_tables_is_let_pass() -> None:
+    added = {"owner": "me", "provider": "kafka-segments", "location": "file:/a", "option.path": "/a"}
+    assert ReadOptions.parse({"path": "/a", **added}).paths == ("/a",)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "no path"),
+        (
+            {"path": "/a", "startingOffsets": "earliest"},
+            "unknown option startingoffsets; the options are path",
+        ),
+        ({"path": "/a", "includeHeaders": "yes"}, "includeHeaders is 'yes'; it is true or false"),
+        ({"path": "/a", "checkCrc": ""}, "checkCrc is ''"),
+        ({"path": "/a", "mode": "PERMISSIVE"}, "FAILFAST or DROPMALFORMED"),
+        ({"path": "/a", "maxDecompressedBytes": "0"}, "above 0"),
+        ({"path": "/a", "maxDecompressedBytes": "1k"}, "above 0"),
+        ({"path": "s3a://bucket/a"}, "only local files"),
+        ({"path": "hdfs:/a"}, "only local files"),
+    ],
+)
+def test_wrong_options(options: dict[str, str], words: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(words)):
+        ReadOptions.parse(options)
+
+
+# --- what is not sound --------------------------------------------------------------------------------------
+
+
+def test_damage_fails_at_once_and_says_where(tmp_path: Path) -> None:
+    one, two, three = batches(0, 1, 2)
+    directory = segment(tmp_path / "t-4", 0, one, flipped(two), three)
+    with pytest.raises(ChecksumMismatchError) as caught:
+        read(directory)
+    assert str(caught.value).startswith(f"{directory / FIRST}, position {len(one)}: stored 0x")
+    assert "topic t, partition 4" in str(caught.value)
+    assert "DROPMALFORMED" in str(caught.value)
+
+
+def test_damage_is_dropped_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    one, two, three, four = batches(0, 1, 2, 3)
+    directory = segment(tmp_path / "t-4", 0, one, flipped(two), three, four[:-20])
+    segment(directory, 5, *batches(5))
+    with caplog.at_level(logging.WARNING):
+        assert offsets(directory, mode="DROPMALFORMED") == [0, 2, 5]
+    flip, cut = (record.getMessage() for record in caplog.records)
+    where = f"{directory / FIRST}, position {len(one)} to {len(one + two)}"
+    assert flip.startswith(f"kafka-segments: topic t, partition 4: {where}: ChecksumMismatchError: stored 0x")
+    assert flip.endswith("; offsets lost: 1 to 1")
+    assert "TruncatedError" in cut
+
+
+def test_sound_records_of_a_broken_batch_are_delivered(tmp_path: Path) -> None:
+    good = build.record(0) + build.record(1)
+    broken = build.batch(1, payload=good + b"\x7f", count=3, last_offset_delta=2)
+    directory = segment(tmp_path / "t-0", 0, *batches(0), broken, *batches(4))
+    assert offsets(directory, mode="DROPMALFORMED") == [0, 1, 2, 4]
+    with pytest.raises(CorruptBatchError):
+        read(directory)
+
+
+@pytest.mark.parametrize("cut", [1, 16, 17, 60, 61, 80, -1])
+def test_unfinished_batch_of_the_newest_segment_is_pending(
+    tmp_path: Path, cut: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = batches(0, 0x0102030405060708)
+    directory = segment(tmp_path / "t-0", 0, one, two[:cut])
+    with caplog.at_level(logging.WARNING):
+        assert offsets(directory) == [0]
+        assert offsets(directory, mode="DROPMALFORMED") == [0]
+    assert caplog.records == []
+    segment(directory, 2, *batches(2))
+    with pytest.raises(TruncatedError):
+        read(directory)
+    assert offsets(directory / f"{2:020}.log") == [2]
+
+
+@pytest.mark.parametrize("cut", [8, 12, 16, 17, 40, 61, 80])
+def test_unfinished_batch_before_zeros_is_pending_too(tmp_path: Path, cut: int) -> None:
+    one, two = batches(0, 0x0102030405060708)
+    directory = segment(tmp_path / "t-0", 0, one, two[:cut], bytes(5000))
+    assert offsets(directory) == [0]
+    segment(directory, 2, *batches(2))
+    with pytest.raises(KafkaFormatError):
+        read(directory)
+
+
+def test_damage_before_a_pending_batch_is_damage(tmp_path: Path) -> None:
+    one, two, three = batches(0, 1, 2)
+    directory = segment(tmp_path / "t-0", 0, one, flipped(two), three, one[:30])
+    with pytest.raises(ChecksumMismatchError):
+        read(directory)
+    assert offsets(directory, mode="DROPMALFORMED") == [0, 2]
+
+
+def test_whole_last_batch_with_a_wrong_checksum_is_damage(tmp_path: Path) -> None:
+    one, two = batches(0, 1)
+    for tail in (b"", bytes(5000)):
+        directory = segment(tmp_path / "t-0", 0, one, flipped(two), tail)
+        with pytest.raises(ChecksumMismatchError):
+            read(directory)
+
+
+def test_checksums_need_not_be_checked(tmp_path: Path) -> None:
+    one, two = batches(0, 1)
+    directory = segment(tmp_path / "t-0", 0, one, build.patched(two, 17, b"\0\0\0\0"))
+    assert offsets(directory, checkCrc="false") == [0, 1]
+
+
+def test_bound_of_a_batch(tmp_path: Path) -> None:
+    import gzip
+
+    payload = gzip.compress(b"".join([build.record(0, None, b"x" * 5000)]))
+    directory = segment(tmp_path / "t-0", 0, build.batch(0, payload=payload, count=1, attributes=1))
+    assert offsets(directory, maxDecompressedBytes="6000") == [0]
+    with pytest.raises(DecompressionError):
+        read(directory, maxDecompressedBytes="4000")
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+def test_missing_codec_is_no_damage(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def decompress(*_arguments: Any, **_options: Any) -> bytes:
+        raise MissingCodecError("lz4 is not installed: pip install lz4", codec="lz4")
+
+    directory = segment(tmp_path / "t-0", 0, build.batch(0, payload=b"xyz", count=1, attributes=3))
+    monkeypatch.setattr("kafka_segments.records.decompress", decompress)
+    assert compression.decompress is not decompress
+    with pytest.raises(MissingCodecError, match="pip install"):
+        read(directory, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_formats_are_never_dropped_in_silence(tmp_path: Path, mode: str, magic: int) -> None:
+    directory = segment(tmp_path / "t-0", 0, *batches(0), build.message(1, magic=magic))
+    with pytest.raises(
+        UnsupportedMagicError, match=rf"magic {magic} at offset 1 is not yet decoded .*topic t"
+    ):
+        read(directory, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+def test_other_programs_logs_are_refused_by_name(tmp_path: Path, mode: str) -> None:
+    redpanda = (VECTORS / "redpanda_batch_header" / "worked_example.bin").read_bytes()
+    with pytest.raises(UnknownFormatError, match="Redpanda"):
+        read(segment(tmp_path / "t-0", 0, redpanda), mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
+def test_file_that_went_away_since_it_was_listed(tmp_path: Path, mode: str) -> None:
+    directory = segment(tmp_path / "t-0", 0, *batches(0))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(directory), "mode": mode}))
+    reader = source.reader(source.schema())
+    (task,) = reader.partitions()
+    (directory / FIRST).unlink()
+    with pytest.raises(ReadError, match=r"No such file.*topic t, partition 0"):
+        list(reader.read(task))
+
+
+@pytest.mark.parametrize("timestamp", [9_223_372_036_854_776, -9_223_372_036_854_776, 2**63 - 1, -(2**63)])
+def test_timestamps_beyond_microseconds(tmp_path: Path, timestamp: int) -> None:
+    data = build.batch(7, [build.record()], base_timestamp=timestamp, max_timestamp=timestamp)
+    directory = segment(tmp_path / "t-5", 0, *batches(0), data)
+    with pytest.raises(TimestampRangeError, match=rf"offset 7: the timestamp {timestamp} ") as caught:
+        read(directory)
+    assert "topic t, partition 5" in str(caught.value)
+    assert (caught.value.offset, caught.value.timestamp) == (7, timestamp)
+    assert offsets(directory, columns("offset", "value")) == [0, 7]
+
+
+@pytest.mark.parametrize("timestamp", [9_223_372_036_854_775, -9_223_372_036_854_775, -1, 0])
+def test_timestamps_that_just_fit(tmp_path: Path, timestamp: int) -> None:
+    data = build.batch(0, [build.record()], base_timestamp=timestamp, max_timestamp=timestamp)
+    (row,) = read(segment(tmp_path / "t-0", 0, data))
+    assert row["timestamp"] == timestamp * 1000
+
+
+# --- the shim -----------------------------------------------------------------------------------------------
+
+
+def import_shim(monkeypatch: pytest.MonkeyPatch, **hidden: None) -> Any:
+    for name in ("kafka_segments.spark.source", "pyspark_kafka_segments", *hidden):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in hidden:
+        monkeypatch.setitem(sys.modules, name, None)
+    return importlib.import_module("pyspark_kafka_segments")
+
+
+def test_shim_offers_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    shim = import_shim(monkeypatch)
+    assert issubclass(shim.DefaultSource, DataSource)
+    assert shim.DefaultSource.name() == "kafka-segments"
+
+
+def test_shim_stands_in_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    shim = import_shim(monkeypatch, **{"kafka_segments.spark.options": None})
+    assert issubclass(shim.DefaultSource, DataSource)
+    assert shim.DefaultSource.name() == "kafka-segments"
+    with pytest.raises(ImportError, match=r"cannot be used here: .*kafka_segments\.spark\.options"):
+        shim.DefaultSource({})
+
+
+def test_shim_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    shim = import_shim(monkeypatch, **{"pyspark.sql.datasource": None})
+    assert not hasattr(shim, "DefaultSource")
