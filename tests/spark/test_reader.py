@@ -291,6 +291,23 @@ def test_unfinished_batch_before_zeros_is_pending_too(tmp_path: Path, cut: int) 
         read(directory)
 
 
+@pytest.mark.parametrize(
+    "tail",
+    [
+        b"this is no segment " * 9,
+        build.batch(0)[:-5],
+        build.patched(build.batch(2), 16, b"\7")[:-5],
+        build.patched(build.batch(2), 8, b"\xff")[:-5],
+    ],
+    ids=["rubbish", "offset behind", "magic", "length"],
+)
+def test_what_could_not_follow_is_not_pending(tmp_path: Path, tail: bytes) -> None:
+    for padding in (b"", bytes(5000)):
+        directory = segment(tmp_path / "t-0", 0, *batches(0), tail, padding)
+        with pytest.raises(KafkaFormatError, match="topic t, partition 0"):
+            read(directory)
+
+
 def test_damage_before_a_pending_batch_is_damage(tmp_path: Path) -> None:
     one, two, three = batches(0, 1, 2)
     directory = segment(tmp_path / "t-0", 0, one, flipped(two), three, one[:30])

@@ -67,8 +67,8 @@ def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
         paths.append(given["path"])
     if not paths:
         raise OptionError(
-            "no path: give one or more to .load(...); in SQL, CREATE TEMPORARY VIEW ... OPTIONS (path '...'). Some "
-            "versions of Spark forget the options of CREATE TABLE: then query it WITH (path = '...')"
+            "no path: give one or more to .load(...); in SQL, CREATE TEMPORARY VIEW ... OPTIONS (path '...') "
+            "(Spark can forget the options of CREATE TABLE: then query the table WITH (path = '...'))"
         )
     return tuple(_local(path) for path in paths)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import BinaryIO
 
@@ -51,8 +51,11 @@ class ParquetFile:
         if self._file is None:
             return
         with self._file:
-            if error is None:
-                self._finish(self._file)
+            try:
+                if error is None:
+                    self._finish(self._file)
+            finally:
+                self._abandon()
 
     def open(self) -> None:
         """Create the file, if it is not there yet."""
@@ -91,6 +94,13 @@ class ParquetFile:
             file.flush()
             os.fsync(file.fileno())
             self.size = os.fstat(file.fileno()).st_size
+
+    def _abandon(self) -> None:
+        """Let go of a writer that could not finish, or its destructor would try again and complain."""
+        if self._writer is not None and self._writer.is_open:
+            with suppress(OSError):
+                self._writer.close()
+            self._writer.is_open = False
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

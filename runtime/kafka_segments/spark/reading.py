@@ -5,6 +5,7 @@ differ in the `Findings` they pass: one raises or warns, the other counts and li
 
 Pending: in the newest segment of a partition a broker may be writing at this moment. A last batch that is
 cut off by the end of the file, or in a preallocated file by the zeros up to it, is not yet there: no damage.
+Its first bytes, so far as they are there, must be those of an entry that could follow.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Protocol
 
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import KafkaFormatError, TruncatedError, UnsupportedMagicError
-from kafka_segments.layout import LEN_PREFIX
+from kafka_segments.layout import LEN_PREFIX, read_prefix
 from kafka_segments.segment import open_segment
 from kafka_segments.spark.splits import SegmentSplit
+from kafka_segments.storage import open_source
 
 __all__ = ["Findings", "describe", "iter_data_records", "name_partition", "undecoded_error"]
 
@@ -121,13 +123,26 @@ def _judge(events: Iterable[Event], is_newest: bool) -> Iterator[tuple[Event, bo
 
 
 def _is_pending(damage: Damage, behind: Event | None, batch: Batch | None) -> bool:
-    if behind is None:
-        return isinstance(damage.error, TruncatedError)
-    if not isinstance(behind, Padding):
+    if behind is not None and not isinstance(behind, Padding):
         return False
-    if isinstance(damage.error, TruncatedError) or damage.end_position - damage.position < LEN_PREFIX:
+    if behind is not None and damage.end_position - damage.position < LEN_PREFIX:
+        return True  # a few bytes before the zeros
+    is_cut = isinstance(damage.error, TruncatedError)
+    if behind is not None and batch is not None and batch.position == damage.position:
+        # Its header is there, and the entry that it announces ends among the zeros.
+        is_cut = is_cut or batch.end_position > damage.end_position
+    return is_cut and _could_follow(damage)
+
+
+def _could_follow(damage: Damage) -> bool:
+    """Whether what begins there could be the log's next entry, so far as its bytes are there."""
+    if damage.end_position - damage.position < LEN_PREFIX:
         return True
-    # The header is there; the entry it announces ends among the zeros.
-    if batch is None or batch.position != damage.position:
+    source = open_source(damage.path)
+    try:
+        prefix = read_prefix(source.read(damage.position, LEN_PREFIX))
+    finally:
+        source.close()
+    if prefix.magic not in (0, 1, 2) or prefix.len_body < prefix.min_len_body:
         return False
-    return batch.end_position > damage.end_position
+    return damage.first_lost_offset is None or prefix.base_offset >= damage.first_lost_offset

@@ -1,0 +1,43 @@
+"""Run by test_cluster: reads and ingests with executors that are processes of their own.
+
+Arguments: the source, a directory for what was found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from tests.spark.flaky import FlakySink
+
+from kafka_segments.cli.main import main
+from kafka_segments.spark import ingest
+from kafka_segments.spark.session import open_session
+
+MASTER = "local-cluster[2,1,1024]"
+
+
+def run(source: str, found: Path) -> int:
+    with open_session(MASTER) as spark:
+        frame = spark.read.format("kafka-segments").option("includeHeaders", "true").load(source)
+        pq.write_table(frame.toArrow(), found / "read.parquet")
+        pids = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.getppid()).distinct().collect()
+        (found / "pids.json").write_text(json.dumps([os.getpid(), *pids]))
+
+        @contextmanager
+        def shared(_master: str) -> Iterator[SparkSession]:
+            yield spark
+
+        ingest.open_session = shared  # type: ignore[assignment]
+        ingest.ParquetSink = FlakySink  # type: ignore[misc]
+        return main(["ingest", source, str(found / "ingested"), "--master", MASTER])
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1], Path(sys.argv[2])))

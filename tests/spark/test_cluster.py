@@ -1,0 +1,43 @@
+"""The same results with executors in processes of their own, some of whose attempts are lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.spark import kafka_rows
+from tests.spark.test_ingest import files_below, parquet_rows, table_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+
+NAME = "kafka-4.3/clean"
+
+
+def test_local_cluster(workers_path: None, tmp_path: Path) -> None:
+    source = str(kafka_rows.RECORDED / NAME)
+    command = [sys.executable, "-m", "tests.spark.cluster_job", source, str(tmp_path)]
+    # Its executors' work directories and logs would appear where it runs.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    driver, *executors = json.loads((tmp_path / "pids.json").read_text())
+    assert driver not in executors
+    assert len(executors) == 2, "two executors, each with a Python daemon of its own"
+
+    expected = kafka_rows.rows(NAME)
+    assert kafka_rows.of_arrow(pq.read_table(tmp_path / "read.parquet")) == expected
+    assert parquet_rows(tmp_path / "ingested") == expected
+    table = table_of(done.stdout)
+    assert table["total", -1]["records"] == str(len(expected))
+    with_rows = {(row.topic, row.partition) for row in expected}
+    files = files_below(tmp_path / "ingested")
+    assert all(name.startswith("topic=") for name in files)
+    size = sum((tmp_path / "ingested" / name).stat().st_size for name in files)
+    assert table["total", -1]["bytes out"] == str(size), "no file of a lost attempt is there"
+    assert {
+        kafka_rows.split_name(Path(n).parts[0][6:] + "-" + Path(n).parts[1][10:]) for n in files
+    } == with_rows
+    assert not list(tmp_path.glob(".ingested*"))

@@ -1,0 +1,505 @@
+"""`kafka-segments ingest`: Parquet that holds what Kafka reads, a table that counts it, nothing half done."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from tests.runtime import build
+from tests.spark import kafka_rows
+from tests.spark.test_reader import VECTORS, batches, flipped, segment
+
+from kafka_segments.cli.main import main
+from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
+from kafka_segments.spark import ingest as job
+from kafka_segments.spark.parquet import ParquetFile
+from kafka_segments.spark.publish import (
+    WorkDirectory,
+    check_destination,
+    data_path,
+    is_surely_text,
+    partition_path,
+    publish,
+)
+from kafka_segments.spark.report import Finding, PartitionReport, merge
+from kafka_segments.spark.sink import ParquetWriter, row_of_task
+from kafka_segments.spark.splits import SegmentSplit, pack
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
+
+Ingest = Callable[..., tuple[int, dict[tuple[str, int], dict[str, str]], str]]
+
+
+def files_below(directory: Path) -> list[str]:
+    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+
+
+def table_of(out: str) -> dict[tuple[str, int], dict[str, str]]:
+    """The closing table, by topic and partition; the totals under ("total", -1)."""
+    lines = out.splitlines()
+    titles = re.split(r" {2,}", lines[0].strip())
+    assert titles[:4] == ["topic", "partition", "batches", "records"]
+    assert titles[4:] == ["bytes in", "bytes out", "first offset", "last offset", "damage"]
+    rows: dict[tuple[str, int], dict[str, str]] = {}
+    for line in lines[2:-2]:
+        words = [word.replace(",", "") for word in line.split()]
+        rows[words[0], int(words[1])] = dict(zip(titles[2:], words[2:], strict=True))
+    assert set(lines[1]) == set(lines[-2]) == {"-", " "}
+    total = [word.replace(",", "") for word in lines[-1].split()]
+    assert total[:2] == ["total", str(len(rows))]
+    rows["total", -1] = dict(
+        zip(("batches", "records", "bytes in", "bytes out", "damage"), total[2:], strict=True)
+    )
+    return rows
+
+
+def parquet_rows(destination: Path) -> list[kafka_rows.Row]:
+    """The rows in the order of topic, partition and offset; the partitions' types are pyarrow's own guess."""
+    data = pyarrow.dataset.dataset(destination, partitioning="hive")
+    assert data.schema.field("topic").type == pa.string()
+    assert data.schema.field("partition").type == pa.int32()
+    rows = kafka_rows.of_arrow(data.to_table())
+    return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
+
+
+# --- through Spark ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ingest(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Ingest:
+    """The command, in this process and with the session of these tests; gives status, table, messages."""
+
+    @contextmanager
+    def shared(_master: str) -> Iterator[SparkSession]:
+        yield spark
+
+    def run(*words: Any) -> tuple[int, dict[tuple[str, int], dict[str, str]], str]:
+        capsys.readouterr()
+        status = main(["ingest", *map(str, words)])
+        captured = capsys.readouterr()
+        return status, table_of(captured.out) if captured.out else {}, captured.err
+
+    monkeypatch.setattr(job, "open_session", shared)
+    return run
+
+
+@pytest.mark.spark
+def test_the_command_as_users_run_it(workers_path: None, spark: SparkSession, tmp_path: Path) -> None:
+    source, destination = tmp_path / "logs", tmp_path / "new" / "parquet"
+    shutil.copytree(CLEAN, source)
+    before = {path: os.stat(path) for path in source.rglob("*")}
+    command = [sys.executable, "-m", "kafka_segments.cli.main", "ingest", str(source), str(destination)]
+    command += ["--master", "local[2]", "--timings", "--progress"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Spark started in \d+\.\d s, its job took \d+\.\d s; whole job \d+\.\d s", done.stderr)
+    assert "100%" in done.stderr
+    assert not re.search(r"\b(WARN|ERROR)\b|Exception", done.stderr)
+    assert sorted(os.listdir(tmp_path)) == ["logs", "new"]
+    assert os.listdir(tmp_path / "new") == ["parquet"]
+    after = {path: os.stat(path) for path in source.rglob("*")}
+    assert {path: (s.st_mtime_ns, s.st_size) for path, s in after.items()} == {
+        path: (s.st_mtime_ns, s.st_size) for path, s in before.items()
+    }
+
+    expected = kafka_rows.rows("kafka-4.3/clean")
+    assert parquet_rows(destination) == expected
+    frame = spark.read.parquet(str(destination))
+    assert dict(frame.dtypes)["topic"] == "string"
+    assert dict(frame.dtypes)["partition"] == "int"
+    assert frame.count() == len(expected)
+    counts = {(row[0], row[1]): row[2] for row in frame.groupBy("topic", "partition").count().collect()}
+    table = table_of(done.stdout)
+    check_table(table, destination, expected)
+    assert counts == {key: int(row["records"]) for key, row in table.items() if row["records"] != "0"}
+
+
+def check_table(
+    table: dict[tuple[str, int], dict[str, str]], destination: Path, expected: list[kafka_rows.Row]
+) -> None:
+    total = table.pop(("total", -1))
+    assert list(table) == sorted(
+        kafka_rows.split_name(name) for name in kafka_rows.partitions("kafka-4.3/clean")
+    )
+    for (topic, partition), row in table.items():
+        offsets = [row.offset for row in expected if (row.topic, row.partition) == (topic, partition)]
+        assert int(row["records"]) == len(offsets)
+        assert row["first offset"] == (str(offsets[0]) if offsets else "-")
+        assert row["last offset"] == (str(offsets[-1]) if offsets else "-")
+        directory = destination / f"topic={topic}" / f"partition={partition}"
+        assert int(row["bytes out"]) == sum(path.stat().st_size for path in directory.glob("*"))
+        assert row["damage"] == "0"
+    for column in ("batches", "records", "bytes in", "bytes out"):
+        assert int(total[column]) == sum(int(row[column]) for row in table.values())
+    assert int(table["multi", 0]["bytes in"]) == sum(
+        path.stat().st_size for path in (CLEAN / "multi-0").glob("*.log")
+    )
+
+
+@pytest.mark.spark
+def test_damage_old_formats_and_what_cannot_be_opened(ingest: Ingest, tmp_path: Path) -> None:
+    one, two, three, next_one = batches(0, 1, 2, 4)
+    source = tmp_path / "logs"
+    segment(source / "hurt-0", 0, one, flipped(two), three)
+    segment(source / "hurt-0", 3, *batches(3), next_one[:30])
+    segment(source / "old-0", 0, build.message(0), build.message(1, magic=0), *batches(2), build.message(3))
+    segment(source / "junk-0", 0, b"this is no segment " * 50)
+    destination = tmp_path / "out"
+    status, table, err = ingest(source, destination)
+    assert status == 1
+    counts = {key: (row["batches"], row["records"], row["damage"]) for key, row in table.items()}
+    assert counts == {
+        ("hurt", 0): ("3", "3", "1"),
+        ("junk", 0): ("0", "0", "1"),
+        ("old", 0): ("1", "1", "2"),
+        ("total", -1): ("4", "4", "4"),
+    }
+    log = f"{0:020}.log"
+    size = len(one)
+    assert f"hurt-0: {source}/hurt-0/{log}, position {size} to {2 * size}: ChecksumMismatchError" in err
+    assert "offsets lost: 1 to 1" in err
+    assert re.search(
+        r"hurt-0: .*/00000000000000000003\.log, .*the last batch is not whole yet \(30 bytes\)", err
+    )
+    assert re.search(r"old-0: .*entries of magic 0 or 1, offsets 0 to 1, are not yet decoded", err)
+    assert re.search(r"old-0: .*entries of magic 0 or 1, offsets 3 to 3, are not yet decoded", err)
+    assert re.search(r"junk-0: .*does not look like a Kafka segment", err)
+    assert [(row.topic, row.offset) for row in parquet_rows(destination)] == [
+        ("hurt", 0), ("hurt", 2), ("hurt", 3), ("old", 2),
+    ]  # fmt: skip
+
+    redpanda = (VECTORS / "redpanda_batch_header" / "worked_example.bin").read_bytes()
+    segment(source / "panda-0", 0, redpanda)
+    status, table, err = ingest(source, tmp_path / "out2")
+    assert status == 2
+    assert "this is a log of Redpanda" in err
+    assert table["panda", 0]["damage"] == "1"
+    assert len(parquet_rows(tmp_path / "out2")) == 4, "the rest was done"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("topics", [("007", "123"), ("2024-01-01",), ("true", "1e5"), ("007", "text")])
+def test_topics_that_look_like_numbers(
+    ingest: Ingest, spark: SparkSession, tmp_path: Path, topics: tuple[str, ...]
+) -> None:
+    for topic in topics:
+        segment(tmp_path / "logs" / f"{topic}-3", 0, *batches(0))
+    destination = tmp_path / "out"
+    status, _, _ = ingest(tmp_path / "logs", destination)
+    assert status == 0
+    assert [(row.topic, row.partition) for row in parquet_rows(destination)] == [
+        (topic, 3) for topic in sorted(topics)
+    ]
+    frame = spark.read.parquet(str(destination))
+    assert frame.select("topic", "partition").dtypes == [("topic", "string"), ("partition", "int")]
+    assert sorted(tuple(row) for row in frame.select("topic", "partition").collect()) == [
+        (topic, 3) for topic in sorted(topics)
+    ]
+    assert (destination / "topic=(text)").exists() == ("text" not in topics)
+
+
+@pytest.mark.spark
+def test_nothing_to_write(ingest: Ingest, spark: SparkSession, tmp_path: Path) -> None:
+    segment(tmp_path / "logs" / "t-0", 0)
+    (tmp_path / "out").mkdir()
+    status, table, _ = ingest(tmp_path / "logs", tmp_path / "out")
+    assert status == 0
+    assert table["t", 0]["records"] == "0"
+    assert table["t", 0]["first offset"] == "-"
+    frame = spark.read.parquet(str(tmp_path / "out"))
+    assert frame.count() == 0
+    assert {
+        "topic": "string",
+        "partition": "int",
+        "headers": "array<struct<key:string,value:binary>>",
+    }.items() <= dict(frame.dtypes).items()
+
+
+@pytest.mark.spark
+def test_several_sources_and_a_log_start(ingest: Ingest, tmp_path: Path) -> None:
+    first = segment(tmp_path / "disk1" / "t-0", 0, *batches(0, 1, 2))
+    segment(tmp_path / "disk2" / "t-1", 0, *batches(0))
+    (tmp_path / "disk1" / "log-start-offset-checkpoint").write_text("0\n1\nt 0 2\n")
+    status, table, _ = ingest(first / f"{0:020}.log", tmp_path / "disk2", tmp_path / "out")
+    assert status == 0
+    assert {key: row["records"] for key, row in table.items()} == {
+        ("t", 0): "1",
+        ("t", 1): "1",
+        ("total", -1): "2",
+    }
+    assert table["t", 0]["batches"] == "1"
+
+
+@pytest.mark.spark
+def test_extreme_timestamps_write_nothing(ingest: Ingest, tmp_path: Path) -> None:
+    status, table, err = ingest(kafka_rows.RECORDED / kafka_rows.EXTREME, tmp_path / "out")
+    assert (status, table) == (3, {})
+    assert re.search(
+        r"offset \d+: the timestamp -?\d+ .*\(topic extreme, partition 0\).*nothing was written", err
+    )
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.spark
+def test_destination_taken_while_the_job_runs(
+    ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment(tmp_path / "logs" / "t-0", 0, *batches(0))
+    run = job._run
+
+    def occupy(*arguments: Any) -> None:
+        segment(tmp_path / "out", 0, b"mine")
+        run(*arguments)
+
+    monkeypatch.setattr(job, "_run", occupy)
+    status, table, err = ingest(tmp_path / "logs", tmp_path / "out")
+    assert (status, table) == (3, {})
+    assert "not empty" in err
+    assert files_below(tmp_path / "out") == [f"{0:020}.log"]
+    assert sorted(os.listdir(tmp_path)) == ["logs", "out"]
+
+
+# --- what is refused before Spark starts --------------------------------------------------------------------
+
+
+def refused(*words: Any) -> int:
+    return main(["ingest", *map(str, words)])
+
+
+def test_refusals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_master: str) -> None:
+        raise AssertionError("Spark must not start")
+
+    monkeypatch.setattr(job, "open_session", never)
+    source = tmp_path / "logs"
+    directory = segment(source / "t-0", 0, *batches(0))
+    full = segment(tmp_path / "full", 0)
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(source)
+
+    def says(words: str, *arguments: Any, status: int = 2) -> None:
+        assert refused(*arguments) == status
+        err = capsys.readouterr().err
+        assert re.search(words, err), err
+
+    says("not an empty directory", source, full)
+    says("not an empty directory", source, tmp_path / "file")
+    says("lies in the source", source, source)
+    says("lies in the source", source, source / "out")
+    says("lies in the source", source, tmp_path / "link" / "out")
+    says("lies in the source", tmp_path / "link", source / "out")
+    says("lies in the source", directory, directory / "out")
+    says("lies in the source", directory / f"{0:020}.log", directory / "out")
+    (source / "meta.properties").touch()
+    says("lies in the source", directory, source / "out")
+    says("check the path", tmp_path / "none", tmp_path / "out")
+    says("no segments here", tmp_path / "full" / "..", tmp_path / "full" / ".." / ".." / "out")
+    says("cannot write beside it", source, tmp_path / "file" / "out", status=3)
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_java(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = segment(tmp_path / "t-0", 0, *batches(0))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refused(directory, tmp_path / "out") == 2
+    assert re.search(
+        r"Spark needs Java 17 or newer, and there is none: .*apt-get install", capsys.readouterr().err
+    )
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    assert refused(directory, tmp_path / "out") == 2
+    assert "JAVA_HOME" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["t-0"]
+
+
+# --- the parts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["orders", "__consumer_offsets", "a1", "T-5", "nano", "_x"])
+def test_names_that_are_text(name: str) -> None:
+    assert is_surely_text(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0",
+        "007",
+        "-1",
+        "1.5",
+        "1e5",
+        ".5",
+        "2024-01-01",
+        "NaN",
+        "inf",
+        "Infinity",
+        "TRUE",
+        "0x1F",
+        "_",
+        "1_000",
+        "1d",
+    ],
+)
+def test_names_that_may_not_be(name: str) -> None:
+    assert not is_surely_text(name)
+
+
+def test_null_topic_is_refused() -> None:
+    with pytest.raises(OptionError, match="cannot be told from null"):
+        partition_path("__HIVE_DEFAULT_PARTITION__", 0)
+
+
+def split(partition: int, size: int) -> SegmentSplit:
+    return SegmentSplit("/x", "t", partition, size, True, None)
+
+
+def test_tasks() -> None:
+    mebi = 1 << 20
+    assert pack([]) == []
+    splits = [split(number, size) for number, size in enumerate((5 * mebi, 0, 200 * mebi, 0, 0, 62 * mebi))]
+    tasks = pack(splits)
+    assert [entry for task in tasks for entry in task] == splits
+    assert [[entry.partition for entry in task] for task in tasks] == [[0, 1], [2], [3, 4], [5]]
+    assert [len(task) for task in pack([split(0, 0)] * 40, at_least=8)] == [5] * 8
+    assert [len(task) for task in pack([split(0, 0)] * 3, at_least=8)] == [1] * 3
+
+
+def test_reports_add_up_and_come_back() -> None:
+    damage = Finding("damage", "somewhere \udc80")
+    first = PartitionReport("t", 0, 2, 10, 100, 50, 5, 14, [damage])
+    second = PartitionReport("t", 0, 1, 1, 10, 5, 3, 3, [Finding("pending", "there")])
+    other, empty = PartitionReport("s", 1), PartitionReport("t", 0)
+    merged = merge([first, other, second, empty])
+    assert merged == [other, PartitionReport("t", 0, 3, 11, 110, 55, 3, 14, [damage, second.findings[0]])]
+    assert merged[1].num_damaged == 1
+    assert [PartitionReport.from_json(report.to_json()) for report in merged] == merged
+    assert first.batches == 2
+
+
+def write_task(work: Path, *splits: SegmentSplit) -> Any:
+    writer = ParquetWriter(str(work), str(work.parent / "out"), check_crc=True, max_decompressed=1 << 20)
+    rows = pa.record_batch([pa.array([row_of_task(splits)])], names=["task"])
+    return writer, writer.write(iter([rows]))
+
+
+def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, *batches(0, 1)) / f"{0:020}.log"
+    one = SegmentSplit(str(path), "t", 0, path.stat().st_size, True, None)
+    with WorkDirectory(str(tmp_path / "out")) as work:
+        write_task(Path(work.path), one)
+        writer, result = write_task(Path(work.path), one)
+        stray = Path(data_path(work.path)) / "topic=t" / "partition=9"
+        stray.mkdir()
+        (stray / "part-unfinished.parquet").touch()
+        writer.commit([result])
+        (report,) = work.reports()
+        assert (report.records, report.batches) == (2, 2)
+    assert files_below(tmp_path / "out") == result.files
+    assert not (tmp_path / "out" / "topic=t" / "partition=9").exists()
+    assert len(parquet_rows(tmp_path / "out")) == 2
+    assert sorted(os.listdir(tmp_path)) == ["out", "t-0"]
+
+
+def test_abort_removes_what_was_written(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, *batches(0)) / f"{0:020}.log"
+    with WorkDirectory(str(tmp_path / "out")) as work:
+        writer, result = write_task(Path(work.path), SegmentSplit(str(path), "t", 0, 1, True, None))
+        writer.abort([result, None])
+        assert os.listdir(work.path) == ["lock"]
+    assert os.listdir(tmp_path) == ["t-0"]
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: Any, **_options: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = segment(tmp_path / "t-0", 0, *batches(0)) / f"{0:020}.log"
+    one = SegmentSplit(str(path), "t", 0, 1, True, None)
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
+    with WorkDirectory(str(tmp_path / "out")) as work, pytest.raises(OutputError, match="No space left"):
+        write_task(Path(work.path), one)
+    monkeypatch.undo()
+    with WorkDirectory(str(tmp_path / "out")) as work:
+        writer, result = write_task(Path(work.path), one)
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(OutputError, match="No space left"):
+            writer.commit([result])
+    assert os.listdir(tmp_path) == ["t-0"]
+
+
+def test_parquet_files_are_cut_into_row_groups(tmp_path: Path) -> None:
+    schema = pa.schema([("value", pa.binary())])
+    path = tmp_path / "deep" / "x.parquet"
+    with ParquetFile(str(path), schema) as file:
+        assert file.size == 0
+        for _ in range(5):
+            file.write(pa.record_batch([pa.array([b"x" * (12 << 20)])], schema=schema))
+    found = pyarrow.parquet.ParquetFile(path)
+    assert [found.metadata.row_group(group).num_rows for group in range(found.num_row_groups)] == [3, 2]
+    assert found.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert file.size == path.stat().st_size
+
+
+def test_leftovers_of_dead_runs_are_swept(tmp_path: Path) -> None:
+    dead, alive, bare = (tmp_path / f".out.ingest-{name}" for name in ("dead", "alive", "bare"))
+    for path in (dead, alive, bare):
+        path.mkdir()
+    (dead / "lock").touch()
+    with (alive / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with WorkDirectory(str(tmp_path / "out")) as work:
+            assert set(os.listdir(tmp_path)) == {alive.name, bare.name, os.path.basename(work.path)}
+    assert set(os.listdir(tmp_path)) == {alive.name, bare.name}
+
+
+def test_destination_through_a_link(tmp_path: Path) -> None:
+    for name in ("real", "logs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert check_destination(str(tmp_path / "link"), [str(tmp_path / "logs")]) == str(tmp_path / "real")
+
+
+def test_publishing_without_a_rename_leaves_no_destination(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "rename", fail)
+    with (
+        WorkDirectory(str(tmp_path / "out")) as work,
+        pytest.raises(OutputError, match="Permission denied"),
+    ):
+        publish(work.path, str(tmp_path / "out"), [], [])
+    assert os.listdir(tmp_path) == []
+
+
+def test_errors_come_home_as_they_were() -> None:
+    text = (
+        'An error occurred while calling o1.save.\n  File "x.py"\nkafka_segments.errors.ReadError: inner\n\n'
+        "The above exception was the direct cause of the following exception:\n\n"
+        "kafka_segments.errors.TimestampRangeError: /a/b.log: offset 3: too far\n\n\tat org.apache.spark\n"
+    )
+    found = job._our_error(Exception(text))
+    assert type(found) is TimestampRangeError
+    assert str(found) == "/a/b.log: offset 3: too far"
+    assert job._our_error(Exception("java.lang.OutOfMemoryError")) is None
