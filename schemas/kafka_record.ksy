@@ -27,6 +27,12 @@ params:
   - id: is_control
     type: bool
     doc: Whether the record is of a control batch.
+  - id: max_num_headers
+    type: s4
+    doc: |
+      How many headers of one record the reader is prepared for: an empty one
+      takes two bytes here and far more in memory. Kafka knows no such limit;
+      2147483647 is none.
 seq:
   - id: len_body
     -orig-id: length
@@ -80,20 +86,29 @@ types:
         -orig-id: headersCount
         type: kafka_varint
         valid:
-          expr: _.value >= 0
+          expr: _.value >= 0 and _.value <= _io.size - _io.pos
+        doc: Kafka refuses more of them than there are bytes left.
       - id: headers
         -orig-id: Headers
         type: kafka_record_header
         repeat: expr
         repeat-expr: num_headers.value
+        if: not has_too_many_headers
+        doc: Not there if they are more than `max_num_headers`.
       - id: rest
-        size-eos: true
+        size: 0
         valid:
-          expr: _.size == 0
+          expr: _io.eof
+        if: not has_too_many_headers
         doc: |
           A check, always empty: Kafka refuses a record whose length is not
           that of its content.
     instances:
+      has_too_many_headers:
+        value: num_headers.value > _parent.max_num_headers
+        doc: |
+          Whether the headers were left out because the reader is not prepared
+          for so many.
       is_control_record:
         value: >-
           _parent.is_control

@@ -95,7 +95,7 @@ instances:
     doc: The records, compressed if `attributes.compression` says so.
   records:
     pos: len_header
-    type: kafka_record(attributes.is_control)
+    type: kafka_record(attributes.is_control, 0x7fff_ffff)
     repeat: expr
     repeat-expr: num_records
     if: attributes.compression == compression::none

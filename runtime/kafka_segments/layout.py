@@ -14,7 +14,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any
 
-from kaitaistruct import KaitaiStream, KaitaiStructError
+from kaitaistruct import KaitaiStream, KaitaiStructError, ValidationFailedError
 
 from kafka_segments.entries import Batch
 from kafka_segments.errors import CorruptBatchError, DecodeError
@@ -54,6 +54,17 @@ __all__ = [
 _PARSE_ERRORS = (KaitaiStructError, EOFError, ValueError)
 
 _Prefix = KafkaLogSegment.EntryPrefix
+
+
+def _explain(error: Exception) -> str:
+    """A parse error on one line: what Kaitai says of a value may hold all of it, or an object's address."""
+    if not isinstance(error, ValidationFailedError):
+        return str(error)
+    found = getattr(error, "actual", None)
+    if found == b"":  # a field without bytes is there to check for the end
+        return f"its content ends after {error.io.pos()} bytes, before its length does"
+    found = getattr(found, "value", found)
+    return f"{found!r:.60} is no valid value before byte {error.io.pos()} ({error.src_path})"
 
 
 def _stream(data: bytes | memoryview) -> Any:
@@ -159,7 +170,7 @@ def read_head(data: bytes | memoryview, path: str, position: int, previous_offse
             return _head_v2(prefix, KafkaRecordBatchV2(_stream(body)), path, position, previous_offset)
         return _head_legacy(prefix, _LegacyHead(_stream(body)), path, position, previous_offset)
     except _PARSE_ERRORS as error:
-        detail = f"the header cannot be read: {error}"
+        detail = f"the header cannot be read: {_explain(error)}"
         raise CorruptBatchError(detail, position=position, path=path) from error
 
 
@@ -269,22 +280,30 @@ class RecordReader:
     Args:
         payload: the records' bytes, decompressed.
         is_control: whether the batch is a control batch.
+        max_num_headers: headers that one record may have.
     """
 
-    def __init__(self, payload: bytes | memoryview, is_control: bool) -> None:
+    def __init__(self, payload: bytes | memoryview, is_control: bool, max_num_headers: int) -> None:
         self._io = _stream(payload)
         self._is_control = is_control
+        self._max_num_headers = max_num_headers
 
     def read(self) -> Any:
         """The next record's body, as the generated class has it.
 
         Raises:
-            CorruptBatchError: there is none, or its lengths contradict each other.
+            CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
         """
         try:
-            return KafkaRecord(self._is_control, self._io).body
+            body = KafkaRecord(self._is_control, self._max_num_headers, self._io).body
         except _PARSE_ERRORS as error:
-            raise CorruptBatchError(str(error)) from error
+            raise CorruptBatchError(_explain(error)) from error
+        if body.has_too_many_headers:
+            raise CorruptBatchError(
+                f"{body.num_headers.value} headers are more than this reader takes, which is "
+                f"{self._max_num_headers} (Kafka itself has no limit)"
+            )
+        return body
 
     def num_left(self) -> int:
         """Bytes behind the last record that was read."""
@@ -356,5 +375,5 @@ def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], in
     except _PARSE_ERRORS as error:
         if isinstance(error, DecodeError):
             raise
-        raise DecodeError(f"not an offset checkpoint: {error}") from error
+        raise DecodeError(f"not an offset checkpoint: {_explain(error)}") from error
     return offsets

@@ -15,7 +15,15 @@ from kafka_segments.control import decode_control
 from kafka_segments.entries import Batch, Header, Record
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
 
-__all__ = ["check_codec", "iter_records"]
+__all__ = ["MAX_NUM_HEADERS", "check_codec", "iter_records"]
+
+MAX_NUM_HEADERS = 100_000
+"""Headers that one record may have here; Kafka has no limit but the size of a batch.
+
+A header has two bytes at least, and compression makes a thousandth of them, but while its record is read it
+takes about 700 bytes of memory: so many take about 70 MB. A record of 1 MiB, which is what brokers let pass,
+gets there only with headers of ten bytes each, keys and values included.
+"""
 
 
 def iter_records(batch: Batch, payload: bytes | memoryview, *, max_decompressed: int) -> Iterator[Record]:
@@ -29,7 +37,7 @@ def iter_records(batch: Batch, payload: bytes | memoryview, *, max_decompressed:
     Raises:
         DecompressionError: an unknown codec, wrong bytes, or more than `max_decompressed`.
         CorruptBatchError: the count, a record's lengths, or bytes left behind the last record contradict each
-            other; raised after the records before that.
+            other, or a record has more than `MAX_NUM_HEADERS`; raised after the records before that.
     """
     try:
         check_codec(batch)
@@ -62,7 +70,7 @@ def _records(batch: Batch, payload: bytes | memoryview) -> Iterator[Record]:
     count = batch.num_records
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")
-    reader = layout.RecordReader(payload, batch.is_control)
+    reader = layout.RecordReader(payload, batch.is_control, MAX_NUM_HEADERS)
     for index in range(count):
         try:
             body = reader.read()

@@ -21,7 +21,7 @@ from tests.codegen.vectors import STEMS, all_vectors
 
 VECTORS = {stem: [vector for vector in all_vectors() if vector.schema == stem] for stem in STEMS}
 PARAMS: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
-    "kafka_record": st.tuples(st.booleans()),
+    "kafka_record": st.tuples(st.booleans(), st.sampled_from([0, 1, 2**31 - 1])),
     "kafka_control_record_value": st.tuples(st.integers(-1, 8)),
 }
 # More than any legitimate parse of a few hundred bytes needs, and far less than what the lies below claim.
@@ -83,6 +83,7 @@ def replaced(name: str, position: int, new: str) -> bytes:
     return bytes(data)
 
 
+RECORD = (False, 2**31 - 1)  # no control record, and a limit of headers that is none
 HUGE_INT = "7fffffff"
 HUGE_VARINT = "feffffff0f"  # 2^31 - 1
 HUGE_UNSIGNED = "ffffffff07"  # 2^31 - 1
@@ -93,9 +94,12 @@ LIES: dict[str, tuple[str, tuple[Any, ...], Callable[[], bytes]]] = {
     "size of an entry": (
         "kafka_log_segment", (), lambda: replaced("kafka_log_segment/snapshot", 8, HUGE_INT)
     ),
-    "size of a record": ("kafka_record", (False,), lambda: bytes.fromhex(HUGE_VARINT + "00000001010000")),
-    "headers of a record": ("kafka_record", (False,), lambda: bytes.fromhex("140000000101" + HUGE_VARINT)),
-    "key of a record": ("kafka_record", (False,), lambda: bytes.fromhex("14000000" + HUGE_VARINT + "0101")),
+    "size of a record": ("kafka_record", RECORD, lambda: bytes.fromhex(HUGE_VARINT + "00000001010000")),
+    "headers of a record": ("kafka_record", RECORD, lambda: bytes.fromhex("140000000101" + HUGE_VARINT)),
+    "key of a record": ("kafka_record", RECORD, lambda: bytes.fromhex("14000000" + HUGE_VARINT + "0101")),
+    "bytes behind a record": (
+        "kafka_record", RECORD, lambda: bytes.fromhex("80808001" + "000000010100") + bytes((1 << 20) - 6)
+    ),
     "key of a header": ("kafka_record_header", (), lambda: bytes.fromhex(HUGE_VARINT + "00")),
     "key of a message": (
         "kafka_message_legacy", (), lambda: replaced("kafka_message_legacy/magic_0", 6, HUGE_INT)
@@ -125,3 +129,22 @@ def test_a_lying_count_or_size_is_found_out_quickly(lie: str) -> None:
     assert (found is None) == (stem not in ("kafka_record_batch_v2", "kafka_log_segment"))
     assert peak < BOUND
     assert time.monotonic() - begin < 2
+
+
+def test_more_headers_than_the_reader_is_prepared_for_are_not_read() -> None:
+    """A million of them, all there: two bytes each, and hundreds of bytes each once they are objects."""
+    count, content = "80897a", bytes(2_000_000)  # 10^6
+    body = bytes.fromhex("0000000101" + count) + content
+    data = bytes.fromhex("9092f401") + body  # 2000008
+    tracemalloc.start()
+    try:
+        found = parse("kafka_record", (False, 999_999), data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found is not None
+    assert found.body.num_headers.value == 1_000_000
+    assert found.body.has_too_many_headers
+    assert not hasattr(found.body, "headers")
+    assert found._io.is_eof()
+    assert peak < BOUND

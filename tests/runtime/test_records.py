@@ -6,6 +6,8 @@ The rows are those of the notes on Kafka 4.3.1's own reader and of DefaultRecord
 from __future__ import annotations
 
 import gzip
+import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from kafka_segments.errors import (
     OptionError,
     UnsupportedMagicError,
 )
+from kafka_segments.records import MAX_NUM_HEADERS
 
 TIME = 1_700_000_000_000
 LEAST_LONG, MOST_LONG, MOST_INT = -(1 << 63), (1 << 63) - 1, (1 << 31) - 1
@@ -203,6 +206,7 @@ SOUND = [record(0), record(1)]
         ([*SOUND, body(varint(0), sized(None), varint(500), b"x")], 3, 2),  # a value beyond the record
         ([*SOUND, body(varint(0), sized(None), sized(None), varint(-1))], 3, 2),  # headers
         ([*SOUND, body(varint(0), sized(None), sized(None), varint(MOST_INT))], 3, 2),
+        ([*SOUND, body(varint(0), sized(None), sized(None), varint(MAX_NUM_HEADERS + 1), b"\0\0")], 3, 2),
         ([*SOUND, body(varint(0), sized(None), sized(None), varint(1), varint(-1), varint(0))], 3, 2),
         ([*SOUND, body(varint(0), sized(None), sized(None))], 3, 2),
         ([*SOUND, varint(30) + b"\0" + b"\x80" * 10 + b"\0" * 19], 3, 2),  # a varlong of 11 bytes
@@ -218,6 +222,50 @@ def test_what_contradicts_itself(records: list[bytes], count: int, delivered: in
     assert offsets == [10, 11][:delivered]
     assert type(error) is CorruptBatchError
     assert error.detail
+    assert "0x" not in error.detail and "reader" not in error.detail
+
+
+def with_headers(count: int) -> bytes:
+    """A sound gzip batch; its second record of three has this many headers, all of them empty."""
+    many = body(varint(1), sized(None), sized(None), varint(count), bytes(2 * count))
+    payload = gzip.compress(record(0) + many + record(2))
+    return batch(0, payload=payload, count=3, attributes=1, last_offset_delta=2)
+
+
+def test_headers_up_to_the_limit_are_read() -> None:
+    _, many, _ = read(with_headers(MAX_NUM_HEADERS))
+    assert many.headers == ((b"", b""),) * MAX_NUM_HEADERS
+
+
+@pytest.mark.parametrize("count", [MAX_NUM_HEADERS + 1, 1_000_000])
+def test_more_headers_than_the_limit_cost_neither_memory_nor_time(count: int) -> None:
+    data = with_headers(count)
+    assert len(data) < 2100
+    begin = time.monotonic()
+    tracemalloc.start()
+    try:
+        offsets, error = read_damaged(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert offsets == [0]
+    assert type(error) is CorruptBatchError
+    assert f"{count} headers are more than this reader takes, which is {MAX_NUM_HEADERS}" in error.detail
+    assert peak < 16 << 20
+    assert time.monotonic() - begin < 2
+
+
+def test_an_error_does_not_hold_the_bytes_that_are_wrong() -> None:
+    text = body(varint(0), sized(None), sized(None), varint(0), bytes(10 << 20))
+    data = batch(0, payload=gzip.compress(text), attributes=1)
+    tracemalloc.start()
+    try:
+        offsets, error = read_damaged(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (offsets, len(error.detail) < 200) == ([], True)
+    assert peak < 50 << 20  # the payload, the record, and what the codec needs
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])

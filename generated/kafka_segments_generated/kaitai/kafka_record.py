@@ -29,11 +29,12 @@ class KafkaRecord(KaitaiStruct):
     .. seealso::
        Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecord.java
     """
-    def __init__(self, is_control, _io, _parent=None, _root=None):
+    def __init__(self, is_control, max_num_headers, _io, _parent=None, _root=None):
         super(KafkaRecord, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
         self.is_control = is_control
+        self.max_num_headers = max_num_headers
         self._read()
 
     def _read(self):
@@ -74,16 +75,22 @@ class KafkaRecord(KaitaiStruct):
 
             self.num_headers = kafka_varint.KafkaVarint(self._io)
             _ = self.num_headers
-            if not _.value >= 0:
+            if not  ((_.value >= 0) and (_.value <= self._io.size() - self._io.pos())) :
                 raise kaitaistruct.ValidationExprError(self.num_headers, self._io, u"/types/record_body/seq/7")
-            self.headers = []
-            for i in range(self.num_headers.value):
-                self.headers.append(kafka_record_header.KafkaRecordHeader(self._io))
+            if (not (self.has_too_many_headers)):
+                pass
+                self.headers = []
+                for i in range(self.num_headers.value):
+                    self.headers.append(kafka_record_header.KafkaRecordHeader(self._io))
 
-            self.rest = self._io.read_bytes_full()
-            _ = self.rest
-            if not len(_) == 0:
-                raise kaitaistruct.ValidationExprError(self.rest, self._io, u"/types/record_body/seq/9")
+
+            if (not (self.has_too_many_headers)):
+                pass
+                self.rest = self._io.read_bytes(0)
+                _ = self.rest
+                if not self._io.is_eof():
+                    raise kaitaistruct.ValidationExprError(self.rest, self._io, u"/types/record_body/seq/9")
+
 
 
         def _fetch_instances(self):
@@ -99,9 +106,15 @@ class KafkaRecord(KaitaiStruct):
                 pass
 
             self.num_headers._fetch_instances()
-            for i in range(len(self.headers)):
+            if (not (self.has_too_many_headers)):
                 pass
-                self.headers[i]._fetch_instances()
+                for i in range(len(self.headers)):
+                    pass
+                    self.headers[i]._fetch_instances()
+
+
+            if (not (self.has_too_many_headers)):
+                pass
 
             _ = self.control_key
             if hasattr(self, '_m_control_key'):
@@ -147,6 +160,17 @@ class KafkaRecord(KaitaiStruct):
                 self._io.seek(_pos)
 
             return getattr(self, '_m_control_value', None)
+
+        @property
+        def has_too_many_headers(self):
+            """Whether the headers were left out because the reader is not prepared
+            for so many.
+            """
+            if hasattr(self, '_m_has_too_many_headers'):
+                return self._m_has_too_many_headers
+
+            self._m_has_too_many_headers = self.num_headers.value > self._parent.max_num_headers
+            return getattr(self, '_m_has_too_many_headers', None)
 
         @property
         def is_control_record(self):

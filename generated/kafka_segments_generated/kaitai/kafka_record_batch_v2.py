@@ -156,7 +156,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
             self._io.seek(self.len_header)
             self._m_records = []
             for i in range(self.num_records):
-                self._m_records.append(kafka_record.KafkaRecord(self.attributes.is_control, self._io))
+                self._m_records.append(kafka_record.KafkaRecord(self.attributes.is_control, 2147483647, self._io))
 
             self._io.seek(_pos)
 
