@@ -14,16 +14,24 @@ from typing import Any
 from kafka_segments import layout
 from kafka_segments.entries import ControlRecord
 
-__all__ = ["decode_control"]
+__all__ = ["MAX_LEN_VALUE", "decode_control"]
 
 Fields = dict[str, Any]
+
+MAX_LEN_VALUE = 64 << 10
+"""Bytes of a control record's value that are looked at.
+
+A tagged field has two bytes at least and takes about 500 in memory. Kafka's own values are far smaller: so
+much holds the names and addresses of a thousand voters.
+"""
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
     """The meaning of one record of a control batch.
 
     A key that is null or too short gives the type INVALID, a type that Kafka does not know UNKNOWN, and a
-    value that is null, too short or of an unknown version None. A larger key version is read as version 0.
+    value that is null, too short, of an unknown version or longer than `MAX_LEN_VALUE` None. A larger key
+    version is read as version 0.
     """
     parsed = None if key is None else layout.read_control_key(key)
     if parsed is None:
@@ -33,7 +41,7 @@ def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
     content = None
     # Kafka refuses keys of a negative version (ControlRecordType.parseTypeId), and never gets to the value.
     if fields_of is not None and value is not None and version >= 0:
-        content = layout.read_control_value(type_id, value)
+        content = layout.read_control_value(type_id, value[:MAX_LEN_VALUE])
     return ControlRecord(name, type_id, version, fields_of(content) if fields_of and content else None)
 
 

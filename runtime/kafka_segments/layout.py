@@ -33,6 +33,7 @@ __all__ = [
     "LEN_LOG_OVERHEAD",
     "LEN_PREFIX",
     "LEN_REDPANDA_HEADER",
+    "MAX_LEN_OFFSET_CHECKPOINT",
     "OFS_MAGIC",
     "Head",
     "Prefix",
@@ -355,14 +356,26 @@ def read_message_0_7(data: bytes | memoryview) -> Any:
         return None
 
 
+MAX_LEN_OFFSET_CHECKPOINT = 2 << 20
+"""Bytes that an offset checkpoint may have here, enough for 50,000 partitions on one disk.
+
+While it is read it may take 150 times as much memory: 300 MB.
+"""
+
+
 def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], int]:
     """Offsets by topic and partition; no bytes at all stand for no entries (CheckpointFile.read).
 
     Raises:
-        DecodeError: another version, another number of entries than it says, or no such text.
+        DecodeError: another version, another number of entries than it says, no such text, or more than
+            `MAX_LEN_OFFSET_CHECKPOINT` bytes.
     """
     if not data:
         return {}
+    if len(data) > MAX_LEN_OFFSET_CHECKPOINT:
+        raise DecodeError(
+            f"an offset checkpoint of more bytes than this reader takes, which is {MAX_LEN_OFFSET_CHECKPOINT}"
+        )
     try:
         checkpoint = KafkaOffsetCheckpoint(_stream(data))
         if checkpoint.version != 0:

@@ -275,7 +275,8 @@ def _read_checkpoint(path: str) -> dict[tuple[str, int], int]:
     try:
         source = open_source(path)
         try:
-            return layout.read_offset_checkpoint(source.read(0, source.size))
+            size = min(source.size, layout.MAX_LEN_OFFSET_CHECKPOINT + 1)  # one more, for it to be refused
+            return layout.read_offset_checkpoint(source.read(0, size))
         finally:
             source.close()
     except KafkaFormatError as error:
