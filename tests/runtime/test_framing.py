@@ -340,9 +340,9 @@ def test_a_search_through_what_looks_like_entries_everywhere_is_not_quadratic(
     tmp_path: Path, unit: bytes
 ) -> None:
     data = b"\x7f" * 30 + unit * (40_000 // len(unit)) + GOOD + os.urandom(4 << 20)
-    start = time.perf_counter()
+    start = time.process_time()
     (first, *_) = told(opened(tmp_path, data))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert first[2] == 30 + 40_000 // len(unit) * len(unit)  # type: ignore[index]
 
 

@@ -241,7 +241,7 @@ def test_headers_up_to_the_limit_are_read() -> None:
 def test_more_headers_than_the_limit_cost_neither_memory_nor_time(count: int) -> None:
     data = with_headers(count)
     assert len(data) < 2100
-    begin = time.monotonic()
+    begin = time.process_time()
     tracemalloc.start()
     try:
         offsets, error = read_damaged(data)
@@ -252,7 +252,7 @@ def test_more_headers_than_the_limit_cost_neither_memory_nor_time(count: int) ->
     assert type(error) is CorruptBatchError
     assert f"{count} headers are more than this reader takes, which is {MAX_NUM_HEADERS}" in error.detail
     assert peak < 16 << 20
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_an_error_does_not_hold_the_bytes_that_are_wrong() -> None:
