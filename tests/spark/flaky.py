@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from pyspark import TaskContext
@@ -26,5 +27,6 @@ class FlakyWriter(ParquetWriter):
         result = super().write(iterator)
         context = TaskContext.get()
         if context is not None and context.attemptNumber() == 0 and context.partitionId() % 2 == 0:
+            Path(f"{self._destination}.lost-{context.partitionId()}").touch()
             raise RuntimeError("this attempt is lost on purpose")
         return result

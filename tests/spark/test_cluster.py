@@ -27,6 +27,8 @@ def test_local_cluster(workers_path: None, tmp_path: Path) -> None:
     assert driver not in executors
     assert len(executors) == 2, "two executors, each with a Python daemon of its own"
 
+    assert len(list(tmp_path.glob("ingested.lost-*"))) >= 2
+
     expected = kafka_rows.rows(NAME)
     assert kafka_rows.of_arrow(pq.read_table(tmp_path / "read.parquet")) == expected
     assert parquet_rows(tmp_path / "ingested") == expected

@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -216,10 +217,16 @@ def test_topics_that_look_like_numbers(
 
 
 @pytest.mark.spark
-def test_nothing_to_write(ingest: Ingest, spark: SparkSession, tmp_path: Path) -> None:
-    segment(tmp_path / "logs" / "t-0", 0)
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_nothing_to_write(ingest: Ingest, spark: SparkSession, tmp_path: Path, is_deleted: bool) -> None:
+    directory = segment(tmp_path / "logs" / "t-0", 0)
+    source = tmp_path / "logs"
+    if is_deleted:
+        source = directory / f"{0:020}.log"
+        segment(directory, 9)
+        (tmp_path / "logs" / "log-start-offset-checkpoint").write_text("0\n1\nt 0 9\n")
     (tmp_path / "out").mkdir()
-    status, table, _ = ingest(tmp_path / "logs", tmp_path / "out")
+    status, table, _ = ingest(source, tmp_path / "out")
     assert status == 0
     assert table["t", 0]["records"] == "0"
     assert table["t", 0]["first offset"] == "-"
@@ -262,18 +269,33 @@ def test_destination_taken_while_the_job_runs(
     ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment(tmp_path / "logs" / "t-0", 0, *batches(0))
-    run = job._run
+    save = job._Job._save
 
     def occupy(*arguments: Any) -> None:
         segment(tmp_path / "out", 0, b"mine")
-        run(*arguments)
+        save(*arguments)
 
-    monkeypatch.setattr(job, "_run", occupy)
+    monkeypatch.setattr(job._Job, "_save", occupy)
     status, table, err = ingest(tmp_path / "logs", tmp_path / "out")
     assert (status, table) == (3, {})
     assert "not empty" in err
     assert files_below(tmp_path / "out") == [f"{0:020}.log"]
     assert sorted(os.listdir(tmp_path)) == ["logs", "out"]
+
+
+@pytest.mark.spark
+def test_interrupt(workers_path: None, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kafka_segments.cli.main", "ingest", str(CLEAN), str(tmp_path / "out")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if "tasks done" in line)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        status = process.wait(timeout=120)
+    assert said.startswith("kafka-segments: 0 of ")
+    assert rest == "kafka-segments: interrupted\n"
+    assert status == 130
+    assert os.listdir(tmp_path) == []
 
 
 # --- what is refused before Spark starts --------------------------------------------------------------------
@@ -502,4 +524,6 @@ def test_errors_come_home_as_they_were() -> None:
     found = job._our_error(Exception(text))
     assert type(found) is TimestampRangeError
     assert str(found) == "/a/b.log: offset 3: too far"
-    assert job._our_error(Exception("java.lang.OutOfMemoryError")) is None
+    other = job._our_error(Exception("Job aborted\njava.lang.OutOfMemoryError: Java heap space\n\tat x"))
+    assert type(other) is OutputError
+    assert "java.lang.OutOfMemoryError" in str(other)

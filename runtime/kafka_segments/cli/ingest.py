@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
+_SECONDS_BETWEEN_LINES = 10
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `ingest` to the command's parsers."""
@@ -57,13 +59,15 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
     plan = plan_ingest(arguments.sources, arguments.destination)
     console.say(
-        f"{len(plan.splits)} segments of {len(plan.empty)} partitions, {plan.num_bytes:,} bytes; "
+        f"partitions: {len(plan.empty)}, segments: {len(plan.splits)}, bytes: {plan.num_bytes:,}; "
         "starting Spark"
     )
     with ExitStack() as stack:
-        bar = _Bar(stack, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty()))
+        progress = _Progress(
+            stack, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
+        )
         try:
-            done = ingest(plan, master=arguments.master, check_crc=arguments.check_crc, show=bar.show)
+            done = ingest(plan, master=arguments.master, check_crc=arguments.check_crc, show=progress.show)
         except TimestampRangeError as error:
             raise OutputError(f"{error.detail}; nothing was written") from error
     status = _tell_findings(done.partitions)
@@ -77,23 +81,29 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-class _Bar:
-    """A progress bar of tasks, or nothing.
+class _Progress:
+    """Tasks done: a bar, or a line now and then.
 
     Args:
-        stack: closes it.
-        draw: whether there is one.
+        stack: closes the bar.
+        draw: whether it is a bar.
     """
 
     def __init__(self, stack: ExitStack, draw: bool) -> None:
         self._stack = stack
         self._draw = draw
         self._bar: Any = None
+        self._next_line = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
-        """Move it; the first call draws it."""
-        if not self._draw:
-            return
+        """Tell of it, if there is something to tell."""
+        if self._draw:
+            self._move(done, total)
+        elif time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+            console.say(f"{done} of {total} tasks done")
+
+    def _move(self, done: int, total: int) -> None:
         if self._bar is None:
             from tqdm import tqdm
 

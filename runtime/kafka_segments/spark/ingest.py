@@ -8,18 +8,21 @@ through Spark.
 from __future__ import annotations
 
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_segments import errors
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.logdir import list_partitions
-from kafka_segments.spark.progress import Progress
 from kafka_segments.spark.publish import WorkDirectory, check_destination, partition_path
 from kafka_segments.spark.report import PartitionReport, merge
 from kafka_segments.spark.session import open_session
@@ -28,6 +31,7 @@ from kafka_segments.spark.splits import SegmentSplit, pack, segment_splits
 
 __all__ = ["Ingest", "Plan", "ingest", "plan_ingest"]
 
+_POLL_SECONDS = 0.2
 _TASKS_PER_CORE = 4  # so that one long task at the end does not leave the other cores idle for long
 
 
@@ -86,61 +90,113 @@ def ingest(
         master: Spark's master. Executors on other machines must see the same files.
         check_crc: whether checksums are verified.
         max_decompressed: bytes that one batch may decompress to.
-        show: is called with the numbers of tasks done and of all, from another thread.
+        show: is called with the numbers of tasks done and of all, now and then.
 
     Raises:
         OutputError: the destination could not be written; there is none then.
         TimestampRangeError: a timestamp is beyond microseconds in 64 bits.
         MissingExtraError: no Java, or Spark does not start.
     """
-    started = time.monotonic()
-    with WorkDirectory(plan.destination) as work, open_session(master) as session:
-        start_seconds = time.monotonic() - started
+    with WorkDirectory(plan.destination) as work:
         options = {
             "work": work.path,
             "destination": plan.destination,
             "checkCrc": str(check_crc).lower(),
             "maxDecompressed": str(max_decompressed),
         }
-        _run(session, plan, options, show or _show_nothing)
-        done = merge([*plan.empty, *work.reports()])
-        return Ingest(done, start_seconds, time.monotonic() - started - start_seconds)
+        job = _Job(plan, master, options, show)
+        job.run()
+        return Ingest(merge([*plan.empty, *work.reports()]), job.start_seconds, job.job_seconds)
 
 
-def _run(
-    session: SparkSession, plan: Plan, options: dict[str, str], show: Callable[[int, int], None]
-) -> None:
-    context = session.sparkContext
-    tasks = pack(plan.splits, at_least=_TASKS_PER_CORE * context.defaultParallelism)
-    rows = [(row_of_task(task),) for task in tasks]
-    frame = session.createDataFrame(context.parallelize(rows, len(rows)), "task string")
-    session.dataSource.register(ParquetSink)
-    group = f"kafka-segments-{uuid.uuid4().hex}"
-    context.setJobGroup(group, "kafka-segments ingest", interruptOnCancel=False)
-    show(0, len(tasks))
-    try:
-        with Progress(context, group, lambda done: show(min(done, len(tasks)), len(tasks))):
-            frame.write.format(FORMAT).options(**options).mode("append").save()
-    except Exception as error:
-        ours = _our_error(error)
-        if ours is None:
-            raise
-        raise ours from error
-    show(len(tasks), len(tasks))
+class _Job:
+    """Spark's part.
 
+    All talk with the JVM is in threads of its own. An interrupt then finds the caller's thread at rest, and
+    is not taken by Spark, which does so where it is started in the main thread. A JVM whose parent leaves
+    while it starts would stay for ever: so it is let start, then stopped.
+    """
 
-def _show_nothing(_done: int, _total: int) -> None:
-    pass
+    def __init__(
+        self,
+        plan: Plan,
+        master: str,
+        options: dict[str, str],
+        show: Callable[[int, int], None] | None,
+    ) -> None:
+        self.start_seconds = self.job_seconds = 0.0
+        self._splits = plan.splits
+        self._master = master
+        self._options = options
+        self._show = show
+        self._context: SparkContext | None = None
+        self._num_tasks = 0
+        self._group = f"kafka-segments-{uuid.uuid4().hex}"
+        self._is_cancelled = threading.Event()
+
+    def run(self) -> None:
+        """Do the job; an interrupt cancels it and is raised when Spark is down."""
+        with ThreadPoolExecutor(2) as pool:
+            job = pool.submit(self._start_and_save)
+            pool.submit(self._watch, job)
+            try:
+                wait([job])
+            except BaseException:
+                self._is_cancelled.set()
+                raise
+            job.result()
+
+    def _start_and_save(self) -> None:
+        started = time.monotonic()
+        with open_session(self._master) as session:
+            self.start_seconds = time.monotonic() - started
+            if not self._is_cancelled.is_set():
+                try:
+                    self._save(session)
+                except Exception as error:
+                    raise _our_error(error) from error
+        self.job_seconds = time.monotonic() - started - self.start_seconds
+
+    def _save(self, session: SparkSession) -> None:
+        context = session.sparkContext
+        tasks = pack(self._splits, at_least=_TASKS_PER_CORE * context.defaultParallelism)
+        rows = [(row_of_task(task),) for task in tasks]
+        # This makes the session the active one of this thread, where Spark looks for our format.
+        frame = session.createDataFrame(context.parallelize(rows, max(1, len(rows))), "task string")
+        session.dataSource.register(ParquetSink)
+        context.setJobGroup(self._group, "kafka-segments ingest")
+        self._num_tasks, self._context = len(tasks), context
+        frame.write.format(FORMAT).options(**self._options).mode("append").save()
+
+    def _watch(self, job: Future[None]) -> None:
+        """Show how far the job is; cancel it, again and again in case it is only about to begin."""
+        while wait([job], timeout=_POLL_SECONDS).not_done:
+            if self._context is None:
+                continue
+            with suppress(Exception):  # Spark is going down; the job itself says why
+                if self._is_cancelled.is_set():
+                    self._context.cancelJobGroup(self._group)
+                elif self._show is not None:
+                    self._show(min(self._num_done(self._context), self._num_tasks), self._num_tasks)
+        if self._show is not None and job.exception() is None and self._num_tasks:
+            self._show(self._num_tasks, self._num_tasks)
+
+    def _num_done(self, context: SparkContext) -> int:
+        """Tasks done, as Spark's status tracker has it."""
+        tracker = context.statusTracker()
+        jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(self._group)]
+        stages = [tracker.getStageInfo(number) for job in jobs if job for number in job.stageIds]
+        return sum(stage.numCompletedTasks for stage in stages if stage)
 
 
 _RAISED = re.compile(r"^(?:pyspark\.\S+: )?kafka_segments\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
-def _our_error(error: Exception) -> KafkaFormatError | None:
+def _our_error(error: Exception) -> KafkaFormatError:
     """The error of ours that a worker raised: what Spark hands on is the text of its traceback."""
     raised = _RAISED.findall(str(error))
     if not raised:
-        return None
+        return OutputError(f"Spark's job failed: {' / '.join(str(error).split(chr(10))[:3])}")
     name, detail = raised[-1]
     kind = getattr(errors, name)
     own: KafkaFormatError = kind(detail)

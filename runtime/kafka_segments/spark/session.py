@@ -18,7 +18,7 @@ __all__ = ["open_session"]
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
-# No row passes through this JVM: it plans, starts Python workers, and ends. To compile little saves seconds.
+# No row passes through a JVM: it plans, starts Python workers, ends. To compile little saves seconds.
 _SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _JAVA_REMEDY = (
     "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; Fedora: dnf install "
@@ -55,8 +55,10 @@ def _start(master: str, java: str) -> SparkSession:
     )
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
-            "spark.driver.host", "127.0.0.1"
+        builder = (
+            builder.config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.executor.extraJavaOptions", " ".join(_SHORT_LIVED))
         )
     try:
         return builder.getOrCreate()
