@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from kafka_segments import layout
 from kafka_segments.entries import Batch, Damage, Padding
@@ -36,17 +37,28 @@ class Scan:
         source: the segment's bytes.
         check_crc: compute the checksum of every entry. The search behind damage does so in any case.
         headers_only: leave payloads alone; implies that checksums are not computed.
+        len_window: bytes to read at once.
     """
 
-    def __init__(self, source: Source, *, check_crc: bool = True, headers_only: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        check_crc: bool = True,
+        headers_only: bool = False,
+        len_window: int = WINDOW_SIZE,
+    ) -> None:
         self.source = source
-        self.window = Window(source, BLOCK_SIZE if headers_only else WINDOW_SIZE)
+        self.window = Window(source, BLOCK_SIZE if headers_only else len_window)
         self._check_crc = check_crc and not headers_only
         self._probe = Probe(source, self.window, headers_only=headers_only)
-        self._resync = Resync(source)
         name_offset = first_offset_in_name(source.name)
         self.sound_offset = None if name_offset is None else name_offset - 1
-        """The last offset known to be sound so far; who decodes records may correct it after a batch."""
+        """The last offset known to be sound so far."""
+
+    @cached_property
+    def _resync(self) -> Resync:
+        return Resync(self.source)  # its tables take a while, and most segments are sound
 
     def entries(self) -> Iterator[Batch | Damage | Padding]:
         """Every entry, damaged region and padding; a batch with a wrong checksum comes before its damage."""
@@ -70,14 +82,17 @@ class Scan:
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """The damage of a batch that was framed soundly and then could not be decoded.
 
+        From here on, nothing of the batch counts as sound but what was delivered.
+
         Args:
-            batch: the batch; the damage is all of it.
+            batch: the batch that came last; the damage is all of it.
             error: what is wrong inside it.
             last_offset: of the last record that was delivered, None if there was none.
         """
-        previous = batch.previous_offset if last_offset is None else last_offset
+        self.sound_offset = batch.previous_offset if last_offset is None else last_offset
         following = self._next_base_offset(batch.end_position)
-        return _damage(error, self.source.name, (batch.position, batch.end_position), (previous, following))
+        neighbours = (self.sound_offset, following)
+        return _damage(error, self.source.name, (batch.position, batch.end_position), neighbours)
 
     def _examine(self, position: int) -> Finding:
         return self._probe.examine(position, self.sound_offset, check_crc=self._check_crc)

@@ -19,7 +19,7 @@ from kafka_segments.errors import (
 from kafka_segments.framing import Scan
 from kafka_segments.records import check_codec, iter_records
 from kafka_segments.resync import Resync
-from kafka_segments.storage import Source, SourceLike, open_source
+from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 
 __all__ = ["OnDamage", "Segment", "open_segment"]
 
@@ -67,7 +67,8 @@ def open_segment(
 class Segment:
     """A segment that is open for reading; a context manager.
 
-    Each iteration reads the file anew, from its start, with memory for a read window and one batch.
+    Each iteration reads the file anew, from its start, with memory for a read window and one batch. Iterations
+    may overlap, and threads may share a segment; an iterator is for one thread.
 
     Attributes:
         path: the file, as the caller named it.
@@ -81,7 +82,6 @@ class Segment:
         self._check_crc = check_crc
         self._headers_only = headers_only
         self._max_decompressed = max_decompressed
-        self._scan = self._new_scan()
 
     def __enter__(self) -> Segment:
         return self
@@ -92,11 +92,13 @@ class Segment:
         self.close()
 
     def close(self) -> None:
-        """Close the file; idempotent."""
+        """Close the file, when no iteration is under way any more; idempotent."""
         self._source.close()
 
-    def _new_scan(self) -> Scan:
-        return Scan(self._source, check_crc=self._check_crc, headers_only=self._headers_only)
+    def _new_scan(self, len_window: int = WINDOW_SIZE) -> Scan:
+        return Scan(
+            self._source, check_crc=self._check_crc, headers_only=self._headers_only, len_window=len_window
+        )
 
     def iter_entries(self, on_damage: OnDamage = "raise") -> Iterator[Batch | Damage | Padding]:
         """Yield batches and padding in file order, and damage if `on_damage` is "skip".
@@ -106,12 +108,7 @@ class Segment:
         Raises:
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
-        self._scan = self._new_scan()
-        for entry in self._scan.entries():
-            if isinstance(entry, Damage):
-                yield from _dispose(entry, on_damage)
-            else:
-                yield entry
+        yield from _entries(self._new_scan(), on_damage)
 
     def iter_records(self, batch: Batch) -> Iterator[Record]:
         """Yield the records of a batch of this segment, those before a bad one too.
@@ -120,6 +117,9 @@ class Segment:
             KafkaFormatError: what is wrong; see `damage_of`.
             UnsupportedMagicError: the batch is of an old format.
         """
+        yield from self._records(batch, self._source)
+
+    def _records(self, batch: Batch, source: Source | Window) -> Iterator[Record]:
         if batch.magic < 2:
             check_codec(batch)
             raise UnsupportedMagicError(
@@ -128,22 +128,21 @@ class Segment:
                 position=batch.position,
                 path=batch.path,
             )
-        size = batch.size - layout.LEN_HEAD
-        payload = self._scan.window.read(batch.position + layout.LEN_HEAD, size)
+        payload = source.read(batch.position + layout.LEN_HEAD, batch.size - layout.LEN_HEAD)
         yield from iter_records(batch, payload, max_decompressed=self._max_decompressed)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """The damage of a batch whose checksum is right (or was not looked at) and whose records are wrong.
 
+        Later damage that `iter_entries` yields does not know of it: what that says of lost offsets goes on
+        from the batch's last offset. `iter_events` counts from the last record that was delivered.
+
         Args:
-            batch: the batch that was last yielded by `iter_entries`.
+            batch: a batch of this segment.
             error: what `iter_records` raised.
             last_offset: of the last record it yielded, None if there was none.
         """
-        scan = self._scan
-        if scan.sound_offset == batch.last_offset:
-            scan.sound_offset = batch.previous_offset if last_offset is None else last_offset
-        return scan.damage_of(batch, error, last_offset)
+        return self._new_scan(BLOCK_SIZE).damage_of(batch, error, last_offset)
 
     def iter_events(
         self, *, on_damage: OnDamage = "raise", wanted: Callable[[Batch], bool] | None = None
@@ -159,24 +158,33 @@ class Segment:
         Raises:
             KafkaFormatError: damage, if `on_damage` is "raise"; what is sound before it was yielded.
         """
-        for entry in self.iter_entries(on_damage):
+        scan = self._new_scan()
+        for entry in _entries(scan, on_damage):
             yield entry
             if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
                 continue
             if wanted is None or wanted(entry):
-                yield from self._batch_events(entry, on_damage)
+                yield from self._batch_events(scan, entry, on_damage)
 
-    def _batch_events(self, batch: Batch, on_damage: OnDamage) -> Iterator[Record | Damage]:
+    def _batch_events(self, scan: Scan, batch: Batch, on_damage: OnDamage) -> Iterator[Record | Damage]:
         last_offset = None
         try:
             if batch.magic < 2:
                 check_codec(batch)
                 return
-            for record in self.iter_records(batch):
+            for record in self._records(batch, scan.window):
                 last_offset = record.offset
                 yield record
         except KafkaFormatError as error:
-            yield from _dispose(self.damage_of(batch, error, last_offset), on_damage)
+            yield from _dispose(scan.damage_of(batch, error, last_offset), on_damage)
+
+
+def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Padding]:
+    for entry in scan.entries():
+        if isinstance(entry, Damage):
+            yield from _dispose(entry, on_damage)
+        else:
+            yield entry
 
 
 def _dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:

@@ -15,11 +15,12 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from typing import BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
 
-__all__ = ["BLOCK_SIZE", "Source", "SourceLike", "Window", "open_source"]
+__all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "open_source"]
 
 BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
@@ -28,7 +29,7 @@ SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 
 
 class Source(Protocol):
-    """Random access to `size` bytes, known to people as `name`."""
+    """Random access to `size` bytes, known to people as `name`; threads may read at the same time."""
 
     name: str
     size: int
@@ -118,9 +119,14 @@ class _Stream:
     def __init__(self, name: str, stream: BinaryIO) -> None:
         self.name = name
         self._stream = stream
+        self._lock = threading.Lock()  # a stream has one position for all threads
         self.size = stream.seek(0, os.SEEK_END)
 
     def read(self, position: int, size: int) -> bytes:
+        with self._lock:
+            return self._read(position, size)
+
+    def _read(self, position: int, size: int) -> bytes:
         parts = []
         missing = size
         try:

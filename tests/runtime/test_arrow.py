@@ -326,6 +326,13 @@ def test_old_formats_are_named_not_dropped(log) -> None:
     assert [damage.position for damage in found] == [position]
     assert read_table(log, offsets=(None, next_offset)).equals(sound)
 
+    with log.open("ab") as file:
+        file.write(legacy_message(next_offset + 1, b"old too"))
+    found.clear()
+    read_table(log, on_damage=found.append)
+    lost = [(damage.first_lost_offset, damage.last_lost_offset) for damage in found]
+    assert lost == [(next_offset, next_offset), (next_offset + 1, None)]
+
 
 def test_without_pyarrow() -> None:
     program = (
