@@ -67,8 +67,8 @@ def open_segment(
 class Segment:
     """A segment that is open for reading; a context manager.
 
-    Each iteration reads the file anew, from its start, with memory for a read window and one batch. Iterations
-    may overlap, and threads may share a segment; an iterator is for one thread.
+    Each iteration reads the file anew, from its start, with memory for a read window and one batch.
+    Iterations may overlap, and threads may share a segment; an iterator is for one thread.
 
     Attributes:
         path: the file, as the caller named it.
