@@ -36,13 +36,15 @@ def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
     parsed = None if key is None else layout.read_control_key(key)
     if parsed is None:
         return ControlRecord("INVALID", None, None, None)
-    version, type_id = parsed
-    name, fields_of = _TYPES.get(type_id, ("UNKNOWN", None))
+    version, type_id, type_name = parsed
+    if type_name is None:
+        return ControlRecord("UNKNOWN", type_id, version, None)
     content = None
     # Kafka refuses keys of a negative version (ControlRecordType.parseTypeId), and never gets to the value.
-    if fields_of is not None and value is not None and version >= 0:
+    if value is not None and version >= 0:
         content = layout.read_control_value(type_id, value[:MAX_LEN_VALUE])
-    return ControlRecord(name, type_id, version, fields_of(content) if fields_of and content else None)
+    fields = _FIELDS_OF[type_name](content) if content else None
+    return ControlRecord(type_name.upper(), type_id, version, fields)
 
 
 def _end_txn_marker(content: Any) -> Fields:
@@ -107,12 +109,12 @@ def _text(string: Any) -> str:
     return bytes(string.data).decode("utf-8", "replace")
 
 
-_TYPES: dict[int, tuple[str, Callable[[Any], Fields]]] = {
-    0: ("ABORT", _end_txn_marker),
-    1: ("COMMIT", _end_txn_marker),
-    2: ("LEADER_CHANGE", _leader_change),
-    3: ("SNAPSHOT_HEADER", _snapshot_header),
-    4: ("SNAPSHOT_FOOTER", _snapshot_footer),
-    5: ("KRAFT_VERSION", _kraft_version),
-    6: ("KRAFT_VOTERS", _kraft_voters),
+_FIELDS_OF: dict[str, Callable[[Any], Fields]] = {
+    "abort": _end_txn_marker,
+    "commit": _end_txn_marker,
+    "leader_change": _leader_change,
+    "snapshot_header": _snapshot_header,
+    "snapshot_footer": _snapshot_footer,
+    "kraft_version": _kraft_version,
+    "kraft_voters": _kraft_voters,
 }

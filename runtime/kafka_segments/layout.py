@@ -175,22 +175,22 @@ def read_head(data: bytes | memoryview, path: str, position: int, previous_offse
         raise CorruptBatchError(detail, position=position, path=path) from error
 
 
-_TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")  # Kafka's names (TimestampType), by the bit
-_COMPRESSION_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
-
-
 def _number(value: Any) -> int:
     """An enum's number; the generated classes leave unknown ones as they are."""
     return int(getattr(value, "value", value))
 
 
-def _compression(header: Any) -> tuple[str | None, int]:
-    number = _number(header.attributes.compression)
-    return (_COMPRESSION_NAMES[number] if number < len(_COMPRESSION_NAMES) else None), number
+def _name(value: Any) -> str | None:
+    """An enum value's name in the schema; None for a number that has none."""
+    return getattr(value, "name", None)
+
+
+def _timestamp_type(attributes: Any) -> str:
+    """The timestamp type as Kafka prints it (TimestampType.name): that of the schema in CamelCase."""
+    return "".join(word.capitalize() for word in str(attributes.timestamp_type.name).split("_"))
 
 
 def _head_v2(prefix: Prefix, header: Any, path: str, position: int, previous_offset: int | None) -> Head:
-    compression, compression_id = _compression(header)
     sequence = header.base_sequence
     batch = Batch(
         path=path,
@@ -202,9 +202,9 @@ def _head_v2(prefix: Prefix, header: Any, path: str, position: int, previous_off
         partition_leader_epoch=header.partition_leader_epoch,
         crc=header.crc,
         crc_valid=None,
-        compression=compression,
-        compression_id=compression_id,
-        timestamp_type=_TIMESTAMP_TYPES[_number(header.attributes.timestamp_type)],
+        compression=_name(header.attributes.compression),
+        compression_id=_number(header.attributes.compression),
+        timestamp_type=_timestamp_type(header.attributes),
         is_transactional=header.attributes.is_transactional,
         is_control=header.attributes.is_control,
         # The field has two meanings: with this bit it holds the horizon (RecordBatch.deleteHorizonMs).
@@ -238,8 +238,7 @@ class _LegacyHead(KafkaMessageLegacy):  # type: ignore[misc]
 
 
 def _head_legacy(prefix: Prefix, header: Any, path: str, position: int, previous_offset: int | None) -> Head:
-    compression, compression_id = _compression(header)
-    plain = compression_id == 0
+    plain = _number(header.attributes.compression) == 0
     batch = Batch(
         path=path,
         position=position,
@@ -251,9 +250,9 @@ def _head_legacy(prefix: Prefix, header: Any, path: str, position: int, previous
         partition_leader_epoch=-1,
         crc=header.crc,
         crc_valid=None,
-        compression=compression,
-        compression_id=compression_id,
-        timestamp_type=_legacy_timestamp_type(prefix.magic, header),
+        compression=_name(header.attributes.compression),
+        compression_id=_number(header.attributes.compression),
+        timestamp_type="NoTimestampType" if prefix.magic == 0 else _timestamp_type(header.attributes),
         is_transactional=False,
         is_control=False,
         delete_horizon_ms=None,
@@ -267,12 +266,6 @@ def _head_legacy(prefix: Prefix, header: Any, path: str, position: int, previous
         previous_offset=previous_offset,
     )
     return Head(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region)
-
-
-def _legacy_timestamp_type(magic: int, header: Any) -> str:
-    if magic == 0:
-        return "NoTimestampType"
-    return _TIMESTAMP_TYPES[_number(header.attributes.timestamp_type)]
 
 
 class RecordReader:
@@ -311,13 +304,13 @@ class RecordReader:
         return int(self._io.size() - self._io.pos())
 
 
-def read_control_key(key: bytes) -> tuple[int, int] | None:
-    """Version and type number of a control record's key; None if it is too short."""
+def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
+    """A control record's key: version, type number, and the type's name if it has one; None if too short."""
     try:
         parsed = KafkaControlRecordKey(_stream(key))
     except _PARSE_ERRORS:
         return None
-    return parsed.version, _number(parsed.type)
+    return parsed.version, _number(parsed.type), _name(parsed.type)
 
 
 def read_control_value(type_id: int, value: bytes) -> Any:

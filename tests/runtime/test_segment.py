@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import crc32c
 import pytest
@@ -15,7 +16,10 @@ from tests.runtime.build import batch, message, patched
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.compression import CODEC_NAMES
 from kafka_segments.errors import ReadError, TruncatedError, UnknownFormatError
+from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
+from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 
@@ -149,6 +153,22 @@ def test_damage_knows_whether_it_touches_a_range() -> None:
         e for e in open_segment(batch(3) + b"x" * 30 + batch(4)).iter_entries("skip") if isinstance(e, Damage)
     )
     assert [nothing.touches(*r) for r in [(0, 4), (4, 9), (3, 5)]] == [False, False, True]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_names_of_codecs_and_timestamp_types_are_kafkas(number: int) -> None:
+    names = ["none", "gzip", "snappy", "lz4", "zstd", None, None, None]
+    for bit, timestamp_type in ((0, "CreateTime"), (8, "LogAppendTime")):
+        data = batch(attributes=number | bit) + message(1, attributes=number | bit)
+        data += message(2, magic=0, attributes=number | bit)
+        entries = [entry for entry in open_segment(data).iter_entries() if isinstance(entry, Batch)]
+        assert [(entry.compression, entry.compression_id) for entry in entries] == [(names[number], number)] * 3
+        assert [entry.timestamp_type for entry in entries] == [timestamp_type] * 2 + ["NoTimestampType"]
+
+
+@pytest.mark.parametrize("generated", [KafkaRecordBatchV2, KafkaMessageLegacy])
+def test_every_codec_of_the_schemas_can_be_had(generated: Any) -> None:
+    assert [each.name for each in generated.Compression] == ["none", *CODEC_NAMES]
 
 
 def test_the_core_needs_no_extra() -> None:
