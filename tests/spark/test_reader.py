@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import pickle
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, InputPartition
+from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructField, StructType
 from tests.runtime import build
 from tests.spark import kafka_rows
@@ -396,33 +394,3 @@ def test_timestamps_that_just_fit(tmp_path: Path, timestamp: int) -> None:
     data = build.batch(0, [build.record()], base_timestamp=timestamp, max_timestamp=timestamp)
     (row,) = read(segment(tmp_path / "t-0", 0, data))
     assert row["timestamp"] == timestamp * 1000
-
-
-# --- the shim -----------------------------------------------------------------------------------------------
-
-
-def import_shim(monkeypatch: pytest.MonkeyPatch, **hidden: None) -> Any:
-    for name in ("kafka_segments.spark.source", "pyspark_kafka_segments", *hidden):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    for name in hidden:
-        monkeypatch.setitem(sys.modules, name, None)
-    return importlib.import_module("pyspark_kafka_segments")
-
-
-def test_shim_offers_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    shim = import_shim(monkeypatch)
-    assert issubclass(shim.DefaultSource, DataSource)
-    assert shim.DefaultSource.name() == "kafka-segments"
-
-
-def test_shim_stands_in_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    shim = import_shim(monkeypatch, **{"kafka_segments.spark.options": None})
-    assert issubclass(shim.DefaultSource, DataSource)
-    assert shim.DefaultSource.name() == "kafka-segments"
-    with pytest.raises(ImportError, match=r"cannot be used here: .*kafka_segments\.spark\.options"):
-        shim.DefaultSource({})
-
-
-def test_shim_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
-    shim = import_shim(monkeypatch, **{"pyspark.sql.datasource": None})
-    assert not hasattr(shim, "DefaultSource")
