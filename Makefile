@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint record generate check-generated lock upgrade build clean
+.PHONY: help run test test-fast lint format record generate check-generated lock upgrade build clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -22,8 +22,13 @@ test-fast: ## Run the tests that need neither Java nor Node nor a network
 
 lint: ## Check style (ruff), types (mypy --strict) and layers (import-linter)
 	$(DEV) -m ruff check --quiet .
+	$(DEV) -m ruff format --quiet --check .
 	$(DEV) -m mypy --no-error-summary
 	@.venv/bin/lint-imports --no-logo --no-cache
+
+format: ## Lay out the hand-written Python files (ruff format) and mend what ruff can mend
+	$(DEV) -m ruff check --quiet --fix .
+	$(DEV) -m ruff format --quiet .
 
 record: ## Start real Kafka brokers and record tests/vectors/ anew (needs a JDK and Maven Central; minutes)
 	$(DEV) tests/recording/record.py
