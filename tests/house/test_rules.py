@@ -1,0 +1,50 @@
+"""Rules that no linter knows: who opens files, and that no layout of Kafka's is written by hand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
+# Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
+# console opens the null device.
+OPENERS = {"storage.py", "cli/console.py", "spark/parquet.py", "spark/publish.py"}
+# The containers of gzip, lz4 and snappy are the codecs' own formats, not Kafka's.
+CODECS = "compression/"
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    """File and function name (`open`, `os.open`, `int.from_bytes`) of every call in the runtime."""
+    for path in sorted((RUNTIME / "kafka_segments").rglob("*.py")):
+        name = path.relative_to(RUNTIME / "kafka_segments").as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                yield name, ast.unparse(node.func)
+
+
+def test_only_storage_opens_segments() -> None:
+    opening = {"open", "os.open", "io.open", "os.fdopen", "mmap.mmap", "gzip.open", "lz4.frame.open"}
+    found = {
+        name
+        for name, function in calls()
+        if function in opening or function.endswith(("read_bytes", "read_text"))
+    }
+    assert found == OPENERS
+
+
+def test_no_layout_is_written_by_hand() -> None:
+    found = {
+        (name, function)
+        for name, function in calls()
+        if function.endswith(
+            ("from_bytes", "unpack", "unpack_from", "pack_into", "iter_unpack", "frombuffer")
+        )
+        and not name.startswith(CODECS)
+    }
+    assert found == set()
+
+
+def test_nothing_at_run_time_reads_the_schemas() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in RUNTIME.rglob("*.py")}
+    assert [path.name for path, text in texts.items() if ".ksy" in text or "import yaml" in text] == []
