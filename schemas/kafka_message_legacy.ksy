@@ -21,30 +21,10 @@ doc: |
 doc-ref:
   - https://kafka.apache.org/documentation/#messageset
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/LegacyRecord.java
--webide-representation: '{attributes}'
+-webide-representation: '{header}'
 seq:
-  - id: crc
-    -orig-id: crc
-    type: u4
-    doc: CRC-32 (that of zlib) of `crc_region`.
-  - id: magic
-    -orig-id:
-      - magic
-      - magic_byte
-    type: s1
-    valid:
-      any-of:
-        - 0
-        - 1
-  - id: attributes
-    -orig-id: attributes
-    size: 1
-    type: attributes
-  - id: timestamp
-    -orig-id: timestamp
-    type: s8
-    if: magic == 1
-    doc: Milliseconds since 1970; -1 for none. Magic 0 has none at all.
+  - id: header
+    type: header
   - id: len_key
     -orig-id: keySize
     type: s4
@@ -64,14 +44,43 @@ seq:
     if: len_value >= 0
     doc: Not there if it is null, empty if it is empty.
 instances:
-  ofs_crc_region:
-    value: crc._sizeof
-    doc: Where `crc_region` begins.
   crc_region:
-    pos: ofs_crc_region
+    pos: header.ofs_crc_region
     size-eos: true
     doc: What the checksum covers, from `magic` to the end of the message.
 types:
+  header:
+    doc: |
+      What comes before key and value. It can be read alone, before the rest
+      has been looked at.
+    -webide-representation: '{attributes}'
+    seq:
+      - id: crc
+        -orig-id: crc
+        type: u4
+        doc: CRC-32 (that of zlib) of `crc_region`.
+      - id: magic
+        -orig-id:
+          - magic
+          - magic_byte
+        type: s1
+        valid:
+          any-of:
+            - 0
+            - 1
+      - id: attributes
+        -orig-id: attributes
+        size: 1
+        type: attributes
+      - id: timestamp
+        -orig-id: timestamp
+        type: s8
+        if: magic == 1
+        doc: Milliseconds since 1970; -1 for none. Magic 0 has none at all.
+    instances:
+      ofs_crc_region:
+        value: crc._sizeof
+        doc: Where `crc_region` begins, from the beginning of the message.
   attributes:
     -webide-representation: '{compression}, {timestamp_type}'
     seq:

@@ -169,7 +169,7 @@ def read_head(data: bytes | memoryview, path: str, position: int, previous_offse
     try:
         if prefix.magic == 2:
             return _head_v2(prefix, KafkaRecordBatchV2(_stream(body)), path, position, previous_offset)
-        return _head_legacy(prefix, _LegacyHead(_stream(body)), path, position, previous_offset)
+        return _head_legacy(prefix, KafkaMessageLegacy.Header(_stream(body)), path, position, previous_offset)
     except _PARSE_ERRORS as error:
         detail = f"the header cannot be read: {_explain(error)}"
         raise CorruptBatchError(detail, position=position, path=path) from error
@@ -219,22 +219,6 @@ def _head_v2(prefix: Prefix, header: Any, path: str, position: int, previous_off
         previous_offset=previous_offset,
     )
     return Head(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region)
-
-
-class _LegacyHead(KafkaMessageLegacy):  # type: ignore[misc]
-    """A message of which only the first bytes are at hand: key and value may lie beyond them."""
-
-    def _read(self) -> None:
-        try:
-            super()._read()
-        except EOFError:
-            if self.is_short():
-                raise
-
-    def is_short(self) -> bool:
-        if not hasattr(self, "attributes"):
-            return True
-        return bool(self.magic == 1 and not hasattr(self, "timestamp"))
 
 
 def _head_legacy(prefix: Prefix, header: Any, path: str, position: int, previous_offset: int | None) -> Head:

@@ -29,9 +29,10 @@ def _plain_entries(data: bytes) -> Iterator[bytes]:
         content = entry.body.content if entry.is_complete else None
         if not isinstance(content, KafkaRecordBatchV2 | KafkaMessageLegacy):
             continue
-        if not content.attributes.compression:
+        head = content.header if isinstance(content, KafkaMessageLegacy) else content
+        if not head.attributes.compression:
             continue
-        codec, magic = content.attributes.compression.name, content.magic
+        codec, magic = head.attributes.compression.name, head.magic
         if magic < 2:
             yield decompress(codec, content.value, max_size=DEFAULT_MAX_DECOMPRESSED, magic=magic)
         elif content.num_records:

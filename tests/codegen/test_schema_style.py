@@ -35,6 +35,7 @@ EXPRESSIONS = ["pos", "value", "size", "if", "repeat-expr", "repeat-until"]
 OURS = {
     "groups": "the bytes of a varint",
     "body": "a stream of its own for what a length counts",
+    "header": "a part that can be read alone",
     "content": "the same bytes, switched by type",
     "rest": "a check that nothing is left",
     "padding": "not part of the format",

@@ -46,17 +46,7 @@ class KafkaMessageLegacy(KaitaiStruct):
         self._read()
 
     def _read(self):
-        self.crc = self._io.read_u4be()
-        self.magic = self._io.read_s1()
-        if not  ((self.magic == 0) or (self.magic == 1)) :
-            raise kaitaistruct.ValidationNotAnyOfError(self.magic, self._io, u"/seq/1")
-        self._raw_attributes = self._io.read_bytes(1)
-        _io__raw_attributes = KaitaiStream(BytesIO(self._raw_attributes))
-        self.attributes = KafkaMessageLegacy.Attributes(_io__raw_attributes, self, self._root)
-        if self.magic == 1:
-            pass
-            self.timestamp = self._io.read_s8be()
-
+        self.header = KafkaMessageLegacy.Header(self._io, self, self._root)
         self.len_key = self._io.read_s4be()
         if self.len_key >= 0:
             pass
@@ -71,10 +61,7 @@ class KafkaMessageLegacy(KaitaiStruct):
 
     def _fetch_instances(self):
         pass
-        self.attributes._fetch_instances()
-        if self.magic == 1:
-            pass
-
+        self.header._fetch_instances()
         if self.len_key >= 0:
             pass
 
@@ -103,6 +90,47 @@ class KafkaMessageLegacy(KaitaiStruct):
             pass
 
 
+    class Header(KaitaiStruct):
+        """What comes before key and value. It can be read alone, before the rest
+        has been looked at.
+        """
+        def __init__(self, _io, _parent=None, _root=None):
+            super(KafkaMessageLegacy.Header, self).__init__(_io)
+            self._parent = _parent
+            self._root = _root
+            self._read()
+
+        def _read(self):
+            self.crc = self._io.read_u4be()
+            self.magic = self._io.read_s1()
+            if not  ((self.magic == 0) or (self.magic == 1)) :
+                raise kaitaistruct.ValidationNotAnyOfError(self.magic, self._io, u"/types/header/seq/1")
+            self._raw_attributes = self._io.read_bytes(1)
+            _io__raw_attributes = KaitaiStream(BytesIO(self._raw_attributes))
+            self.attributes = KafkaMessageLegacy.Attributes(_io__raw_attributes, self, self._root)
+            if self.magic == 1:
+                pass
+                self.timestamp = self._io.read_s8be()
+
+
+
+        def _fetch_instances(self):
+            pass
+            self.attributes._fetch_instances()
+            if self.magic == 1:
+                pass
+
+
+        @property
+        def ofs_crc_region(self):
+            """Where `crc_region` begins, from the beginning of the message."""
+            if hasattr(self, '_m_ofs_crc_region'):
+                return self._m_ofs_crc_region
+
+            self._m_ofs_crc_region = 4
+            return getattr(self, '_m_ofs_crc_region', None)
+
+
     @property
     def crc_region(self):
         """What the checksum covers, from `magic` to the end of the message."""
@@ -110,16 +138,7 @@ class KafkaMessageLegacy(KaitaiStruct):
             return self._m_crc_region
 
         _pos = self._io.pos()
-        self._io.seek(self.ofs_crc_region)
+        self._io.seek(self.header.ofs_crc_region)
         self._m_crc_region = self._io.read_bytes_full()
         self._io.seek(_pos)
         return getattr(self, '_m_crc_region', None)
-
-    @property
-    def ofs_crc_region(self):
-        """Where `crc_region` begins."""
-        if hasattr(self, '_m_ofs_crc_region'):
-            return self._m_ofs_crc_region
-
-        self._m_ofs_crc_region = 4
-        return getattr(self, '_m_ofs_crc_region', None)
