@@ -162,7 +162,8 @@ def test_names_of_codecs_and_timestamp_types_are_kafkas(number: int) -> None:
         data = batch(attributes=number | bit) + message(1, attributes=number | bit)
         data += message(2, magic=0, attributes=number | bit)
         entries = [entry for entry in open_segment(data).iter_entries() if isinstance(entry, Batch)]
-        assert [(entry.compression, entry.compression_id) for entry in entries] == [(names[number], number)] * 3
+        assert [entry.compression for entry in entries] == [names[number]] * 3
+        assert [entry.compression_id for entry in entries] == [number] * 3
         assert [entry.timestamp_type for entry in entries] == [timestamp_type] * 2 + ["NoTimestampType"]
 
 
