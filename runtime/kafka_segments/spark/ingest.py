@@ -64,7 +64,10 @@ def plan_ingest(sources: Sequence[str], destination: str) -> Plan:
 
     Raises:
         KafkaFormatError: a source cannot be read, the destination is not empty or lies in a source.
+        MissingExtraError: pyarrow is not installed.
     """
+    import kafka_segments.arrow  # noqa: F401  says what to install, before a worker stumbles
+
     partitions = list_partitions(sources)
     for partition in partitions:
         partition_path(partition.topic, partition.partition)

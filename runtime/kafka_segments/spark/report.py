@@ -136,11 +136,10 @@ class Counts:
             run.clear()
         run.append(batch)
         first, last = run[0], run[-1]
-        first_offset = first.last_offset if first.base_offset is None else first.base_offset
         self._add(
             UNDECODED,
-            f"{batch.path}, position {first.position} to {last.end_position}: entries of magic 0 or 1, "
-            f"offsets {first_offset} to {last.last_offset}, are not yet decoded into records; "
+            f"{batch.path}, position {first.position} to {last.end_position}: entries of magic 0 or 1 "
+            f"up to offset {last.last_offset} are not yet decoded into records; "
             "`kafka-segments dump` lists them",
         )
 
