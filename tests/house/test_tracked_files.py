@@ -17,7 +17,7 @@ HOSTS += ("maven", "org"), ("debian", "org/debian"), ("crates", "io"), ("jitpack
 ADDRESS_OPTIONS = "index-url", "extra-index-url", "find-links", "trusted-host"
 FORBIDDEN = {
     "a registry's host": "|".join(rf"\b{name}\.{top}\b" for name, top in HOSTS),
-    "an option with an address": "|".join(rf"--{option}[ =]" for option in ADDRESS_OPTIONS),
+    "an option with an address": "|".join(f"--{option}" for option in ADDRESS_OPTIONS),
     "a lock entry with an address": r'"resolved":\s*"http|registry\s*=\s*"?http|source\s*=\s*"?https?://',
     "a path of a machine": r"(?<![\w.])/(?:w"
     r"ork|f"

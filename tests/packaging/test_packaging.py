@@ -78,7 +78,7 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     prepare_packaging()
     home = tmp_path_factory.mktemp("empty")
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-    environment = network_off(home / "bin")
+    environment = {**network_off(home / "bin"), "PIP_FIND_LINKS": str(wheel_folder())}
     prefix = [shutil.which("unshare") or "", *ISOLATION[1:]] if ISOLATION else []
 
     def run(program: str, *arguments: str | Path, cwd: Path = home) -> subprocess.CompletedProcess[str]:
@@ -86,7 +86,7 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
     (wheel,) = distributions.glob("*.whl")
-    done = run("python", "-m", "pip", "install", "--no-index", "--find-links", wheel_folder(), wheel)
+    done = run("python", "-m", "pip", "install", "--no-index", wheel)
     assert done.returncode == 0, done.stdout + done.stderr
     return run
 
