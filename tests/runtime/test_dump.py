@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -193,6 +194,24 @@ def test_offsets_that_are_none(dump: Dump, offsets: str) -> None:
     assert dump(write(BATCHES[0]), f"--offsets={offsets}") == []
     assert dump.status == 2
     assert "--offsets" in dump.err
+
+
+def test_an_empty_batch_holds_no_offset(dump: Dump) -> None:
+    emptied = batch(2, [], last_offset_delta=1)
+    path = write(BATCHES[0] + emptied + BATCHES[2])
+    for options in [[], ["--headers-only"]]:
+        lines = dump(path, "--offsets", "1:5", *options)
+        assert [line["base_offset"] for line in lines if line["type"] == "batch"] == [0, 4]
+
+
+def test_who_may_still_be_writing(dump: Dump) -> None:
+    """An entry that is cut off by the end of the file; not one that is followed by a sound batch."""
+    writing = "a broker may still be writing here"
+    dump(write(BATCHES[0] + BATCHES[1][:-1]))
+    assert "TruncatedError" in dump.err and writing in dump.err
+    reaches_too_far = patched(BATCHES[1], 8, struct.pack(">i", 1 << 20))
+    dump(write(BATCHES[0] + reaches_too_far + BATCHES[2]))
+    assert "TruncatedError" in dump.err and writing not in dump.err
 
 
 def test_old_entries_are_named(dump: Dump) -> None:

@@ -187,7 +187,8 @@ def _select(segment: Segment, offsets: OffsetRange, headers_only: bool) -> Itera
             if event.crc_valid is False or not may_hold(event):
                 continue
             if headers_only or event.magic < 2:
-                yield event
+                if event.num_records != 0:  # a batch left empty by compaction holds no offset
+                    yield event
                 held = None
         elif isinstance(event, Record):
             if event.offset in offsets:
@@ -206,7 +207,7 @@ def _remedy(damage: Damage) -> str:
     error = damage.error
     if isinstance(error, ReadError):
         return "check the disk, and take these offsets from a replica"
-    if isinstance(error, TruncatedError):
+    if isinstance(error, TruncatedError) and damage.next_offset is None:
         return "a broker may still be writing here; if none is, take these offsets from a replica"
     if isinstance(error, MissingCodecError):
         return "then dump again"
