@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.oracle import jvm, run
 from tests.recording.sets import ORACLE, RECORDED, segment_files
+from tests.runtime.build import batch
 
 pytestmark = pytest.mark.oracle
 
@@ -54,6 +55,21 @@ def test_a_batch_with_a_wrong_checksum_gives_its_line_and_no_records(tmp_path: P
             line["crc_valid"] = line["position"] != batches[1]["position"]
     assert found == [
         line for line in expected if line["type"] == "batch" or line["position"] != batches[1]["position"]
+    ]
+
+
+def test_an_error_of_a_codec_ends_its_batch_only(tmp_path: Path) -> None:
+    """snappy-java throws `SnappyError`, which is no exception, at a chunk of -1 bytes."""
+    payload = b"\x82SNAPPY\0" + bytes([0, 0, 0, 1, 0, 0, 0, 1]) + b"\xff" * 4
+    (tmp_path / "x.log").write_bytes(batch(0, attributes=2, payload=payload) + batch(1))
+    result = run.oracle(["x.log"], cwd=tmp_path)
+    assert result.returncode == 1
+    assert "x.log, position 0: SnappyError" in result.stderr
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(line["type"], line.get("base_offset")) for line in found] == [
+        ("batch", 0),
+        ("batch", 1),
+        ("record", None),
     ]
 
 

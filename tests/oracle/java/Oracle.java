@@ -99,7 +99,7 @@ public final class Oracle {
 
     private void readBatch(FileRecords records, FileChannelRecordBatch batch) throws IOException {
         List<String> lines = new ArrayList<>();
-        RuntimeException broken = null;
+        Throwable broken = null;
         Long first = null;
         try {
             batch.ensureValid();
@@ -110,7 +110,8 @@ public final class Oracle {
                     lines.add(lineOf(batch, record));
                 }
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
+            // Errors too: snappy-java has some for bad lengths, and Kafka allocates what bad lengths ask for.
             broken = e;
         }
         Long baseTimestamp = null;
@@ -157,7 +158,7 @@ public final class Oracle {
         return true;
     }
 
-    private void complain(int position, Exception e) {
+    private void complain(int position, Throwable e) {
         failed = true;
         StringBuilder message = new StringBuilder(path + ", position " + position);
         for (Throwable cause = e; cause != null; cause = cause.getCause())
