@@ -189,7 +189,9 @@ def test_offsets_with_headers_only_and_old_entries(dump: Dump) -> None:
     assert dump.err.count("not yet decoded") == 1
 
 
-@pytest.mark.parametrize("offsets", ["5", "a:b", "1:2:3", "", "5:4", "1.5:"])
+@pytest.mark.parametrize(
+    "offsets", ["5", "a:b", "1:2:3", "", "5:4", "1.5:", pytest.param("9" * 5000 + ":", id="5000 digits")]
+)
 def test_offsets_that_are_none(dump: Dump, offsets: str) -> None:
     assert dump(write(BATCHES[0]), f"--offsets={offsets}") == []
     assert dump.status == 2

@@ -42,7 +42,7 @@ class OffsetRange:
     @classmethod
     def parse(cls, words: str) -> OffsetRange:
         """Read `A:B`, `A:` or `:B`; raises `OptionError` for anything else."""
-        match = re.fullmatch(r"(-?\d+)?:(-?\d+)?", words, re.ASCII)
+        match = re.fullmatch(r"(-?\d{1,20})?:(-?\d{1,20})?", words, re.ASCII)
         if match is None:
             raise OptionError(f"--offsets {words!r} is not A:B, A: or :B with numbers")
         start, end = (None if group is None else int(group) for group in match.groups())
