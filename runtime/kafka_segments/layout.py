@@ -9,6 +9,7 @@ Java's integer arithmetic is here too: what Kafka adds up (offsets, timestamps, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -16,7 +17,7 @@ from typing import Any
 
 from kaitaistruct import KaitaiStream, KaitaiStructError, ValidationFailedError
 
-from kafka_segments.entries import Batch
+from kafka_segments.entries import Batch, Header
 from kafka_segments.errors import CorruptBatchError, DecodeError
 from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
 from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
@@ -26,6 +27,7 @@ from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLeg
 from kafka_segments_generated.kaitai.kafka_offset_checkpoint import KafkaOffsetCheckpoint
 from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
+from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
 from kafka_segments_generated.kaitai.redpanda_batch_header import RedpandaBatchHeader
 
 __all__ = [
@@ -252,6 +254,9 @@ def _head_legacy(prefix: Prefix, header: Any, path: str, position: int, previous
     return Head(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region)
 
 
+_MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
+
+
 class RecordReader:
     """Reads the records of a v2 batch one after the other.
 
@@ -266,26 +271,43 @@ class RecordReader:
         self._is_control = is_control
         self._max_num_headers = max_num_headers
 
-    def read(self) -> Any:
-        """The next record's body, as the generated class has it.
+    def read(self) -> tuple[Any, tuple[Header, ...]]:
+        """The next record's body, as the generated class has it, and its headers as plain values.
 
         Raises:
             CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
         """
         try:
-            body = KafkaRecord(self._is_control, self._max_num_headers, self._io).body
+            body = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, self._io).body
+            return body, tuple(self._headers(body))
+        except CorruptBatchError:
+            raise
         except _PARSE_ERRORS as error:
             raise CorruptBatchError(_explain(error)) from error
-        if body.has_too_many_headers:
+
+    def _headers(self, body: Any) -> Iterator[Header]:
+        if not body.has_too_many_headers:
+            yield from map(_header, body.headers)
+            return
+        # The generated class has left them unread: one by one, their objects are never there all at once.
+        if body.num_headers.value > self._max_num_headers:
             raise CorruptBatchError(
                 f"{body.num_headers.value} headers are more than this reader takes, which is "
                 f"{self._max_num_headers} (Kafka itself has no limit)"
             )
-        return body
+        stream = body._io  # noqa: SLF001 (so every Kaitai class holds its bytes)
+        for _ in range(body.num_headers.value):
+            yield _header(KafkaRecordHeader(stream))
+        if not stream.is_eof():
+            raise CorruptBatchError(f"its content ends after {stream.pos()} bytes, before its length does")
 
     def num_left(self) -> int:
         """Bytes behind the last record that was read."""
         return int(self._io.size() - self._io.pos())
+
+
+def _header(header: Any) -> Header:
+    return header.key, getattr(header, "value", None)
 
 
 def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
