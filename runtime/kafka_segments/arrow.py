@@ -129,7 +129,7 @@ def _iter_data_records(
     """The records of the range; `record_batches` leaves the control records out."""
 
     def is_wanted(batch: Batch) -> bool:
-        after_start = start is None or batch.last_offset >= start
+        after_start = start is None or batch.highest_offset >= start
         return after_start and (end is None or batch.base_offset is None or batch.base_offset < end)
 
     for event in segment.iter_events(on_damage="skip", wanted=is_wanted):

@@ -54,6 +54,16 @@ class Batch:
         """Where the entry ends in the file."""
         return self.position + self.size
 
+    @property
+    def highest_offset(self) -> int:
+        """An offset that no record is above, as far as the header can tell.
+
+        `last_offset` may be too low: Kafka's reader takes any lastOffsetDelta. Then the count tells.
+        """
+        if self.base_offset is None or self.num_records is None:
+            return self.last_offset
+        return max(self.last_offset, self.base_offset + self.num_records - 1)
+
 
 @dataclass(frozen=True, slots=True)
 class ControlRecord:

@@ -75,7 +75,7 @@ class Scan:
                 yield damage
                 position = damage.end_position
             elif finding.batch is not None:
-                self.sound_offset = finding.batch.last_offset
+                self.sound_offset = _last_offset(finding.batch)
                 yield finding.batch
                 position = finding.batch.end_position
 
@@ -131,12 +131,22 @@ class Scan:
         return None
 
 
+def _last_offset(batch: Batch) -> int:
+    """A batch's last offset; its first where lastOffsetDelta is negative or leads beyond 2^63."""
+    return batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
+
+
+def _offset(value: int) -> int | None:
+    """`value`, or None where no Java long can hold it: the neighbour of the first or last offset of all."""
+    return value if value == layout.wrap_long(value) else None
+
+
 def _damage(
     error: KafkaFormatError, path: str, region: tuple[int, int], neighbours: tuple[int | None, int | None]
 ) -> Damage:
     previous, following = neighbours
-    first = None if previous is None else previous + 1
-    last = None if following is None else following - 1
+    first = None if previous is None else _offset(previous + 1)
+    last = None if following is None else _offset(following - 1)
     if first is not None and last is not None and last < first:
         first = last = None
     return Damage(path, *region, error, first, last, previous, following)

@@ -380,3 +380,8 @@ def test_help_version_and_wrong_usage(capfd: pytest.CaptureFixture[str]) -> None
     for wrong in (["dump"], ["dump", "--format", "xml", "a"], ["frobnicate"], ["--nonsense"]):
         assert main(wrong) == 2
         assert "usage: kafka-segments" in capfd.readouterr().err
+
+
+def test_offsets_of_a_batch_whose_last_offset_delta_is_too_low(dump: Dump) -> None:
+    path = write(batch(10, [record(0), record(1), record(2)], last_offset_delta=0))
+    assert [line.get("offset", line["type"]) for line in dump(path, "--offsets", "11:12")] == ["batch", 11]

@@ -350,3 +350,22 @@ def test_control_batches_are_batches(tmp_path: Path) -> None:
     (entry,) = open_segment(control(7, (b"\0\0\0\1", b"\0\0\0\0\0\3"))).iter_entries()
     assert isinstance(entry, Batch)
     assert (entry.is_control, entry.is_transactional, entry.base_offset) == (True, False, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "lost"),
+    [
+        ("99999999999999999999.log", b"", (None, None)),  # no offset of a Java long
+        ("a.log", batch((1 << 63) - 1), (None, None)),  # none is above it
+        ("a.log", batch((1 << 63) - 2, last_offset_delta=5), ((1 << 63) - 1, None)),  # wraps around
+        ("a.log", batch(10, last_offset_delta=-3), (11, None)),
+    ],
+)
+def test_lost_offsets_are_those_of_a_long(
+    tmp_path: Path, name: str, before: bytes, lost: tuple[int | None, int | None]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(before + batch(0)[:30])
+    with open_segment(path) as segment:
+        (damage,) = (entry for entry in segment.iter_entries("skip") if isinstance(entry, Damage))
+    assert (damage.first_lost_offset, damage.last_lost_offset) == lost

@@ -71,7 +71,9 @@ def test_nothing_else_is_refused(data: bytes) -> None:
 
 
 def test_no_recorded_segment_is_refused_however_its_first_entry_is_damaged() -> None:
-    for path in RECORDED.rglob("*.log"):
+    paths = list(RECORDED.rglob("*.log"))
+    assert len(paths) > 100
+    for path in paths:
         data = path.read_bytes()[:5000]
         for position in range(0, min(80, len(data)), 3):
             open_segment(patched(data, position, b"\xa5")).close()

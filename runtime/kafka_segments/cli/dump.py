@@ -178,7 +178,7 @@ def _select(segment: Segment, offsets: OffsetRange, headers_only: bool) -> Itera
         first = batch.base_offset
         if first is None and batch.previous_offset is not None:  # a wrapper of the old formats
             first = batch.previous_offset + 1
-        return offsets.overlaps(first, batch.last_offset)
+        return offsets.overlaps(first, batch.highest_offset)
 
     held: Batch | None = None
     for event in segment.iter_events(on_damage="skip", wanted=may_hold):

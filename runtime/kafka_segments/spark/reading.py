@@ -53,7 +53,7 @@ def iter_data_records(
     start = split.log_start_offset
 
     def is_wanted(batch: Batch) -> bool:
-        return start is None or batch.last_offset >= start
+        return start is None or batch.highest_offset >= start
 
     with open_segment(split.path, check_crc=check_crc, max_decompressed=max_decompressed) as segment:
         events = segment.iter_events(on_damage="skip", wanted=is_wanted)
