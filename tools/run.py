@@ -65,7 +65,7 @@ def show_rows(count: int) -> None:
     total = rows.count_rows()
     print(f"\n{count} of {total:,} rows, read back from {DESTINATION}:")
     for row in found.to_pylist():
-        headers = {header["key"]: header["value"] for header in row["headers"]}
+        headers = [(header["key"], header["value"]) for header in row["headers"] or []]  # keys may repeat
         print(f"  {row['topic']}-{row['partition']} {row['offset']}  {row['timestamp']}", end="")
         print(f"  key={row['key']}  value={row['value']}  headers={headers}")
     if found.num_rows < count:
