@@ -178,6 +178,8 @@ class _Job:
                 continue
             with suppress(Exception):  # Spark is going down; the job itself says why
                 if self._is_cancelled.is_set():
+                    # Spark is at odds with itself when tasks are taken from it; nobody asked for its account.
+                    self._context.setLogLevel("OFF")
                     self._context.cancelJobGroup(self._group)
                 elif self._show is not None:
                     self._show(min(self._num_done(self._context), self._num_tasks), self._num_tasks)
