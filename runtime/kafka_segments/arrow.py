@@ -29,6 +29,7 @@ from kafka_segments.errors import (
     OptionError,
     UnsupportedMagicError,
 )
+from kafka_segments.records import is_undecoded
 from kafka_segments.segment import OnDamage, Segment, open_segment
 
 try:
@@ -139,7 +140,7 @@ def _iter_data_records(
         elif isinstance(event, Damage):
             if event.touches(start, end):
                 _handle(event, event.error, on_damage)
-        elif isinstance(event, Batch) and _is_undecoded(event):
+        elif isinstance(event, Batch) and is_undecoded(event):
             error = UnsupportedMagicError(
                 f"magic {event.magic} entry at offset {event.last_offset}: not yet decoded into records",
                 magic=event.magic,
@@ -149,11 +150,6 @@ def _iter_data_records(
             damage = segment.damage_of(event, error, None)
             if damage.touches(start, end):
                 _handle(damage, error, on_damage)
-
-
-def _is_undecoded(batch: Batch) -> bool:
-    """A sound message of the old formats; one that is not has its own damage."""
-    return batch.magic < 2 and batch.crc_valid is not False and batch.compression not in (None, "zstd")
 
 
 def _handle(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:

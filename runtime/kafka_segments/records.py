@@ -15,7 +15,7 @@ from kafka_segments.control import decode_control
 from kafka_segments.entries import Batch, Header, Record
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
 
-__all__ = ["MAX_NUM_HEADERS", "check_codec", "iter_records"]
+__all__ = ["MAX_NUM_HEADERS", "check_codec", "is_undecoded", "iter_records"]
 
 MAX_NUM_HEADERS = 1_000_000
 """Headers that one record may have here; Kafka has no limit but the size of a batch.
@@ -56,6 +56,17 @@ def check_codec(batch: Batch) -> None:
     if batch.magic < 2 and batch.compression == "zstd":
         detail = f"zstd in a message of magic {batch.magic}: Kafka has it since magic 2"
         raise DecompressionError(detail, codec="zstd")
+
+
+def is_undecoded(batch: Batch) -> bool:
+    """Whether this is a sound message of the old formats; one that is not has damage of its own."""
+    if batch.magic >= 2 or batch.crc_valid is False:
+        return False
+    try:
+        check_codec(batch)
+    except DecompressionError:
+        return False
+    return True
 
 
 def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: int) -> bytes | memoryview:

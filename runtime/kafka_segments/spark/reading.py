@@ -17,6 +17,7 @@ from typing import Protocol
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import KafkaFormatError, TruncatedError, UnsupportedMagicError
 from kafka_segments.layout import LEN_PREFIX, read_prefix
+from kafka_segments.records import is_undecoded
 from kafka_segments.segment import open_segment
 from kafka_segments.spark.splits import SegmentSplit
 from kafka_segments.storage import open_source
@@ -101,12 +102,11 @@ def undecoded_error(batch: Batch) -> UnsupportedMagicError:
 
 
 def _tell_batch(batch: Batch, findings: Findings) -> None:
-    if batch.crc_valid is False:
-        return  # its damage follows
-    if batch.magic == 2:
-        findings.batch(batch)
-    elif batch.compression not in (None, "zstd"):  # with those its damage follows: no old format has them
+    if is_undecoded(batch):
         findings.undecoded(batch)
+    elif batch.magic == 2 and batch.crc_valid is not False:
+        findings.batch(batch)
+    # Of any other, its damage follows.
 
 
 def _judge(events: Iterable[Event], is_newest: bool) -> Iterator[tuple[Event, bool]]:
