@@ -75,7 +75,7 @@ def _seal(buffer: bytearray, edit: dict[str, Any]) -> None:
     """A right checksum for the entry at a position, so that the damage reaches the inner parsers."""
     at = edit["seal"]
     end = at + LOG_OVERHEAD + int.from_bytes(buffer[at + LENGTH : at + LENGTH + 4], "big")
-    if edit.get("magic", buffer[at + MAGIC]) < 2:
+    if buffer[at + MAGIC] < 2:
         crc = zlib.crc32(buffer[at + LEGACY_COVERED : end])
         buffer[at + LEGACY_CRC : at + LEGACY_CRC + 4] = crc.to_bytes(4, "big")
     else:
