@@ -1,0 +1,1 @@
+"""From `.ksy` files to the typed representation in `model`: see `load`."""

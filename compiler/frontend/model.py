@@ -1,0 +1,317 @@
+"""What the front end makes of the schemas: the typed representation that every target is generated from.
+
+A `Model` holds `Schema`s, a schema its root `Struct`, a struct its fields, instances, enums and nested
+structs. Everything in it is resolved: a type names the struct or enum that it means by its full path, an
+expression knows its type and what each name in it stands for (see `nodes`; its classes can be had from here).
+All classes are frozen; nothing here refers back to YAML except `Place`, which says where something stands for
+the sake of messages and comments.
+
+Paths: a struct is `("kafka_record", "record_body")`, its schema's stem first, then the names of nested types;
+an enum is the path of the struct that declares it, with the enum's name behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from compiler.frontend.nodes import (
+    NO_EXTENSIONS,
+    Aggregate,
+    ArrayType,
+    Attribute,
+    Binary,
+    BitsType,
+    Bool,
+    BoolType,
+    BytesType,
+    CalcIntType,
+    Checksum,
+    Codec,
+    Column,
+    Compare,
+    DataType,
+    EnumLabel,
+    EnumType,
+    Expr,
+    Extensions,
+    Int,
+    IntType,
+    Logic,
+    Method,
+    Name,
+    NameKind,
+    Path,
+    SizeOf,
+    Str,
+    StreamType,
+    StrType,
+    Subscript,
+    SwitchType,
+    Ternary,
+    Unary,
+    UserType,
+    Varint,
+)
+
+__all__ = [
+    "Aggregate",
+    "ArrayType",
+    "Attribute",
+    "Binary",
+    "BitsType",
+    "Bool",
+    "BoolType",
+    "BytesType",
+    "CalcIntType",
+    "Checksum",
+    "Codec",
+    "Column",
+    "Compare",
+    "DataType",
+    "Enum",
+    "EnumLabel",
+    "EnumMember",
+    "EnumType",
+    "Expr",
+    "Extensions",
+    "Field",
+    "Int",
+    "IntType",
+    "Logic",
+    "Member",
+    "Method",
+    "Model",
+    "Name",
+    "NameKind",
+    "Param",
+    "Path",
+    "Place",
+    "Repeat",
+    "Schema",
+    "SizeOf",
+    "Str",
+    "StrType",
+    "StreamType",
+    "Struct",
+    "Subscript",
+    "SwitchType",
+    "Ternary",
+    "Unary",
+    "UserType",
+    "Valid",
+    "ValueInstance",
+    "Varint",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: schema file as messages name it, YAML path (`/seq/0/size`), line from 1."""
+
+    schema: str
+    yaml_path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How often a field is repeated: `expr` times, until `expr` holds for an element (`_`), or to the end."""
+
+    kind: Literal["expr", "eos", "until"]
+    expr: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Valid:
+    """What a value has to be, for each element if repeated.
+
+    `eq`: one expression; `any_of`: all that are allowed; `expr`: one condition on `_`; `min_max`: the least
+    and the most, either of which may be None.
+    """
+
+    kind: Literal["eq", "min_max", "any_of", "expr"]
+    exprs: tuple[Expr | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Something that is read: an attribute of `seq`, or a parse instance (then `pos` is given).
+
+    `type` is that of one element if the field is repeated, see `value_type`. A struct with `size`, `size_eos`
+    or `terminator` has a stream of its own, for each element if repeated. Bytes have one of the three.
+    """
+
+    id: str
+    orig_id: tuple[str, ...]
+    doc: str
+    place: Place
+    type: DataType
+    size: Expr | None = None
+    size_eos: bool = False
+    terminator: int | None = None
+    eos_error: bool = True
+    condition: Expr | None = None
+    repeat: Repeat | None = None
+    valid: Valid | None = None
+    pos: Expr | None = None
+    extensions: Extensions = NO_EXTENSIONS
+
+    @property
+    def value_type(self) -> DataType:
+        """The type that an expression sees: an array if repeated, a bool for a `b1`."""
+        element = self.type
+        if isinstance(element, BitsType) and element.width == 1:
+            element = BoolType()
+        return ArrayType(element) if self.repeat else element
+
+
+@dataclass(frozen=True, slots=True)
+class ValueInstance:
+    """Something that is computed from what was read. Evaluated once, when first asked for."""
+
+    id: str
+    orig_id: tuple[str, ...]
+    doc: str
+    place: Place
+    type: DataType
+    value: Expr
+    condition: Expr | None = None
+    extensions: Extensions = NO_EXTENSIONS
+
+    @property
+    def value_type(self) -> DataType:
+        """The type that an expression sees."""
+        return self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A value that whoever uses the struct has to give."""
+
+    id: str
+    type: DataType
+    doc: str
+    place: Place
+
+    @property
+    def value_type(self) -> DataType:
+        """The type that an expression sees."""
+        return self.type
+
+
+Member: TypeAlias = Field | ValueInstance | Param
+
+
+@dataclass(frozen=True, slots=True)
+class EnumMember:
+    """One number of an enum, and what it is called."""
+
+    number: int
+    id: str
+    orig_id: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """Named numbers. Others may occur: a field of an enum's type then holds the plain number."""
+
+    path: Path
+    members: tuple[EnumMember, ...]
+    place: Place
+
+    def label(self, number: int) -> str | None:
+        """The name of a number, None if it has none."""
+        return next((member.id for member in self.members if member.number == number), None)
+
+    def number(self, label: str) -> int | None:
+        """The number of a name, None if there is no such name."""
+        return next((member.number for member in self.members if member.id == label), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A type of a schema; the schema itself is one.
+
+    `parent` is what `_parent` is, where every use of the type agrees on it. `fixed_size` is the size of the
+    fields in bytes, where the schema alone tells it. `varint` is for the root of a schema only.
+    """
+
+    path: Path
+    doc: str
+    doc_refs: tuple[str, ...]
+    orig_id: tuple[str, ...]
+    place: Place
+    params: tuple[Param, ...] = ()
+    fields: tuple[Field, ...] = ()
+    instances: tuple[Field | ValueInstance, ...] = ()
+    enums: tuple[Enum, ...] = ()
+    types: tuple[Struct, ...] = ()
+    parent: Path | None = None
+    fixed_size: int | None = None
+    varint: Varint | None = None
+
+    def member(self, name: str) -> Member | None:
+        """The parameter, field or instance of this name, None if there is none."""
+        members: tuple[Member, ...] = (*self.params, *self.fields, *self.instances)
+        return next((member for member in members if member.id == name), None)
+
+    def walk(self) -> Iterator[Struct]:
+        """This struct and all nested ones, each before its own."""
+        yield self
+        for nested in self.types:
+            yield from nested.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One `.ksy` file."""
+
+    stem: str
+    title: str
+    imports: tuple[str, ...]
+    root: Struct
+
+    @property
+    def doc(self) -> str:
+        """What the schema says of itself."""
+        return self.root.doc
+
+    @property
+    def doc_refs(self) -> tuple[str, ...]:
+        """Where more is to be read."""
+        return self.root.doc_refs
+
+
+@dataclass(frozen=True)
+class Model:
+    """All schemas, by stem: those that are imported come before those that import them."""
+
+    schemas: dict[str, Schema]
+    _structs: dict[Path, Struct] = field(init=False, repr=False, compare=False)
+    _enums: dict[Path, Enum] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index structs and enums by path."""
+        structs = {struct.path: struct for schema in self.schemas.values() for struct in schema.root.walk()}
+        enums = {enum.path: enum for struct in structs.values() for enum in struct.enums}
+        object.__setattr__(self, "_structs", structs)
+        object.__setattr__(self, "_enums", enums)
+
+    def struct(self, path: Path) -> Struct:
+        """The struct of a path.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._structs[path]
+
+    def enum(self, path: Path) -> Enum:
+        """The enum of a path.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._enums[path]
