@@ -1,0 +1,26 @@
+"""Importing the package is cheap: what is large is imported when it is first needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Each takes longer to import than all of ours may (0.15 s), and is needed for columns or Spark alone.
+LARGE = frozenset({"llvmlite", "numba", "numpy", "pandas", "pyarrow", "pyspark", "tqdm"})
+SHOW = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+
+
+@pytest.mark.parametrize("what", ["import kafka_segments", "import kafka_segments.cli.main"])
+def test_an_import_brings_nothing_large_with_it(what: str) -> None:
+    command = [sys.executable, "-c", f"{what}; {SHOW}"]
+    imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "kafka_segments" in imported
+    assert LARGE.isdisjoint(imported)
+
+
+def test_a_large_import_would_be_seen() -> None:
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, "-c", f"import kafka_segments.arrow; {SHOW}"]
+    assert "pyarrow" in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
