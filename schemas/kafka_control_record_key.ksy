@@ -19,6 +19,7 @@ doc-ref:
 seq:
   - id: version
     -orig-id: version
+    -default: 0
     type: s2
     doc: 0 is what is written. Kafka refuses negative ones.
   - id: type

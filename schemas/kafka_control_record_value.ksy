@@ -47,6 +47,7 @@ types:
     seq:
       - id: version
         -orig-id: version
+        -default: 0
         type: s2
         valid:
           min: 0
@@ -61,6 +62,7 @@ types:
     seq:
       - id: version
         -orig-id: Version
+        -default: 0
         type: s2
         valid:
           min: 0

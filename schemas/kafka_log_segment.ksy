@@ -42,6 +42,8 @@ types:
         -orig-id:
           - baseOffset
           - offset
+        -default: 0
+        -batch-column: int64
         type: s8
         if: has_log_overhead
         doc: |
@@ -52,6 +54,7 @@ types:
         -orig-id:
           - batchLength
           - message_size
+        -batch-column: int32
         type: s4
         if: has_log_overhead
         doc: The size of what follows.
@@ -94,9 +97,9 @@ types:
         type:
           switch-on: magic
           cases:
-            0: kafka_message_legacy
-            1: kafka_message_legacy
-            2: kafka_record_batch_v2
+            0: kafka_message_legacy(_parent.base_offset)
+            1: kafka_message_legacy(_parent.base_offset)
+            2: kafka_record_batch_v2(_parent.base_offset)
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.

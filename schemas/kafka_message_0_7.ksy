@@ -48,6 +48,9 @@ types:
         if: magic == 1
       - id: crc
         -orig-id: checksum
+        -checksum:
+          algorithm: crc32
+          region: payload
         type: u4
         doc: CRC-32 (that of zlib) of `payload`, and of nothing else.
       - id: payload

@@ -22,6 +22,10 @@ doc-ref:
   - https://kafka.apache.org/documentation/#messageset
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/LegacyRecord.java
 -webide-representation: '{header}'
+params:
+  - id: base_offset
+    type: s8
+    doc: The first of the two fields in front, the offset of the message.
 seq:
   - id: header
     type: header
@@ -31,6 +35,7 @@ seq:
     doc: Negative for null.
   - id: key
     -orig-id: key
+    -record-column: binary
     size: len_key
     if: len_key >= 0
     doc: Not there if it is null, empty if it is empty.
@@ -40,10 +45,28 @@ seq:
     doc: Negative for null.
   - id: value
     -orig-id: value
+    -codec:
+      algorithm: header.attributes.compression
+      content: kafka_log_segment
+    -record-column: binary
     size: len_value
     if: len_value >= 0
     doc: Not there if it is null, empty if it is empty.
 instances:
+  offset:
+    -record-column: int64
+    value: base_offset
+    doc: The message's offset; if it is compressed, that of the last one inside.
+  timestamp_value:
+    -record-column:
+      name: timestamp
+      type: timestamp[ms, UTC]
+    value: 'header.magic == 1 ? header.timestamp : -1'
+    doc: Milliseconds since 1970; -1 for none, which is all that magic 0 has.
+  timestamp_type:
+    -record-column: int8
+    value: 'header.magic == 1 ? header.attributes.timestamp_type.to_i : -1'
+    doc: The number of the timestamp type; -1 in magic 0, which has none.
   crc_region:
     pos: header.ofs_crc_region
     size-eos: true
@@ -57,12 +80,18 @@ types:
     seq:
       - id: crc
         -orig-id: crc
+        -checksum:
+          algorithm: crc32
+          region: _parent.crc_region
+        -batch-column: uint32
         type: u4
         doc: CRC-32 (that of zlib) of `crc_region`.
       - id: magic
         -orig-id:
           - magic
           - magic_byte
+        -default: 1
+        -batch-column: int8
         type: s1
         valid:
           any-of:
@@ -74,6 +103,10 @@ types:
         type: attributes
       - id: timestamp
         -orig-id: timestamp
+        -default: -1
+        -batch-column:
+          name: max_timestamp
+          type: timestamp[ms, UTC]
         type: s8
         if: magic == 1
         doc: Milliseconds since 1970; -1 for none. Magic 0 has none at all.
@@ -85,14 +118,19 @@ types:
     -webide-representation: '{compression}, {timestamp_type}'
     seq:
       - id: reserved
+        -default: 0
         type: b4
       - id: timestamp_type
         -orig-id: timestampType
+        -default: 0
+        -batch-column: int8
         type: b1
         enum: timestamp_type
         doc: It has a meaning in magic 1 only.
       - id: compression
         -orig-id: compressionType
+        -default: 0
+        -batch-column: int8
         type: b3
         enum: compression
 enums:

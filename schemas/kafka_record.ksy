@@ -33,6 +33,18 @@ params:
       How many headers of one record the reader is prepared for: an empty one
       takes two bytes here and far more in memory. Kafka knows no such limit;
       2147483647 is none.
+  - id: base_offset
+    type: s8
+    doc: The `base_offset` of the batch.
+  - id: timestamp_type
+    type: s1
+    doc: The number of the batch's timestamp type.
+  - id: base_timestamp
+    type: s8
+    doc: The `base_timestamp` of the batch.
+  - id: max_timestamp
+    type: s8
+    doc: The `max_timestamp` of the batch.
 seq:
   - id: len_body
     -orig-id: length
@@ -45,14 +57,16 @@ seq:
     type: record_body
 types:
   record_body:
-    -webide-representation: '+{offset_delta}'
+    -webide-representation: 'offset {offset:dec}'
     seq:
       - id: attributes
         -orig-id: attributes
+        -default: 0
         type: s1
         doc: No bit has a meaning. Writers put 0, readers do not look.
       - id: timestamp_delta
         -orig-id: timestampDelta
+        -default: 0
         type: kafka_varlong
         doc: |
           In milliseconds, to be added to the batch's `base_timestamp`. It may
@@ -60,6 +74,7 @@ types:
           `log_append_time`.
       - id: offset_delta
         -orig-id: offsetDelta
+        -derive: _index
         type: kafka_varint
         doc: To be added to the batch's `base_offset`.
       - id: len_key
@@ -68,6 +83,7 @@ types:
         doc: Negative for null; -1 is what is written, Kafka takes any.
       - id: key
         -orig-id: key
+        -record-column: binary
         size: len_key.value
         if: len_key.value >= 0
         doc: Not there if it is null, empty if it is empty.
@@ -77,6 +93,7 @@ types:
         doc: Negative for null; -1 is what is written, Kafka takes any.
       - id: value
         -orig-id: value
+        -record-column: binary
         size: len_value.value
         if: len_value.value >= 0
         doc: |
@@ -90,6 +107,7 @@ types:
         doc: Kafka refuses more of them than there are bytes left.
       - id: headers
         -orig-id: Headers
+        -record-column: list<struct>
         type: kafka_record_header
         repeat: expr
         repeat-expr: num_headers.value
@@ -104,6 +122,24 @@ types:
           A check, always empty: Kafka refuses a record whose length is not
           that of its content.
     instances:
+      offset:
+        -record-column: int64
+        value: _parent.base_offset + offset_delta.value
+        doc: |
+          The record's offset. Kafka adds in 64 bits; so it does where this
+          would not fit.
+      timestamp:
+        -record-column: timestamp[ms, UTC]
+        value: >-
+          _parent.timestamp_type == 1 ? _parent.max_timestamp
+          : _parent.base_timestamp + timestamp_delta.value
+        doc: |
+          The record's timestamp, in milliseconds since 1970; -1 for none. Kafka
+          adds in 64 bits.
+      timestamp_type:
+        -record-column: int8
+        value: _parent.timestamp_type
+        doc: The number of the timestamp type, which is the batch's.
       has_too_many_headers:
         value: num_headers.value > _parent.max_num_headers
         doc: |

@@ -22,19 +22,32 @@ doc-ref:
   - https://kafka.apache.org/documentation/#recordbatch
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecordBatch.java
 -webide-representation: '{num_records:dec} records, {attributes}'
+params:
+  - id: base_offset
+    type: s8
+    doc: |
+      The first of the two fields in front. It is here for the records' sake,
+      whose offsets are differences to it.
 seq:
   - id: partition_leader_epoch
     -orig-id: partitionLeaderEpoch
+    -default: -1
+    -batch-column: int32
     type: s4
     doc: |
       Set by the leader when it appends the batch, which is why the checksum
       leaves it out; producers send -1.
   - id: magic
     -orig-id: magic
+    -batch-column: int8
     type: s1
     valid: 2
   - id: crc
     -orig-id: crc
+    -checksum:
+      algorithm: crc32c
+      region: crc_region
+    -batch-column: uint32
     type: u4
     doc: CRC-32C (Castagnoli) of `crc_region`.
   - id: attributes
@@ -43,12 +56,18 @@ seq:
     type: attributes
   - id: last_offset_delta
     -orig-id: lastOffsetDelta
+    -derive:
+      last: records.body.offset_delta.value
+      default: 0
+    -batch-column: int32
     type: s4
     doc: |
       The last offset of the batch, less `base_offset`. It stays when
       compaction takes records away, even the last one, so it is no count.
   - id: base_timestamp
     -orig-id: baseTimestamp
+    -default: -1
+    -batch-column: timestamp[ms, UTC]
     type: s8
     doc: |
       What the records' timestamps are relative to, in milliseconds since 1970;
@@ -56,26 +75,38 @@ seq:
       from which on tombstones and transaction markers may be removed.
   - id: max_timestamp
     -orig-id: maxTimestamp
+    -derive:
+      max: records.body.timestamp_delta.value
+      plus: base_timestamp
+      default: -1
+    -batch-column: timestamp[ms, UTC]
     type: s8
     doc: |
       The largest timestamp; with the timestamp type `log_append_time` that of
       every record.
   - id: producer_id
     -orig-id: producerId
+    -default: -1
+    -batch-column: int64
     type: s8
     doc: -1 if the producer is not idempotent.
   - id: producer_epoch
     -orig-id: producerEpoch
+    -default: -1
+    -batch-column: int16
     type: s2
     doc: -1 if the producer is not idempotent.
   - id: base_sequence
     -orig-id: baseSequence
+    -default: -1
+    -batch-column: int32
     type: s4
     doc: |
       The sequence number of the first record, -1 for none. 0 comes after
       2147483647.
   - id: num_records
     -orig-id: recordsCount
+    -batch-column: int32
     type: s4
     doc: 0 is lawful, compaction leaves such batches.
 instances:
@@ -90,12 +121,17 @@ instances:
     size-eos: true
     doc: What the checksum covers, from `attributes` to the end of the batch.
   payload:
+    -codec:
+      algorithm: attributes.compression
+      content: records
     pos: len_header
     size-eos: true
     doc: The records, compressed if `attributes.compression` says so.
   records:
     pos: len_header
-    type: kafka_record(attributes.is_control, 0x7fff_ffff)
+    type: >-
+      kafka_record(attributes.is_control, 0x7fff_ffff, base_offset,
+      attributes.timestamp_type.to_i, base_timestamp, max_timestamp)
     repeat: expr
     repeat-expr: num_records
     if: attributes.compression == compression::none
@@ -105,9 +141,12 @@ types:
     -webide-representation: '{compression}, {timestamp_type}'
     seq:
       - id: reserved
+        -default: 0
         type: b9
       - id: has_delete_horizon
         -orig-id: deleteHorizonMs
+        -default: 0
+        -batch-column: bool
         type: b1
         doc: |
           Whether `base_timestamp` is the time from which on the cleaner may
@@ -115,18 +154,26 @@ types:
           (KIP-534).
       - id: is_control
         -orig-id: isControl
+        -default: 0
+        -batch-column: bool
         type: b1
         doc: The records are Kafka's own and never handed to an application.
       - id: is_transactional
         -orig-id: isTransactional
+        -default: 0
+        -batch-column: bool
         type: b1
         doc: The records are part of a transaction (or mark the end of one).
       - id: timestamp_type
         -orig-id: timestampType
+        -default: 0
+        -batch-column: int8
         type: b1
         enum: timestamp_type
       - id: compression
         -orig-id: compressionType
+        -default: 0
+        -batch-column: int8
         type: b3
         enum: compression
 enums:

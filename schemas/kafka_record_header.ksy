@@ -24,6 +24,7 @@ seq:
       expr: _.value >= 0
   - id: key
     -orig-id: headerKey
+    -record-column: binary
     size: len_key.value
   - id: len_value
     -orig-id: headerValueLength
@@ -31,6 +32,7 @@ seq:
     doc: Negative for null; -1 is what is written, Kafka takes any.
   - id: value
     -orig-id: Value
+    -record-column: binary
     size: len_value.value
     if: len_value.value >= 0
     doc: Not there if it is null, empty if it is empty.

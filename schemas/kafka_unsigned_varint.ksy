@@ -23,6 +23,9 @@ doc-ref:
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java ByteUtils.readUnsignedVarint
   - https://protobuf.dev/programming-guides/encoding/#varints
 -webide-representation: '{value:dec}'
+-varint:
+  bits: 32
+  zigzag: false
 seq:
   - id: groups
     type: u1

@@ -27,6 +27,9 @@ doc-ref:
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java ByteUtils.readVarlong
   - https://protobuf.dev/programming-guides/encoding/#signed-ints
 -webide-representation: '{value:dec}'
+-varint:
+  bits: 64
+  zigzag: true
 seq:
   - id: groups
     type: u1

@@ -20,6 +20,9 @@ doc-ref:
 seq:
   - id: header_crc
     -orig-id: header_crc
+    -checksum:
+      algorithm: crc32c
+      region: header_crc_region
     type: u4
     doc: CRC-32C (Castagnoli) of `header_crc_region`.
   - id: len_batch

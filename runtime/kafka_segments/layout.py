@@ -170,7 +170,8 @@ def read_head(data: bytes | memoryview, path: str, position: int, previous_offse
     body = data[LEN_LOG_OVERHEAD:]
     try:
         if prefix.magic == 2:
-            return _head_v2(prefix, KafkaRecordBatchV2(_stream(body)), path, position, previous_offset)
+            header = KafkaRecordBatchV2(prefix.base_offset, _stream(body))
+            return _head_v2(prefix, header, path, position, previous_offset)
         return _head_legacy(prefix, KafkaMessageLegacy.Header(_stream(body)), path, position, previous_offset)
     except _PARSE_ERRORS as error:
         detail = f"the header cannot be read: {_explain(error)}"
@@ -262,13 +263,15 @@ class RecordReader:
 
     Args:
         payload: the records' bytes, decompressed.
-        is_control: whether the batch is a control batch.
+        batch: its header.
         max_num_headers: headers that one record may have.
     """
 
-    def __init__(self, payload: bytes | memoryview, is_control: bool, max_num_headers: int) -> None:
+    def __init__(self, payload: bytes | memoryview, batch: Batch, max_num_headers: int) -> None:
         self._io = _stream(payload)
-        self._is_control = is_control
+        is_append_time = int(batch.timestamp_type == "LogAppendTime")
+        self._base = (batch.base_offset, is_append_time, batch.base_timestamp, batch.max_timestamp)
+        self._is_control = batch.is_control
         self._max_num_headers = max_num_headers
 
     def read(self) -> tuple[Any, tuple[Header, ...]]:
@@ -278,7 +281,7 @@ class RecordReader:
             CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
         """
         try:
-            body = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, self._io).body
+            body = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io).body
             return body, tuple(self._headers(body))
         except CorruptBatchError:
             raise

@@ -1,7 +1,7 @@
 """Records of a v2 batch, one after the other, so that those before a bad one are delivered.
 
-Strategy: decompress the payload, let the generated class read each record, and add the batch's base values to
-the record's deltas. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRecord.readFrom.
+Strategy: decompress the payload, let the generated class read each record and add the batch's base values to
+the record's deltas, and wrap the sums as Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRecord.readFrom.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _records(batch: Batch, payload: bytes | memoryview) -> Iterator[Record]:
     count = batch.num_records
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")
-    reader = layout.RecordReader(payload, batch.is_control, MAX_NUM_HEADERS)
+    reader = layout.RecordReader(payload, batch, MAX_NUM_HEADERS)
     for index in range(count):
         try:
             body, headers = reader.read()
@@ -94,19 +94,14 @@ def _records(batch: Batch, payload: bytes | memoryview) -> Iterator[Record]:
 
 
 def _record(batch: Batch, body: Any, headers: tuple[Header, ...]) -> Record:
-    assert batch.base_offset is not None and batch.base_timestamp is not None
-    offset_delta = body.offset_delta.value
     key, value = getattr(body, "key", None), getattr(body, "value", None)
-    timestamp = batch.max_timestamp
-    if batch.timestamp_type != "LogAppendTime":
-        timestamp = layout.wrap_long(batch.base_timestamp + body.timestamp_delta.value)
     sequence = -1
     if batch.base_sequence >= 0:
-        sequence = layout.increment_sequence(batch.base_sequence, offset_delta)
+        sequence = layout.increment_sequence(batch.base_sequence, body.offset_delta.value)
     return Record(
         position=batch.position,
-        offset=layout.wrap_long(batch.base_offset + offset_delta),
-        timestamp=timestamp,
+        offset=layout.wrap_long(body.offset),
+        timestamp=layout.wrap_long(body.timestamp),
         timestamp_type=batch.timestamp_type,
         sequence=sequence,
         key=key,

@@ -20,8 +20,13 @@ from tests.codegen.trees import python_class
 from tests.codegen.vectors import STEMS, all_vectors
 
 VECTORS = {stem: [vector for vector in all_vectors() if vector.schema == stem] for stem in STEMS}
+LONGS = st.integers(-(2**63), 2**63 - 1)
 PARAMS: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
-    "kafka_record": st.tuples(st.booleans(), st.sampled_from([0, 1, 2**31 - 1])),
+    "kafka_record": st.tuples(
+        st.booleans(), st.sampled_from([0, 1, 2**31 - 1]), LONGS, st.integers(-1, 2), LONGS, LONGS
+    ),
+    "kafka_record_batch_v2": st.tuples(LONGS),
+    "kafka_message_legacy": st.tuples(LONGS),
     "kafka_control_record_value": st.tuples(st.integers(-1, 8)),
 }
 # More than any legitimate parse of a few hundred bytes needs, and far less than what the lies below claim.
@@ -83,13 +88,14 @@ def replaced(name: str, position: int, new: str) -> bytes:
     return bytes(data)
 
 
-RECORD = (False, 2**31 - 1)  # no control record, and a limit of headers that is none
+BASE = (0, 0, 0, 0)  # offset, timestamp type, timestamps
+RECORD = (False, 2**31 - 1, *BASE)  # no control record, and a limit of headers that is none
 HUGE_INT = "7fffffff"
 HUGE_VARINT = "feffffff0f"  # 2^31 - 1
 HUGE_UNSIGNED = "ffffffff07"  # 2^31 - 1
 LIES: dict[str, tuple[str, tuple[Any, ...], Callable[[], bytes]]] = {
     "records of a batch": (
-        "kafka_record_batch_v2", (), lambda: replaced("kafka_record_batch_v2/worked_example", 45, HUGE_INT)
+        "kafka_record_batch_v2", (0,), lambda: replaced("kafka_record_batch_v2/worked_example", 45, HUGE_INT)
     ),
     "size of an entry": (
         "kafka_log_segment", (), lambda: replaced("kafka_log_segment/snapshot", 8, HUGE_INT)
@@ -102,7 +108,7 @@ LIES: dict[str, tuple[str, tuple[Any, ...], Callable[[], bytes]]] = {
     ),
     "key of a header": ("kafka_record_header", (), lambda: bytes.fromhex(HUGE_VARINT + "00")),
     "key of a message": (
-        "kafka_message_legacy", (), lambda: replaced("kafka_message_legacy/magic_0", 6, HUGE_INT)
+        "kafka_message_legacy", (0,), lambda: replaced("kafka_message_legacy/magic_0", 6, HUGE_INT)
     ),
     "voters": ("kafka_control_record_value", (2,), lambda: bytes.fromhex("000000000001" + HUGE_UNSIGNED)),
     "tagged fields": ("kafka_tagged_fields", (), lambda: bytes.fromhex(HUGE_UNSIGNED + "00" * 100)),
@@ -138,7 +144,7 @@ def test_more_headers_than_the_reader_is_prepared_for_are_not_read() -> None:
     data = bytes.fromhex("9092f401") + body  # 2000008
     tracemalloc.start()
     try:
-        found = parse("kafka_record", (False, 999_999), data)
+        found = parse("kafka_record", (False, 999_999, *BASE), data)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -21,11 +21,12 @@ META = [
     "encoding", "endian", "bit-endian",
 ]  # fmt: skip
 TYPE = [
-    "meta", "-orig-id", "doc", "doc-ref", "-webide-representation", "to-string", "params", "seq", "instances",
+    "meta", "-orig-id", "doc", "doc-ref", "-webide-representation", "-varint", "to-string", "params", "seq", "instances",
     "types", "enums",
 ]  # fmt: skip
 ATTRIBUTE = [
-    "id", "-orig-id", "-webide-parse-mode", "io", "pos", "value", "size", "size-eos", "type", "enum",
+    "id", "-orig-id", "-webide-parse-mode", "-checksum", "-codec", "-derive", "-default", "-batch-column",
+    "-record-column", "io", "pos", "value", "size", "size-eos", "type", "enum",
     "terminator", "consume", "include", "eos-error", "pad-right", "encoding", "process", "contents", "valid",
     "repeat", "repeat-expr", "repeat-until", "if", "doc", "doc-ref",
 ]  # fmt: skip

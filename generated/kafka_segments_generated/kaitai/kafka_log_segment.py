@@ -205,17 +205,17 @@ class KafkaLogSegment(KaitaiStruct):
                 pass
                 self._raw__m_content = self._io.read_bytes_full()
                 _io__raw__m_content = KaitaiStream(BytesIO(self._raw__m_content))
-                self._m_content = kafka_message_legacy.KafkaMessageLegacy(_io__raw__m_content)
+                self._m_content = kafka_message_legacy.KafkaMessageLegacy(self._parent.base_offset, _io__raw__m_content)
             elif _on == 1:
                 pass
                 self._raw__m_content = self._io.read_bytes_full()
                 _io__raw__m_content = KaitaiStream(BytesIO(self._raw__m_content))
-                self._m_content = kafka_message_legacy.KafkaMessageLegacy(_io__raw__m_content)
+                self._m_content = kafka_message_legacy.KafkaMessageLegacy(self._parent.base_offset, _io__raw__m_content)
             elif _on == 2:
                 pass
                 self._raw__m_content = self._io.read_bytes_full()
                 _io__raw__m_content = KaitaiStream(BytesIO(self._raw__m_content))
-                self._m_content = kafka_record_batch_v2.KafkaRecordBatchV2(_io__raw__m_content)
+                self._m_content = kafka_record_batch_v2.KafkaRecordBatchV2(self._parent.base_offset, _io__raw__m_content)
             else:
                 pass
                 self._m_content = self._io.read_bytes_full()

@@ -39,10 +39,11 @@ class KafkaMessageLegacy(KaitaiStruct):
     class TimestampType(IntEnum):
         create_time = 0
         log_append_time = 1
-    def __init__(self, _io, _parent=None, _root=None):
+    def __init__(self, base_offset, _io, _parent=None, _root=None):
         super(KafkaMessageLegacy, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
+        self.base_offset = base_offset
         self._read()
 
     def _read(self):
@@ -142,3 +143,30 @@ class KafkaMessageLegacy(KaitaiStruct):
         self._m_crc_region = self._io.read_bytes_full()
         self._io.seek(_pos)
         return getattr(self, '_m_crc_region', None)
+
+    @property
+    def offset(self):
+        """The message's offset; if it is compressed, that of the last one inside."""
+        if hasattr(self, '_m_offset'):
+            return self._m_offset
+
+        self._m_offset = self.base_offset
+        return getattr(self, '_m_offset', None)
+
+    @property
+    def timestamp_type(self):
+        """The number of the timestamp type; -1 in magic 0, which has none."""
+        if hasattr(self, '_m_timestamp_type'):
+            return self._m_timestamp_type
+
+        self._m_timestamp_type = (int(self.header.attributes.timestamp_type) if self.header.magic == 1 else -1)
+        return getattr(self, '_m_timestamp_type', None)
+
+    @property
+    def timestamp_value(self):
+        """Milliseconds since 1970; -1 for none, which is all that magic 0 has."""
+        if hasattr(self, '_m_timestamp_value'):
+            return self._m_timestamp_value
+
+        self._m_timestamp_value = (self.header.timestamp if self.header.magic == 1 else -1)
+        return getattr(self, '_m_timestamp_value', None)

@@ -29,12 +29,16 @@ class KafkaRecord(KaitaiStruct):
     .. seealso::
        Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecord.java
     """
-    def __init__(self, is_control, max_num_headers, _io, _parent=None, _root=None):
+    def __init__(self, is_control, max_num_headers, base_offset, timestamp_type, base_timestamp, max_timestamp, _io, _parent=None, _root=None):
         super(KafkaRecord, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
         self.is_control = is_control
         self.max_num_headers = max_num_headers
+        self.base_offset = base_offset
+        self.timestamp_type = timestamp_type
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = max_timestamp
         self._read()
 
     def _read(self):
@@ -184,6 +188,17 @@ class KafkaRecord(KaitaiStruct):
             return getattr(self, '_m_is_control_record', None)
 
         @property
+        def offset(self):
+            """The record's offset. Kafka adds in 64 bits; so it does where this
+            would not fit.
+            """
+            if hasattr(self, '_m_offset'):
+                return self._m_offset
+
+            self._m_offset = self._parent.base_offset + self.offset_delta.value
+            return getattr(self, '_m_offset', None)
+
+        @property
         def ofs_key(self):
             """Where `key` begins in the record's body."""
             if hasattr(self, '_m_ofs_key'):
@@ -200,3 +215,23 @@ class KafkaRecord(KaitaiStruct):
 
             self._m_ofs_value = (self.ofs_key + (self.len_key.value if self.len_key.value >= 0 else 0)) + self.len_value.len
             return getattr(self, '_m_ofs_value', None)
+
+        @property
+        def timestamp(self):
+            """The record's timestamp, in milliseconds since 1970; -1 for none. Kafka
+            adds in 64 bits.
+            """
+            if hasattr(self, '_m_timestamp'):
+                return self._m_timestamp
+
+            self._m_timestamp = (self._parent.max_timestamp if self._parent.timestamp_type == 1 else self._parent.base_timestamp + self.timestamp_delta.value)
+            return getattr(self, '_m_timestamp', None)
+
+        @property
+        def timestamp_type(self):
+            """The number of the timestamp type, which is the batch's."""
+            if hasattr(self, '_m_timestamp_type'):
+                return self._m_timestamp_type
+
+            self._m_timestamp_type = self._parent.timestamp_type
+            return getattr(self, '_m_timestamp_type', None)

@@ -38,10 +38,11 @@ class KafkaRecordBatchV2(KaitaiStruct):
     class TimestampType(IntEnum):
         create_time = 0
         log_append_time = 1
-    def __init__(self, _io, _parent=None, _root=None):
+    def __init__(self, base_offset, _io, _parent=None, _root=None):
         super(KafkaRecordBatchV2, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
+        self.base_offset = base_offset
         self._read()
 
     def _read(self):
@@ -156,7 +157,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
             self._io.seek(self.len_header)
             self._m_records = []
             for i in range(self.num_records):
-                self._m_records.append(kafka_record.KafkaRecord(self.attributes.is_control, 2147483647, self._io))
+                self._m_records.append(kafka_record.KafkaRecord(self.attributes.is_control, 2147483647, self.base_offset, int(self.attributes.timestamp_type), self.base_timestamp, self.max_timestamp, self._io))
 
             self._io.seek(_pos)
 
