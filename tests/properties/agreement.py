@@ -1,0 +1,21 @@
+"""The comparison itself: one segment's bytes, every reader, and what they must say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.properties.encoder import Entry, Row, encode_segment
+from tests.properties.reading import Reader
+
+
+def assert_read(readers: Sequence[Reader], data: bytes, rows: list[Row]) -> None:
+    """Sound bytes: every reader gives these records, and no damage."""
+    for reader in readers:
+        reading = reader.read(data)
+        assert reading.rows == reader.rows(rows), reader.name
+        assert reading.damage == [], reader.name
+
+
+def assert_entries_read(readers: Sequence[Reader], entries: Sequence[Entry]) -> None:
+    """Every reader gives what the encoder was given."""
+    assert_read(readers, encode_segment(entries), [row for entry in entries for row in entry.rows()])

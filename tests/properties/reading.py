@@ -1,0 +1,45 @@
+"""What a reader says of a segment, in the one form in which readers are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tests.properties.encoder import Row
+
+
+class Trouble(NamedTuple):
+    """A damaged region and the name of its error's class."""
+
+    position: int
+    end_position: int
+    error: str
+
+
+class Reading(NamedTuple):
+    """All records that were delivered, and all damage, each in the order of the file."""
+
+    rows: list[Row]
+    damage: list[Trouble]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One of those that must agree.
+
+    Attributes:
+        name: for people.
+        read: the whole reading of a segment's bytes.
+        gives_control: whether control records are among its rows.
+        resyncs: whether it goes on behind damage, and says by the errors' names what it is.
+    """
+
+    name: str
+    read: Callable[[bytes], Reading]
+    gives_control: bool = True
+    resyncs: bool = True
+
+    def rows(self, rows: Iterable[Row]) -> list[Row]:
+        """Of rows that are right, those that this reader is to give."""
+        return [row for row in rows if self.gives_control or not row.is_control]

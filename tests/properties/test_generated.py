@@ -1,0 +1,56 @@
+"""Generated batches: every target reads what the independent encoder wrote; 20,000 of them, counted by shape."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.properties import census
+from tests.properties.agreement import assert_entries_read
+from tests.properties.codecs import IDS
+from tests.properties.encoder import Batch, Entry
+from tests.properties.readers import READERS
+from tests.properties.shapes import segments
+
+CODECS = tuple(IDS)
+ALL, SOME = 20_000, 1_000
+"""Batches in the long form and in the short one, over all codecs."""
+PER_SEGMENT = 4
+
+
+def agree(codec: str, num_batches: int) -> Counter[str]:
+    """Let all readers read that many batches (and at most as many again, where Hypothesis shrinks)."""
+    counts: Counter[str] = Counter()
+
+    @settings(
+        max_examples=num_batches // len(CODECS) // PER_SEGMENT,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(segments(PER_SEGMENT, codec))
+    def check(entries: list[Entry]) -> None:
+        counts.update(census.count(entries))
+        assert_entries_read(READERS, entries)
+
+    check()
+    return counts
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_thousand_batches(codec: str) -> None:
+    assert agree(codec, SOME)["batches"] >= SOME // len(CODECS)
+
+
+@pytest.mark.properties
+@pytest.mark.parametrize("codec", CODECS)
+def test_twenty_thousand_batches(codec: str, request: pytest.FixtureRequest) -> None:
+    counts = agree(codec, ALL)
+    request.node.user_properties.append((census.PROPERTY, dict(counts)))
+    assert counts["batches"] >= ALL // len(CODECS)
+    assert [name for name in (*census.CERTAIN, *census.forms(codec)) if not counts[name]] == []
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_batch_without_records_and_payload_may_name_any_codec(codec: str) -> None:
+    batch = Batch(form=codec, last_offset_delta=3)
+    assert_entries_read(READERS, [batch, Batch(base_offset=4, last_offset_delta=0)])
