@@ -35,7 +35,7 @@ def _shapes(entry: Entry) -> Iterator[str]:
         yield f"magic {entry.magic}"
         yield f"magic {entry.magic}, none"
     if len(rows) >= MANY:
-        yield MANY_RECORDS
+        yield f"many records ({MANY} and more)"
     for row in rows:
         yield from _shapes_of_row(row)
 
@@ -82,8 +82,6 @@ def _shapes_of_row(row: Row) -> Iterator[str]:
 
 
 OLD = ("none", *LEGACY_FORMS)
-LARGE_VALUE = "large value (64 KiB and more)"
-MANY_RECORDS = f"many records ({MANY} and more)"
 
 PROPERTY = "generated batches"
 """Under this name a test's report carries its counts."""
@@ -99,8 +97,8 @@ SHAPES = (
     "large key (64 KiB and more)",
     "null value",
     "empty value",
-    LARGE_VALUE,
-    MANY_RECORDS,
+    "large value (64 KiB and more)",
+    f"many records ({MANY} and more)",
     "no records",
     "control",
     "transactional",
@@ -111,24 +109,19 @@ SHAPES = (
     "gap in offsets",
     "record attributes set",
 )
-"""What there is to see whatever the codec is."""
-
-
-CERTAIN = ("headers", "null key", "null value", "null header value", LARGE_VALUE, MANY_RECORDS)
-"""What a few thousand drawn entries never lack; the rarer shapes are told, and `test_encoder.py` asserts them."""
+"""What every long run must have seen, whatever the codec."""
 
 
 def forms(codec: str) -> list[str]:
-    """The shapes that a run of one codec goes through beside those."""
+    """The forms that a run of one codec goes through."""
     of_codec = [form for form in FORMS if codec_of(form) == codec]
+    old = [form for form in ("none", *of_codec) if form in OLD]
     names = [f"magic 2, {form}" for form in of_codec]
-    return names + [
-        f"magic {magic}, {form}" for magic in (0, 1) for form in ("none", *of_codec) if form in OLD
-    ]
+    return names + [f"magic {magic}, {form}" for magic in (0, 1) for form in old]
 
 
 def lines(counts: Counter[str]) -> Iterator[str]:
     """The counts as a table."""
-    first = ("batches", "records")
+    first = ("batches", "distinct batches", "records")
     rest = sorted(counts.keys() - {*first, *SHAPES})
     yield from (f"{counts[name]:9,} {name}" for name in (*first, *SHAPES, *rest))

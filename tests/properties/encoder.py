@@ -1,4 +1,4 @@
-"""Kafka's record formats, written from their description alone: plain values to bytes, and what a consumer gets.
+"""Kafka's record formats, written from their description alone: values to bytes, and what a consumer gets.
 
 It shares no code with what it judges: neither the schemas, nor anything generated, nor the runtime. Kafka's
 own classes judge it in turn (`test_encoder.py`). What may be damaged on purpose has a field of its own here
@@ -53,7 +53,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A record batch of magic 2; `form` is one of `codecs.FORMS`, None stands for what follows from the rest."""
+    """A record batch of magic 2; `form` is one of `codecs.FORMS`, None is what follows from the rest."""
 
     base_offset: int = 0
     records: tuple[Record, ...] = ()

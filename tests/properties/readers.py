@@ -1,6 +1,6 @@
 """The readers that must agree: each generated target, brought into one form.
 
-Kaitai: the runtime's scan over the generated classes; it leaves the old formats undecoded, so `legacy` goes on.
+Kaitai: the runtime's scan over the generated classes; it leaves old messages undecoded, so `legacy` goes on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Strategies: segments of entries in all the shapes that Kafka's formats can have.
 
-Strategy: Hypothesis draws one number for all choices of an entry (`Dice` spends it), one more and some bytes for
-each record; long runs of records repeat a few drawn ones, and large values repeat drawn bytes or come from a
-seed. So an example costs few draws, can be drawn twenty thousand times, and still shrinks.
+Strategy: Hypothesis draws some bytes for a whole segment, and `Dice` spends them, choice by choice; long runs
+of records repeat a few, large values come from a seed. One draw is quick enough for twenty thousand batches,
+and Hypothesis, which varies parts of what it drew before, does not give most of them twice. It shrinks: a zero
+is always the simplest choice.
 """
 
 from __future__ import annotations
@@ -44,19 +45,18 @@ CONTROL_VALUES = {0: b"\0\0\0\0\0\3", 1: b"\0\0\0\0\0\7", 5: b"\0\0\0\1\0", 337:
 
 T = TypeVar("T")
 
-# As bytes: Hypothesis draws large integers with a bias to small ones, whose later choices are all the first.
-numbers = st.binary(min_size=8, max_size=8).map(lambda drawn: int.from_bytes(drawn, "little"))
-pieces = st.binary(max_size=24)
+LEN_DRAWN = 256
+"""Bytes that are drawn for each entry; few need more, and all choices behind them are simple."""
 
 
 class Dice:
-    """A drawn number, spent choice by choice."""
+    """Drawn bytes, spent choice by choice."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, drawn: bytes) -> None:
+        self._number = int.from_bytes(drawn, "little")
 
     def below(self, sides: int) -> int:
-        """A choice among `sides`; 0 when the number is spent."""
+        """A choice among `sides`; 0 when all is spent."""
         self._number, rolled = divmod(self._number, sides)
         return rolled
 
@@ -64,45 +64,47 @@ class Dice:
         """One of them; the first is the simplest."""
         return options[self.below(len(options))]
 
+    def piece(self, longest: int = 24) -> bytes:
+        """Some bytes, or none."""
+        size = self.below(longest + 1)
+        return self.below(256**size).to_bytes(size, "little")
 
-def _content(dice: Dice, piece: bytes) -> bytes | None:
+
+def _content(dice: Dice, longest: int) -> bytes | None:
     """A key or value: null, empty, a few bytes, or enough that its length takes two bytes."""
     kind = dice.below(8)
     if kind > 5:
         return None if kind == 6 else b""
-    return piece * 9 if kind == 5 else piece
+    return dice.piece(longest) * (9 if kind == 5 else 1)
 
 
-def _headers(dice: Dice, piece: bytes) -> tuple[Header, ...]:
+def _headers(dice: Dice) -> tuple[Header, ...]:
     """Up to four, duplicates among them, values null or not."""
     return tuple(
-        (dice.choose(HEADER_KEYS), None if dice.below(4) == 1 else piece[: place * 3])
-        for place in range(dice.below(4) + 1)
+        (dice.choose(HEADER_KEYS), None if dice.below(4) == 1 else dice.piece(9))
+        for _ in range(dice.below(4) + 1)
     )
 
 
-@st.composite
-def records(draw: st.DrawFn) -> Record:
+def _record(dice: Dice) -> Record:
     """One record; its offset delta is set by the batch."""
-    dice, piece = Dice(draw(numbers)), draw(pieces)
     kind = dice.below(8)
     return Record(
         timestamp_delta=dice.choose(TIME_DELTAS),
-        key=_content(dice, piece[:9]),
-        value=_content(dice, piece),
-        headers=_headers(dice, piece) if kind > 4 else (),
+        key=_content(dice, 9),
+        value=_content(dice, 24),
+        headers=_headers(dice) if kind > 4 else (),
         attributes=-1 if kind == 1 else 0,
     )
 
 
-@st.composite
-def runs(draw: st.DrawFn, dice: Dice) -> tuple[Record, ...]:
-    """The records of a batch, in ascending order of their offsets unless drawn otherwise."""
+def _run(dice: Dice) -> tuple[Record, ...]:
+    """The records of a batch, in ascending order of their offsets unless chosen otherwise."""
     kind = dice.below(50)
     if kind == 1:
         return ()
-    found = [draw(records()) for _ in range(dice.choose([1, 2, 3, 1, 2, 5]))]
     start, step = dice.choose([0, 0, 0, 0, 1, 300]), dice.choose(STEPS)
+    found = [_record(dice) for _ in range(dice.choose([1, 2, 3, 1, 2, 5]))]
     if kind == 2:
         found = _repeated(found, MANY + dice.below(MANY))
     elif kind in (3, 5):
@@ -129,22 +131,21 @@ def _enlarged(dice: Dice, record: Record) -> Record:
     return record._replace(**{field: ((b"large", large),) if field == "headers" else large})
 
 
-@st.composite
-def batches(draw: st.DrawFn, base_offset: int = 0, forms: Sequence[str] = tuple(FORMS)) -> Batch:
+def _batch(dice: Dice, base_offset: int, forms: Sequence[str]) -> Batch:
     """A batch of magic 2."""
-    dice = Dice(draw(numbers))
-    found = draw(runs(dice))
     kind = dice.below(16)
-    producer = dice.choose(PRODUCERS)
+    producer, times = dice.choose(PRODUCERS), (dice.choose(TIMES), dice.choose(TIMES))
+    form = dice.choose(forms)
+    found = _run(dice)
     batch = Batch(
         base_offset=base_offset,
         records=found,
-        form=dice.choose(forms) if found else "none",
+        form=form if found else "none",
         timestamp_type=LOG_APPEND_TIME if kind in (1, 2) else CREATE_TIME,
         is_transactional=kind in (3, 4),
         has_delete_horizon=kind == 5,
-        base_timestamp=dice.choose(TIMES),
-        max_timestamp=dice.choose(TIMES) if kind in (1, 2, 6) else None,
+        base_timestamp=times[0],
+        max_timestamp=times[1] if kind in (1, 2, 6) else None,
         producer_id=producer[0],
         producer_epoch=producer[1],
         base_sequence=producer[2],
@@ -166,69 +167,64 @@ def _control(dice: Dice, batch: Batch) -> Batch:
     return replace(batch, records=markers, is_control=True, last_offset_delta=None)
 
 
-@st.composite
-def messages(draw: st.DrawFn, offset: int = 0, magic: int | None = None) -> Message:
-    """A message of magic 0 or 1, of the one given or any."""
-    dice, piece = Dice(draw(numbers)), draw(pieces)
-    kind = dice.below(4)
-    magic = kind % 2 if magic is None else magic
+def _message(dice: Dice, offset: int, magic: int) -> Message:
+    """A message of magic 0 or 1."""
     return Message(
         offset=offset,
         magic=magic,
-        key=_content(dice, piece[:9]),
-        value=_content(dice, piece),
+        timestamp_type=LOG_APPEND_TIME if dice.below(4) == 1 and magic == 1 else CREATE_TIME,
         timestamp=dice.choose(TIMES),
-        timestamp_type=LOG_APPEND_TIME if magic == 1 and kind == 3 else CREATE_TIME,
+        key=_content(dice, 9),
+        value=_content(dice, 24),
     )
 
 
-@st.composite
-def wrappers(draw: st.DrawFn, first_offset: int = 0, forms: Sequence[str] = LEGACY_FORMS) -> Wrapper:
+def _wrapper(dice: Dice, first_offset: int, forms: Sequence[str]) -> Wrapper:
     """A compressed message with others inside."""
-    dice = Dice(draw(numbers))
-    magic, kind = 1 - dice.below(2), dice.below(8)
+    magic, kind, form, time = 1 - dice.below(2), dice.below(8), dice.choose(forms), dice.choose(TIMES)
+    first_inner = min(first_offset, dice.choose([0, 0, 2]))
+    of_librdkafka = magic == 1 and kind == 6 and 0 < first_offset < 10
     offset, inner = first_offset, []
     for _ in range(1 + dice.below(4)):
         # A wrapper's messages have its own magic, but for the damage of KAFKA-4298.
-        inner.append(draw(messages(offset, 1 - magic if kind == 7 else magic)))
+        inner.append(_message(dice, offset, 1 - magic if kind == 7 else magic))
         offset += dice.choose(STEPS)
-    of_librdkafka = magic == 1 and kind == 6 and 0 < first_offset < 10
     return Wrapper(
         messages=tuple(inner),
         magic=magic,
-        form=dice.choose(forms),
-        timestamp=dice.choose(TIMES),
+        form=form,
+        timestamp=time,
         timestamp_type=LOG_APPEND_TIME if magic and kind in (4, 5) else CREATE_TIME,
-        first_inner=0 if of_librdkafka else min(first_offset, dice.choose([0, 0, 2])),
+        first_inner=0 if of_librdkafka else first_inner,
         of_librdkafka=of_librdkafka,
     )
 
 
-@st.composite
-def segments(draw: st.DrawFn, size: int = 4, codec: str | None = None) -> list[Entry]:
-    """`size` entries with ascending offsets, gaps among them; a quarter of them of the old formats.
-
-    Args:
-        draw: given by Hypothesis.
-        size: how many.
-        codec: what all that are compressed are compressed with; any if None.
-    """
-    dice = Dice(draw(numbers))
+def _segment(dice: Dice, size: int, codec: str | None) -> list[Entry]:
+    forms = [form for form in FORMS if codec in (None, codec_of(form))]
+    legacy_forms = [form for form in forms if form in LEGACY_FORMS]
     offset = dice.choose(FIRST_OFFSETS)
     found: list[Entry] = []
     for _ in range(size):
-        entry = draw(_entries(dice, offset, codec))
-        found.append(entry)
-        highest = max([entry.last_offset(), offset, *(row.offset for row in entry.rows())])
+        kind, gap = dice.below(12), dice.choose(GAPS)
+        if kind < 9:
+            found.append(_batch(dice, offset, forms))
+        elif kind > 9 and legacy_forms:
+            found.append(_wrapper(dice, offset, legacy_forms))
+        else:
+            found.append(_message(dice, offset, dice.below(2)))
+        highest = max([found[-1].last_offset(), offset, *(row.offset for row in found[-1].rows())])
         # A Java long would not hold what comes after the highest.
-        offset = highest + 1 + dice.choose(GAPS) if highest < HIGHEST - (1 << 32) else 1 << 20
+        offset = highest + 1 + gap if highest < HIGHEST - (1 << 32) else 1 << 20
     return found
 
 
-def _entries(dice: Dice, offset: int, codec: str | None) -> st.SearchStrategy[Entry]:
-    forms = [form for form in FORMS if codec in (None, codec_of(form))]
-    legacy_forms = [form for form in forms if form in LEGACY_FORMS]
-    kind = dice.below(12)
-    if kind < 9:
-        return batches(offset, forms)
-    return wrappers(offset, legacy_forms) if kind > 9 and legacy_forms else messages(offset)
+def segments(size: int = 4, codec: str | None = None) -> st.SearchStrategy[list[Entry]]:
+    """Lists of `size` entries with ascending offsets, gaps among them; a quarter of them of the old formats.
+
+    Args:
+        size: how many.
+        codec: what all that are compressed are compressed with; any if None.
+    """
+    drawn = st.binary(min_size=LEN_DRAWN * size, max_size=LEN_DRAWN * size)
+    return drawn.map(lambda data: _segment(Dice(data), size, codec))

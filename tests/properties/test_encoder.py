@@ -18,7 +18,7 @@ NUM_SEGMENTS = 250
 
 
 def test_the_published_examples() -> None:
-    """Numbers that others have computed: ZigZag as protobuf documents it, a message as kafka-python writes it."""
+    """Numbers that others have computed: ZigZag as protobuf documents it, and the layout of a message."""
     known = {0: "00", -1: "01", 1: "02", 63: "7e", 64: "8001", -64: "7f", 2147483647: "feffffff0f"}
     assert {value: encoder.varint(value).hex() for value in known} == known
     assert encoder.varint(-(1 << 63)).hex() == "ff" * 9 + "01"
