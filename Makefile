@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint format record generate check-generated lock upgrade build clean
+.PHONY: help run test test-fast lint format record generate check-generated lock upgrade build bench clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,9 @@ upgrade: ## Compile locks/ with the newest versions that pyproject.toml allows
 build: ## Build the sdist and, from it, the wheel into dist/
 	@rm -rf dist
 	$(DEV) -m build --no-isolation --outdir dist .
+
+bench: ## Measure against other decoders: table, build/bench.json, docs/bench.png (minutes; QUICK=1: a small run)
+	$(DEV) tools/bench.py $(if $(QUICK),--quick)
 
 clean: ## Remove what the tasks made, except .venv and downloads
 	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache \

@@ -1,0 +1,112 @@
+"""Who takes part: every decoder by name, what it is, which program runs it, and over which part of a
+corpus."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from tests.bench import programs
+from tests.bench.corpora import CODECS, MIB, Corpus
+
+PLAIN = ("json170", "small", "headers")
+
+
+@dataclasses.dataclass(frozen=True)
+class Decoder:
+    """One way to read a segment.
+
+    Attributes:
+        name: as goals and `bench.json` call it.
+        title: for people.
+        kind: "ours", "peer" or "limit" (reads nothing: what no decoder can beat).
+        program: "python", "java" or "rust".
+        words: what its program is told before the path.
+        corpora: those it reads; None is all.
+        slice_bytes: how much of a corpus it reads, because it is slow; 0 is all.
+        compared: the one of ours that its figure is compared with.
+        module: a Python module that it needs.
+    """
+
+    name: str
+    title: str
+    kind: str
+    program: str
+    words: tuple[str, ...] = ()
+    corpora: tuple[str, ...] | None = None
+    slice_bytes: int = 0
+    compared: str = "columns"
+    module: str = ""
+
+    def reads(self, corpus: Corpus) -> bool:
+        """Whether it takes part in a corpus."""
+        return self.corpora is None or corpus.name in self.corpora
+
+
+_ALL = (
+    Decoder("columns", "ours, columns", "ours", "python"),
+    Decoder("java-views", "Java MemoryRecords, views, warm", "peer", "java", ("views", "true")),
+    Decoder("java-copied", "Java MemoryRecords, bytes copied out", "peer", "java", ("copied", "true")),
+    Decoder("java-file", "Java FileRecords", "peer", "java", ("file", "true"), compared="columns-file"),
+    Decoder("rust", "Rust kafka-protocol", "peer", "rust"),
+    Decoder("aiokafka", "aiokafka (Cython)", "peer", "python", slice_bytes=32 * MIB, module="aiokafka"),
+    Decoder("kafka-python", "kafka-python", "peer", "python", slice_bytes=4 * MIB, module="kafka"),
+    Decoder("columns-file", "ours, columns, from the file", "ours", "python"),
+    Decoder("columns-no-crc", "ours, columns, CRC off", "ours", "python", corpora=PLAIN),
+    Decoder(
+        "java-views-no-crc",
+        "Java MemoryRecords, views, CRC off",
+        "peer",
+        "java",
+        ("views", "false"),
+        corpora=PLAIN,
+        compared="columns-no-crc",
+    ),
+    Decoder(
+        "kaitai",
+        "ours, Kaitai classes",
+        "ours",
+        "python",
+        corpora=("json170",),
+        slice_bytes=MIB,
+        module="kafka_segments_generated.kaitai",
+    ),
+    Decoder(
+        "construct",
+        "ours, Construct codecs",
+        "ours",
+        "python",
+        corpora=("json170",),
+        slice_bytes=MIB,
+        module="kafka_segments_generated.construct",
+    ),
+    Decoder("memcpy", "limit: memcpy into reused memory", "limit", "python", corpora=PLAIN),
+    Decoder("decompress", "limit: decompression alone", "limit", "python", corpora=CODECS),
+)
+DECODERS: Mapping[str, Decoder] = MappingProxyType({decoder.name: decoder for decoder in _ALL})
+
+
+def command(decoder: Decoder, path: Path) -> list[str] | programs.Missing:
+    """The command that serves passes of a decoder over a file, or why there is none here."""
+    if decoder.program == "python":
+        if decoder.module and not is_there(decoder.module):
+            return programs.Missing(f"not installed: {decoder.module}")
+        words = [decoder.name, str(path), str(decoder.slice_bytes)]
+        return [sys.executable, "-m", "tests.bench.worker", *words]
+    program = programs.java() if decoder.program == "java" else programs.rust()
+    if isinstance(program, programs.Missing):
+        return program
+    main = ["Peer"] if decoder.program == "java" else []
+    return [*program.command, *main, "serve", *decoder.words, str(path)]
+
+
+def is_there(module: str) -> bool:
+    """Whether a Python module can be found."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,78 @@
+"""The project under measurement, through its public API: the one module that knows how it is called.
+
+Importing it imports nothing but `kafka_segments`: what that takes is measured too.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kafka_segments
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = ("offset", "timestamp", "key", "value", "headers")
+# Where compiled kernels are kept; an empty folder makes the next process compile.
+CACHE_VARIABLE = "KAFKA_SEGMENTS_CACHE_DIR"
+
+# Offset, timestamp, key, value, headers.
+Row = tuple[int, int, bytes | None, bytes | None, list[tuple[Any, bytes | None]]]
+
+
+def arrow_batches(source: bytes | Path, *, check_crc: bool = True) -> Iterator[pa.RecordBatch]:
+    """All records of a segment as arrow batches with the columns of the checksum, one at a time."""
+    with kafka_segments.open_segment(source, check_crc=check_crc) as segment:
+        if hasattr(segment, "read_batches"):
+            yield from segment.read_batches(columns=list(COLUMNS))
+            return
+        from kafka_segments import arrow  # until Segment.read_batches is there
+
+        records = (event for event in segment.iter_events() if isinstance(event, kafka_segments.Record))
+        yield from arrow.record_batches(records, columns=COLUMNS)
+
+
+def num_table_rows(source: Path) -> int:
+    """Read a whole segment into one Arrow table; return how many rows it has."""
+    table: pa.Table = kafka_segments.read_table(source, columns=list(COLUMNS))
+    return int(table.num_rows)
+
+
+def num_batches(source: Path) -> int:
+    """Read the headers of all batches of a segment, without payloads; return how many there are."""
+    with kafka_segments.open_segment(source, headers_only=True) as segment:
+        return sum(1 for _ in segment.iter_entries())
+
+
+def kaitai_rows(segment: bytes) -> Iterator[Row]:
+    """Records of uncompressed v2 batches by the generated Kaitai classes alone, CRC checked."""
+    from crc32c import crc32c
+    from kaitaistruct import KaitaiStream
+
+    from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
+
+    for entry in KafkaLogSegment(KaitaiStream(io.BytesIO(segment))).entries:
+        batch = entry.body.content
+        if crc32c(batch.crc_region) != batch.crc:
+            raise ValueError("a wrong checksum")
+        for record in batch.records:
+            body = record.body
+            headers = [(header.key, header.value) for header in body.headers]
+            key, value = getattr(body, "key", None), getattr(body, "value", None)
+            yield body.offset, body.timestamp, key, value, headers
+
+
+def construct_rows(segment: bytes) -> Iterator[Row]:
+    """Records of uncompressed v2 batches by the generated Construct codecs, which check the CRC."""
+    module = import_module("kafka_segments_generated.construct.kafka_log_segment")
+    for entry in module.KAFKA_LOG_SEGMENT.parse(segment).entries:
+        batch = entry.body.content
+        for record in batch.records:
+            body = record.body
+            headers = [(header.key, header.value) for header in body.headers]
+            key, value = getattr(body, "key", None), getattr(body, "value", None)
+            yield body.offset, body.timestamp, key, value, headers

@@ -1,0 +1,195 @@
+"""Figures of whole processes: start, first decode, streaming, memory, threads. Each is measured from
+outside."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.bench import ours, programs
+from tests.bench.corpora import HUGE, Corpus
+
+IMPORT = "import time; t = time.perf_counter(); import kafka_segments; print(time.perf_counter() - t)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One figure by itself: its value in a unit, or why there is none."""
+
+    name: str
+    title: str
+    corpus: str
+    unit: str
+    value: float | None = None
+    num_bytes: int = 0
+    seconds: float | None = None
+    passes: int = 0
+    note: str = ""
+    failed: bool = False
+
+
+class ProcessError(Exception):
+    """A process failed or read something else than it should; the message says what."""
+
+
+def run(words: list[str], **variables: str) -> tuple[float, dict[str, Any], str]:
+    """Run a command: wall seconds, what it printed as JSON, and its words on standard error."""
+    started = time.perf_counter()
+    environment = {**os.environ, **variables}
+    done = subprocess.run(words, cwd=programs.ROOT, env=environment, capture_output=True, text=True)
+    seconds = time.perf_counter() - started
+    if done.returncode != 0:
+        raise ProcessError(programs.first_line(done.stderr[-300:]))
+    answer = json.loads(done.stdout)
+    return seconds, answer if isinstance(answer, dict) else {"value": answer}, done.stderr.strip()
+
+
+def once(what: str, corpus: Corpus, **variables: str) -> tuple[float, dict[str, Any], str]:
+    """Run a measurement of ours in a new process and see that it read every record."""
+    words = [sys.executable, "-m", "tests.bench.once", what, str(corpus.path)]
+    seconds, answer, said = run(words, **variables)
+    check_records(answer, corpus)
+    return seconds, answer, said
+
+
+def check_records(answer: Mapping[str, Any], corpus: Corpus) -> None:
+    """Compare what was read with what there is."""
+    for key, there in (("records", corpus.num_records), ("batches", corpus.num_batches)):
+        if answer.get(key, there) != there:
+            raise ProcessError(f"read {answer[key]} {key} of {there}")
+
+
+def whole_processes(corpus: Corpus, rounds: int) -> Iterator[Figure]:
+    """A file to Arrow in a new process, wall time; the peers' processes in the same rounds."""
+    path = str(corpus.path)
+    java, rust = programs.java(), programs.rust()
+    commands: dict[str, list[str] | programs.Missing] = {
+        "whole-process": [sys.executable, "-m", "tests.bench.once", "stream", path],
+        "whole-process-table": [sys.executable, "-m", "tests.bench.once", "table", path],
+        "whole-process-rust": rust if isinstance(rust, programs.Missing) else [*rust.command, "once", path],
+        "whole-process-java": java
+        if isinstance(java, programs.Missing)
+        else [*java.command, "Peer", "once", "views", "true", path],
+    }
+    titles = {
+        "whole-process": "whole process, file to arrow batches",
+        "whole-process-table": "whole process, file to one table",
+        "whole-process-rust": "whole process, Rust kafka-protocol",
+        "whole-process-java": "whole process, Java MemoryRecords",
+    }
+    best: dict[str, float] = {}
+    notes = {name: words.reason for name, words in commands.items() if isinstance(words, programs.Missing)}
+    failed = set()
+    for _ in range(rounds):
+        for name, words in commands.items():
+            if isinstance(words, programs.Missing) or name in failed:
+                continue
+            try:
+                seconds, answer, _ = run(words)
+                check_records(answer, corpus)
+            except ProcessError as error:
+                notes[name] = str(error)
+                failed.add(name)
+                best.pop(name, None)
+                continue
+            best[name] = min(seconds, best.get(name, seconds))
+    for name, title in titles.items():
+        value, bad = best.get(name), name in failed
+        note = notes.get(name, "")
+        yield Figure(name, title, corpus.name, "s", value, corpus.num_bytes, value, rounds, note, bad)
+
+
+def threads(corpus: Corpus) -> Figure:
+    """How much faster two threads are than one."""
+    figure = Figure(
+        "two-threads", "two threads against one", corpus.name, "x", num_bytes=2 * corpus.num_bytes
+    )
+    if len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)) < 2:
+        return dataclasses.replace(figure, note="cannot run here: one core only")
+    _, answer, _ = once("threads", corpus)
+    note = f"one thread {answer['one']:.3f} s, two {answer['two']:.3f} s"
+    value = answer["one"] / answer["two"]
+    return dataclasses.replace(figure, value=value, seconds=answer["two"], passes=5, note=note)
+
+
+def headers_only(corpus: Corpus) -> Figure:
+    """Headers of all batches, file in the page cache."""
+    corpus.path.read_bytes()
+    _, answer, _ = once("headers", corpus)
+    title, seconds = "batch headers only", answer["seconds"]
+    note = f"{answer['batches']} batches"
+    return Figure("headers-only", title, corpus.name, "s", seconds, corpus.num_bytes, seconds, 5, note)
+
+
+def streamed_memory(corpus: Corpus) -> Figure:
+    """Peak of resident memory while a large segment streams through, over that after the import."""
+    seconds, answer, _ = once("memory", corpus)
+    note = f"{answer['before']:.0f} MiB after the import, {answer['peak']:.0f} MiB at most"
+    value = answer["peak"] - answer["before"]
+    return Figure(
+        "streamed-memory",
+        "peak memory of streaming",
+        corpus.name,
+        "MiB",
+        value,
+        corpus.num_bytes,
+        seconds,
+        1,
+        note,
+    )
+
+
+def import_time(rounds: int) -> Figure:
+    """`import kafka_segments` in a new process, without that process' own start."""
+    seconds = min(run([sys.executable, "-c", IMPORT])[1]["value"] for _ in range(rounds))
+    return Figure("import", "import kafka_segments", "", "s", seconds, 0, seconds, rounds)
+
+
+def first_decode(corpus: Corpus, rounds: int) -> Iterator[Figure]:
+    """The first arrow batch in a new process, wall time: nothing compiled yet, then all compiled."""
+    cold, warm, words = [], [], ""
+    for _ in range(max(1, rounds // 2)):
+        with tempfile.TemporaryDirectory(dir=programs.BUILD) as folder:
+            seconds, _, words = once("first", corpus, **{ours.CACHE_VARIABLE: folder})
+            cold.append(seconds)
+            warm += [once("first", corpus, **{ours.CACHE_VARIABLE: folder})[0] for _ in range(2)]
+    note = f"says: {words!r}" if words else "says nothing on standard error"
+    for kind, times, note_of in (("warm", warm, ""), ("cold", cold, note)):
+        title, best = f"first decode, {kind} kernel cache", min(times)
+        name = f"first-decode-{kind}"
+        yield Figure(name, title, corpus.name, "s", best, 0, best, len(times), note_of)
+
+
+def attempt(name: str, work: Callable[[], Iterator[Figure] | Figure]) -> list[Figure]:
+    """What a measurement gives; where it fails, one figure that says so."""
+    try:
+        made = work()
+        return [made] if isinstance(made, Figure) else list(made)
+    except (ProcessError, OSError, ValueError, KeyError) as error:
+        return [Figure(name, name, "", "", note=f"{type(error).__name__}: {error}", failed=True)]
+
+
+def measure(corpora: Mapping[str, Corpus], rounds: int) -> list[Figure]:
+    """All of them."""
+    corpus, huge = corpora["json170"], corpora[HUGE]
+    figures = attempt("two-threads", lambda: threads(corpus))
+    figures += attempt("whole-process", lambda: whole_processes(corpus, rounds))
+    figures += attempt("headers-only", lambda: headers_only(huge))
+    figures += attempt("streamed-memory", lambda: streamed_memory(huge))
+    figures += attempt("import", lambda: import_time(rounds))
+    return figures + attempt("first-decode", lambda: first_decode(corpus, rounds))
+
+
+def use_kernels_of_our_own() -> None:
+    """Keep what is compiled during the run beside the corpora, not in the user's cache."""
+    folder = programs.BUILD / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ[ours.CACHE_VARIABLE] = str(Path(folder))

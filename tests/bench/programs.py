@@ -1,0 +1,104 @@
+"""The peers that are not Python: Kafka's Java classes, compiled against the oracle's jars, and a Rust
+program.
+
+What a machine lacks is an answer here, not an error: a `Missing` with the reason, which the report then says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from tests.oracle import jvm
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = ROOT / "build" / "bench"
+# A segment of 256 MiB in an array, and young objects beside it; of three collectors this was the quickest.
+JVM_OPTIONS = ("-Xmx1536m", "-Xmn512m", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", *jvm.QUIET)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """The first words of a command, and which versions of what it runs."""
+
+    command: tuple[str, ...]
+    versions: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Missing:
+    """Why there is no such program on this machine."""
+
+    reason: str
+
+
+@cache
+def java() -> Program | Missing:
+    """`java` with Kafka's jars and the classes of `java/` on its class path."""
+    if missing := jvm.missing_tools():
+        return Missing(missing)
+    try:
+        jars = jvm.fetch_jars(ROOT / "tests" / "oracle" / "pom.xml")
+        classes = jvm.compile_java(sorted((HERE / "java").glob("*.java")), jars)
+    except jvm.ToolError as error:
+        return Missing(first_line(str(error)))
+    clients = next(jars.glob("kafka-clients-*.jar")).stem
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr
+    version = re.search(r'version "([^"]+)"', said)
+    versions = f"{clients}, Java {version.group(1) if version else '?'}"
+    return Program(("java", *JVM_OPTIONS, "-cp", f"{classes}{os.pathsep}{jars}/*"), versions)
+
+
+@cache
+def rust() -> Program | Missing:
+    """The program of `rust/`, built by cargo from its lock, once for each state of its sources."""
+    if shutil.which("cargo") is None:
+        return Missing("not on the PATH: cargo")
+    sources = sorted(path for path in (HERE / "rust").rglob("*") if path.is_file())
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    folder = BUILD / "rust" / digest
+    binary = folder / "target" / "release" / "peers"
+    lock = (HERE / "rust" / "Cargo.lock").read_text(encoding="utf-8")
+    version = re.search(r'name = "kafka-protocol"\nversion = "([^"]+)"', lock)
+    if not binary.exists():
+        shutil.copytree(HERE / "rust", folder, dirs_exist_ok=True)
+        try:
+            write_lock(folder, lock)
+            run_cargo(folder, "build", "--release", "--locked")
+        except subprocess.CalledProcessError as error:
+            return Missing(f"cargo: {first_line(error.stderr)}")
+    return Program((str(binary),), f"kafka-protocol {version.group(1) if version else '?'}, Rust")
+
+
+def write_lock(folder: Path, lock: str) -> None:
+    """Complete the lock: the registry that cargo itself uses here becomes the source of every package.
+
+    The lock in the tree names versions and checksums but no address. Cargo takes it only with one, so it is
+    asked for a lock of its own first, of which nothing but that address is kept.
+    """
+    target = folder / "Cargo.lock"
+    target.unlink()
+    run_cargo(folder, "generate-lockfile")
+    source = re.search(r"^source = .*$", target.read_text(encoding="utf-8"), re.MULTILINE)
+    if source is None:
+        raise subprocess.CalledProcessError(1, "cargo", stderr="a lock without a registry")
+    target.write_text(lock.replace("\nchecksum = ", f"\n{source.group(0)}\nchecksum = "), encoding="utf-8")
+
+
+def run_cargo(folder: Path, *arguments: str) -> None:
+    """Run cargo in a folder; its words are in the error if it fails."""
+    command = ["cargo", *arguments, "--quiet"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+
+
+def first_line(text: str) -> str:
+    """What a tool said, on one line that fits a table."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines[:2])[:200] if lines else "failed without a word"

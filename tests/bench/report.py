@@ -1,0 +1,111 @@
+"""The run's rows as a table for people and as `bench.json` for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.bench.goals import Row
+
+
+def word(row: Row) -> str:
+    """What the last column of a goal says."""
+    return {True: "met", False: "MISSED", None: "not judged"}[row["met"]]
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure as people read it; a dash where there is none."""
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def aligned(lines: Sequence[Sequence[str]], left: int) -> Iterator[str]:
+    """Columns of text: the first `left` and the last to the left, those between to the right."""
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    last = len(widths) - 1
+    for line in lines:
+        cells = [
+            cell.ljust(width) if place < left or place == last else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def goal_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """The rows with a goal."""
+    lines = [["goal", "corpus", "figure", "peer", "ratio", "goal", "met", ""]]
+    for row in rows:
+        if "peer" in row:
+            figure, other = rate(row.get("ours_mrps")), rate(row.get("peer_mrps"))
+        else:
+            figure, other = f"{number(row['figure'], 3)} {row['unit']}", row["limit"] or "-"
+        least = f"{row['goal']:g}"
+        lines.append(
+            [row["name"], row["corpus"], figure, other, number(row["ratio"]), least, word(row), row["note"]]
+        )
+    yield from aligned(lines, 2)
+
+
+def rate(mrps: float | None) -> str:
+    """Million records a second."""
+    return f"{number(mrps)} M/s"
+
+
+def figure_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """The figures that have no goal."""
+    lines = [["figure", "corpus", "value", ""]]
+    lines += [
+        [row["name"], row["corpus"], f"{number(row['figure'], 3)} {row['unit']}", row["note"]] for row in rows
+    ]
+    yield from aligned(lines, 2)
+
+
+def decoder_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Who read what how fast."""
+    head = [
+        "corpus",
+        "decoder",
+        "M records/s",
+        "MB/s",
+        "ours/it",
+        "MB read",
+        "passes",
+        "checksum's share",
+        "",
+    ]
+    lines = [head]
+    for row in rows:
+        seconds, share = row["seconds"], row["checksum_share"]
+        speed = None if not seconds else row["bytes"] / seconds / 1e6
+        lines.append(
+            [
+                row["corpus"],
+                row["name"],
+                number(row["mrps"], 3),
+                number(speed, 0),
+                number(row["ratio"]),
+                number(row["bytes"] / 1e6, 0),
+                str(row["passes"]),
+                "-" if share is None else f"{share:.1%}",
+                row["note"],
+            ]
+        )
+    yield from aligned(lines, 2)
+
+
+def table(rows: Sequence[Row], heading: str) -> str:
+    """All rows, in three parts."""
+    goals = [row for row in rows if row["goal"] is not None]
+    decoders = [row for row in rows if "decoder" in row]
+    figures = [row for row in rows if "decoder" not in row and row["goal"] is None]
+    counts = {said: sum(word(row) == said for row in goals) for said in ("met", "MISSED", "not judged")}
+    parts = [heading, *decoder_lines(decoders), "", *(figure_lines(figures) if figures else ()), ""]
+    parts += [*goal_lines(goals), "", ", ".join(f"{count} {said}" for said, count in counts.items())]
+    return "\n".join(parts)
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
+    """Write the rows as JSON, one on a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

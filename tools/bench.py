@@ -1,0 +1,103 @@
+"""The benchmark behind `make bench`: corpora, decoders in rounds, processes; a table, JSON and a chart.
+
+Writes `build/bench.json` and, of a full run, `docs/bench.png` (of a quick one `build/bench.png`). The status
+is 1 where a decoder failed or read something else than the others, not where a goal was missed: the table
+says that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.bench import chart, corpora, goals, processes, programs, report, rounds  # noqa: E402  no package
+from tests.bench.decoders import DECODERS, is_there  # noqa: E402
+
+
+def say(text: str) -> None:
+    """Tell how far it is; standard output is for the table."""
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    """The processor's name and the cores that we may use."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists() and (found := re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)):
+        model = found.group(1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{model}, {cores} cores"
+
+
+def versions() -> str:
+    """What the peers are, as far as they are here."""
+    said = []
+    for program in (programs.java(), programs.rust()):
+        said.append(program.reason if isinstance(program, programs.Missing) else program.versions)
+    for module in ("aiokafka", "kafka", "numba", "pyarrow"):
+        if is_there(module):
+            said.append(f"{module} {__import__(module).__version__}")
+    return ", ".join([*said, f"Python {platform.python_version()}"])
+
+
+def measure(quick: bool, only: Sequence[str]) -> tuple[list[goals.Row], list[str]]:
+    """Everything, as rows; and what went wrong."""
+    effort = rounds.QUICK if quick else rounds.FULL
+    say("making the corpora that are not there yet")
+    made = corpora.make(quick=quick)
+    rate_goals, figure_goals = goals.load()
+    rows: list[goals.Row] = []
+    problems = []
+    for name in only or corpora.NAMES:
+        corpus = made[name]
+        say(f"{name} ({corpus.num_bytes / 1e6:.0f} MB, made by {corpus.made_by})")
+        entries = rounds.measure(corpus, [one for one in DECODERS.values() if one.reads(corpus)], effort)
+        rows += [goals.judge_rate(goal, entries) for goal in rate_goals if goal.corpus == name]
+        rows += goals.decoder_rows(entries)
+        problems += [f"{name}: {one.decoder.title}: {one.problem}" for one in entries if one.failed]
+    if not only:
+        say("whole processes")
+        figures = processes.measure(made, effort.rounds)
+        rows += goals.judge_figures(figures, figure_goals, quick)
+        problems += [f"{figure.title}: {figure.note}" for figure in figures if figure.failed]
+    return rows, problems
+
+
+def main() -> int:
+    """Measure and report."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a thirty-second of every size, fewer rounds")
+    parser.add_argument(
+        "corpus", nargs="*", choices=[*corpora.NAMES, []], help="only these, and no whole processes"
+    )
+    options = parser.parse_args()
+    processes.use_kernels_of_our_own()
+    say("building the peers")
+    heading = f"{machine()}; {versions()}\n"
+    rows, problems = measure(options.quick, options.corpus)
+    # Goals first, then the raw figures of everybody.
+    rows.sort(key=lambda row: row["goal"] is None)
+    report.write(rows, ROOT / "build" / "bench.json")
+    print(report.table(rows, heading), flush=True)
+    partial = options.quick or options.corpus
+    picture = ROOT / "build" / "bench.png" if partial else ROOT / "docs" / "bench.png"
+    try:
+        chart.draw(rows, picture, machine())
+        say(f"rows in build/bench.json, chart in {picture.relative_to(ROOT)}")
+    except ImportError as error:
+        say(f"rows in build/bench.json; no chart: {error}")
+    for problem in problems:
+        say(f"FAILED {problem}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
