@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kafka_segments import checksum, layout
+from kafka_segments import layout
 from kafka_segments.entries import Batch
 from kafka_segments.errors import (
     ChecksumMismatchError,
@@ -122,8 +122,10 @@ class Probe:
             raise self._too_short(prefix, layout.length_digits()[1], position)
         if prefix.len_entry > left:
             raise self._truncated(position, prefix.len_entry, left)
-        if prefix.magic not in (0, 1, 2):
-            detail = f"magic {prefix.magic} is not 0, 1 or 2: a newer format, another program's, or damage"
+        if not prefix.is_known:
+            known = sorted(layout.known_magics())
+            one_of = f"{', '.join(map(str, known[:-1]))} or {known[-1]}"
+            detail = f"magic {prefix.magic} is not {one_of}: a newer format, another program's, or damage"
             raise UnsupportedMagicError(detail, magic=prefix.magic, **where)
         if prefix.len_body < prefix.min_len_body:
             raise self._too_short(prefix, prefix.min_len_body, position)
@@ -148,10 +150,9 @@ class Probe:
         return head
 
     def _checksum(self, head: layout.Head, position: int) -> int:
-        function = checksum.crc32c if head.batch.magic == 2 else checksum.crc32
         value = 0
         for piece in self._pieces(position + head.ofs_crc_region, position + head.batch.size):
-            value = function(piece, value)
+            value = head.checksum(piece, value)
         return value
 
     def _touch(self, head: layout.Head, position: int) -> None:

@@ -9,12 +9,12 @@ read are stepped over.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafka_segments import checksum, layout
 from kafka_segments.entries import Batch
 from kafka_segments.errors import CorruptBatchError, ReadError
-from kafka_segments.spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, SpanChecksums
+from kafka_segments.spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, Checksum, SpanChecksums
 from kafka_segments.storage import BLOCK_SIZE, Source
 
 __all__ = ["Resync", "candidate_pattern"]
@@ -34,10 +34,15 @@ def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
     first, behind = digits[0], digits[1:]
     highest = min(0x7F, max(0, largest_body) >> (8 * len(behind)))
     # Runs of zeros must not match: they are common, and each match is parsed.
-    small = b"\\x00{%d}[\\x00-\\x%02x]" % (len(behind), least - 1)
+    small = bytes(len(behind)) + _any_of(range(least))
     gap = layout.OFS_MAGIC - first - 1
-    text = b"(?!%s)[\\x00-\\x%02x](?=.{%d}[\\x00-\\x02])" % (small, highest, gap)
+    text = b"(?!%s)%s(?=.{%d}%s)" % (small, _any_of(range(highest + 1)), gap, _any_of(layout.known_magics()))
     return re.compile(text, re.DOTALL), first
+
+
+def _any_of(values: Iterable[int]) -> bytes:
+    """A pattern for one byte that is one of these, signed or not."""
+    return b"[%s]" % re.escape(bytes(value % 256 for value in values))
 
 
 class Resync:
@@ -49,8 +54,10 @@ class Resync:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._crc32c = SpanChecksums(source, checksum.crc32c, CRC32C_POLYNOMIAL)
-        self._crc32 = SpanChecksums(source, checksum.crc32, CRC32_POLYNOMIAL)
+        self._spans: dict[Checksum, SpanChecksums] = {
+            checksum.crc32c: SpanChecksums(source, checksum.crc32c, CRC32C_POLYNOMIAL),
+            checksum.crc32: SpanChecksums(source, checksum.crc32, CRC32_POLYNOMIAL),
+        }
 
     def true_entry(self, position: int) -> Batch | None:
         """The entry at `position`, if its length and magic are plausible and its checksum is right."""
@@ -78,7 +85,7 @@ class Resync:
         try:
             data = self._source.read(position, min(layout.LEN_HEAD, prefix.len_entry))
             head = layout.read_head(data, self._source.name, position, None)
-            spans = self._crc32c if prefix.magic == 2 else self._crc32
+            spans = self._spans[head.checksum]
             computed = spans.checksum(position + head.ofs_crc_region, position + prefix.len_entry)
         except (CorruptBatchError, ReadError):
             return None
@@ -109,4 +116,4 @@ class Resync:
 
 
 def _is_plausible(prefix: layout.Prefix, left: int) -> bool:
-    return prefix.magic in (0, 1, 2) and prefix.len_body >= prefix.min_len_body and prefix.len_entry <= left
+    return prefix.is_known and prefix.len_body >= prefix.min_len_body and prefix.len_entry <= left

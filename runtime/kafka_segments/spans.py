@@ -16,7 +16,7 @@ from collections.abc import Callable
 from kafka_segments.errors import ReadError
 from kafka_segments.storage import BLOCK_SIZE, Source
 
-__all__ = ["CRC32C_POLYNOMIAL", "CRC32_POLYNOMIAL", "SpanChecksums"]
+__all__ = ["CRC32C_POLYNOMIAL", "CRC32_POLYNOMIAL", "Checksum", "SpanChecksums"]
 
 # Bit-reversed, as the checksums process bits: x^0 is the highest bit.
 CRC32_POLYNOMIAL = 0xEDB88320

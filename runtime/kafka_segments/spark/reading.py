@@ -143,6 +143,6 @@ def _could_follow(damage: Damage) -> bool:
         prefix = read_prefix(source.read(damage.position, LEN_PREFIX))
     finally:
         source.close()
-    if prefix.magic not in (0, 1, 2) or prefix.len_body < prefix.min_len_body:
+    if not prefix.is_known or prefix.len_body < prefix.min_len_body:
         return False
     return damage.first_lost_offset is None or prefix.base_offset >= damage.first_lost_offset

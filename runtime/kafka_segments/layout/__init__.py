@@ -1,0 +1,57 @@
+"""The one door to the generated Kaitai classes: bytes in, named fields out, their errors turned into ours.
+
+No position, width or order of a field is written here. Where the search for entries needs to know a place
+without parsing, it is asked of the schema (`len_prefix`, `ofs_*`, `len_*`) or, for the digits of the length
+field and the magics, learned by parsing probes: see `length_digits` and `known_magics`.
+
+Java's integer arithmetic is here too: what Kafka adds up (offsets, timestamps, sequences) wraps silently.
+"""
+
+from __future__ import annotations
+
+from kafka_segments.layout.heads import (
+    LEN_HEAD,
+    LEN_LOG_OVERHEAD,
+    LEN_PREFIX,
+    OFS_MAGIC,
+    Head,
+    Prefix,
+    known_magics,
+    length_digits,
+    read_head,
+    read_prefix,
+)
+from kafka_segments.layout.java import increment_sequence, wrap_long
+from kafka_segments.layout.others import (
+    LEN_REDPANDA_HEADER,
+    MAX_LEN_OFFSET_CHECKPOINT,
+    message_0_7_size,
+    read_message_0_7,
+    read_offset_checkpoint,
+    read_redpanda_header,
+)
+from kafka_segments.layout.records import RecordReader, read_control_key, read_control_value
+
+__all__ = [
+    "LEN_HEAD",
+    "LEN_LOG_OVERHEAD",
+    "LEN_PREFIX",
+    "LEN_REDPANDA_HEADER",
+    "MAX_LEN_OFFSET_CHECKPOINT",
+    "OFS_MAGIC",
+    "Head",
+    "Prefix",
+    "RecordReader",
+    "increment_sequence",
+    "known_magics",
+    "length_digits",
+    "message_0_7_size",
+    "read_control_key",
+    "read_control_value",
+    "read_head",
+    "read_message_0_7",
+    "read_offset_checkpoint",
+    "read_prefix",
+    "read_redpanda_header",
+    "wrap_long",
+]

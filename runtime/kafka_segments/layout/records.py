@@ -1,0 +1,91 @@
+"""What is in a v2 batch: records with their headers, and what control records say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafka_segments.entries import Batch, Header
+from kafka_segments.errors import CorruptBatchError
+from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, name, number, stream
+from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
+from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
+from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
+from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
+
+__all__ = ["RecordReader", "read_control_key", "read_control_value"]
+
+_MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
+
+
+class RecordReader:
+    """Reads the records of a v2 batch one after the other.
+
+    Args:
+        payload: the records' bytes, decompressed.
+        batch: its header.
+        max_num_headers: headers that one record may have.
+    """
+
+    def __init__(self, payload: bytes | memoryview, batch: Batch, max_num_headers: int) -> None:
+        self._io = stream(payload)
+        is_append_time = int(batch.timestamp_type == "LogAppendTime")
+        self._base = (batch.base_offset, is_append_time, batch.base_timestamp, batch.max_timestamp)
+        self._is_control = batch.is_control
+        self._max_num_headers = max_num_headers
+
+    def read(self) -> tuple[Any, tuple[Header, ...]]:
+        """The next record's body, as the generated class has it, and its headers as plain values.
+
+        Raises:
+            CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
+        """
+        try:
+            body = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io).body
+            return body, tuple(self._headers(body))
+        except CorruptBatchError:
+            raise
+        except PARSE_ERRORS as error:
+            raise CorruptBatchError(explain(error)) from error
+
+    def _headers(self, body: Any) -> Iterator[Header]:
+        if not body.has_too_many_headers:
+            yield from map(_header, body.headers)
+            return
+        # The generated class has left them unread: one by one, their objects are never there all at once.
+        if body.num_headers.value > self._max_num_headers:
+            raise CorruptBatchError(
+                f"{body.num_headers.value} headers are more than this reader takes, which is "
+                f"{self._max_num_headers} (Kafka itself has no limit)"
+            )
+        stream = body._io  # noqa: SLF001 (so every Kaitai class holds its bytes)
+        for _ in range(body.num_headers.value):
+            yield _header(KafkaRecordHeader(stream))
+        if not stream.is_eof():
+            raise CorruptBatchError(f"its content ends after {stream.pos()} bytes, before its length does")
+
+    def num_left(self) -> int:
+        """Bytes behind the last record that was read."""
+        return int(self._io.size() - self._io.pos())
+
+
+def _header(header: Any) -> Header:
+    return header.key, getattr(header, "value", None)
+
+
+def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
+    """A control record's key: version, type number, and the type's name if it has one; None if too short."""
+    try:
+        parsed = KafkaControlRecordKey(stream(key))
+    except PARSE_ERRORS:
+        return None
+    return parsed.version, number(parsed.type), name(parsed.type)
+
+
+def read_control_value(type_id: int, value: bytes) -> Any:
+    """A control record's value, as the generated class has it; None if too short or of an unknown version."""
+    try:
+        enum = KafkaControlRecordKey.ControlRecordType
+        return KafkaControlRecordValue(enum(type_id), stream(value)).content
+    except PARSE_ERRORS:
+        return None

@@ -1,0 +1,35 @@
+"""What is learned of the layout from the generated classes, not written down a second time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafka_segments import layout
+from kafka_segments.resync import candidate_pattern
+
+SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "kafka_log_segment.ksy"
+
+
+def test_the_magics_are_the_cases_of_the_schemas_switch() -> None:
+    cases = re.findall(r"^            (-?\d+): (kafka_\w+)", SCHEMA.read_text(encoding="utf-8"), re.MULTILINE)
+    known = {magic: cls.__module__.rpartition(".")[2] for magic, cls in layout.known_magics().items()}
+    assert known == {int(magic): schema for magic, schema in cases}
+
+
+def test_the_length_field_is_where_the_schema_has_it() -> None:
+    positions, least = layout.length_digits()
+    assert positions == [8, 9, 10, 11]
+    assert least == 14
+
+
+@pytest.mark.parametrize("magic", range(-3, 6))
+def test_the_search_looks_for_known_magics_alone(magic: int) -> None:
+    pattern, shift = candidate_pattern(1 << 20)
+    entry = bytearray(layout.LEN_PREFIX)
+    entry[layout.OFS_MAGIC] = magic % 256
+    entry[shift + 2] = 1  # a length of 256
+    found = pattern.search(entry, shift)
+    assert (found is not None and found.start() == shift) == (magic in layout.known_magics())
