@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -22,7 +23,8 @@ LEAST_BODY = 14
 _PARSE_ERRORS = (KaitaiStructError, EOFError, ValueError)
 
 
-def read(entry: bytes) -> tuple[list[Row], str | None]:
+@lru_cache(maxsize=1000)  # files are cut at every byte
+def read(entry: bytes) -> tuple[tuple[Row, ...], str | None]:
     """The records of one entry whose checksum is right, and the name of the error that was met, if any."""
     rows: list[Row] = []
     mismatch = None
@@ -33,10 +35,10 @@ def read(entry: bytes) -> tuple[list[Row], str | None]:
             else:
                 mismatch = "ChecksumMismatchError"
     except KafkaFormatError as error:
-        return rows, type(error).__name__
+        return tuple(rows), type(error).__name__
     except _PARSE_ERRORS:
-        return rows, CorruptBatchError.__name__
-    return rows, mismatch
+        return tuple(rows), CorruptBatchError.__name__
+    return tuple(rows), mismatch
 
 
 def _entries(data: bytes) -> list[Any]:

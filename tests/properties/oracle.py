@@ -14,25 +14,26 @@ TYPES = {"NoTimestampType": NO_TYPE, "CreateTime": CREATE_TIME, "LogAppendTime":
 
 def rows_of(lines: Iterable[str]) -> list[Row]:
     """The records among lines of Kafka's reading."""
-    return [_row(found) for found in map(json.loads, lines) if found["type"] == "record"]
+    return [row_of(fields) for fields in map(json.loads, lines) if fields["type"] == "record"]
 
 
 def positions_of(lines: Iterable[str]) -> list[tuple[int, int]]:
     """Position and size of the entries among such lines."""
-    found = [line for line in map(json.loads, lines) if line["type"] == "batch"]
-    assert all(batch["crc_valid"] for batch in found)
-    return [(batch["position"], batch["size"]) for batch in found]
+    found = [fields for fields in map(json.loads, lines) if fields["type"] == "batch"]
+    assert all(fields["crc_valid"] for fields in found)
+    return [(fields["position"], fields["size"]) for fields in found]
 
 
-def _row(found: dict[str, Any]) -> Row:
+def row_of(fields: dict[str, Any]) -> Row:
+    """The record of one line."""
     return Row(
-        found["offset"],
-        found["timestamp"],
-        TYPES[found["timestamp_type"]],
-        _bytes(found["key"]),
-        _bytes(found["value"]),
-        tuple((b64decode(header["key"]), _bytes(header["value"])) for header in found["headers"]),
-        found["control"] is not None,
+        fields["offset"],
+        fields["timestamp"],
+        TYPES[fields["timestamp_type"]],
+        _bytes(fields["key"]),
+        _bytes(fields["value"]),
+        tuple((b64decode(header["key"]), _bytes(header["value"])) for header in fields["headers"]),
+        fields["control"] is not None,
     )
 
 

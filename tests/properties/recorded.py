@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from tests.properties import oracle
 from tests.properties.encoder import Row
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
+
+
+class Framed(NamedTuple):
+    """An entry as Kafka framed it, its records as Kafka read them."""
+
+    position: int
+    end_position: int
+    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -18,31 +29,44 @@ class Recorded:
 
     name: str
 
+    @cached_property
     def data(self) -> bytes:
         """Its bytes."""
         return (VECTORS / "recorded" / self.name).read_bytes()
 
-    def rows(self) -> list[Row]:
-        """Its records, as Kafka read them."""
-        return oracle.rows_of(self._lines)
-
-    def entries(self) -> list[tuple[int, int]]:
-        """Where its entries begin and end, as Kafka framed them."""
-        return [(position, position + size) for position, size in oracle.positions_of(self._lines)]
+    @cached_property
+    def entries(self) -> list[Framed]:
+        """Its entries, in their order."""
+        text = (VECTORS / "oracle" / f"{self.name}.jsonl").read_text(encoding="utf-8")
+        found: list[Framed] = []
+        for line in text.splitlines():
+            fields: dict[str, Any] = json.loads(line)
+            if fields["type"] == "batch":
+                found.append(Framed(fields["position"], fields["position"] + fields["size"], []))
+            else:
+                found[-1].rows.append(oracle.row_of(fields))
+        return found
 
     @cached_property
-    def _lines(self) -> list[str]:
-        return (VECTORS / "oracle" / f"{self.name}.jsonl").read_text(encoding="utf-8").splitlines()
+    def rows(self) -> list[Row]:
+        """Its records, as Kafka read them."""
+        return [row for entry in self.entries for row in entry.rows]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where its entries begin, and where the last one ends."""
+        return [0, *(entry.end_position for entry in self.entries)]
+
+    @cached_property
+    def row_counts(self) -> list[int]:
+        """How many records there are before each entry, and in all."""
+        return list(accumulate((len(entry.rows) for entry in self.entries), initial=0))
 
 
 def _files() -> list[Recorded]:
-    paths = (VECTORS / "recorded").rglob("*")
-    names = [
-        path.relative_to(VECTORS / "recorded").as_posix()
-        for path in paths
-        if path.suffix in (".log", ".checkpoint") and path.is_file()
-    ]
-    return [Recorded(name) for name in sorted(names)]
+    root = VECTORS / "recorded"
+    paths = [path for path in root.rglob("*") if path.suffix in (".log", ".checkpoint") and path.is_file()]
+    return [Recorded(path.relative_to(root).as_posix()) for path in sorted(paths)]
 
 
 FILES = _files()
@@ -50,4 +74,4 @@ FILES = _files()
 
 def distinct() -> list[Recorded]:
     """One file of each content: many were recorded in several states of the broker, unchanged."""
-    return list({file.data(): file for file in FILES}.values())
+    return list({file.data: file for file in FILES}.values())

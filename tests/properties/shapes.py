@@ -2,8 +2,8 @@
 
 Strategy: Hypothesis draws some bytes for a whole segment, and `Dice` spends them, choice by choice; long runs
 of records repeat a few, large values come from a seed. One draw is quick enough for twenty thousand batches,
-and Hypothesis, which varies parts of what it drew before, does not give most of them twice. It shrinks: a zero
-is always the simplest choice.
+and Hypothesis, which varies parts of what it drew before, does not give most of them twice. It shrinks: a
+zero is always the simplest choice.
 """
 
 from __future__ import annotations

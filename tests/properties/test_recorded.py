@@ -11,11 +11,11 @@ from tests.properties.recorded import FILES, Recorded
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_records_equal_kafkas(file: Recorded, reader: Reader) -> None:
-    reading = reader.read(file.data())
-    assert reading.rows == reader.rows(file.rows())
+    reading = reader.read(file.data)
+    assert reading.rows == reader.rows(file.rows)
     assert reading.damage == []
 
 
 def test_no_file_is_left_out() -> None:
     assert len(FILES) > 250
-    assert sum(len(file.rows()) for file in FILES) > 5000
+    assert sum(len(file.rows) for file in FILES) > 5000

@@ -1,0 +1,75 @@
+"""Cut files: everything in front of the cut entry is delivered, by every target, and the cut one is named.
+
+Files up to 4 KiB are cut at every byte, the others around every boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from tests.properties import prefixes
+from tests.properties.prefixes import SMALL, Cut, is_lz4_wrapper
+from tests.properties.readers import READERS
+from tests.properties.reading import Reading
+from tests.properties.recorded import Recorded, distinct
+
+FILES = distinct()
+NAMES = [file.name for file in FILES]
+small = [file for file in FILES if len(file.data) <= SMALL]
+large = [file for file in FILES if len(file.data) > SMALL]
+
+
+def name_of(file: Recorded) -> str:
+    return file.name
+
+
+def assert_cuts(file: Recorded, cuts: Iterable[Cut]) -> int:
+    """Let every reader read all these; how many there were."""
+    count = 0
+    for cut in cuts:
+        count += 1
+        data, right = file.data[cut.start : cut.end], prefixes.expected(file, cut)
+        readings = [(reader, reader.read(data)) for reader in READERS]
+        if right != readings[0][1] and right.damage:
+            right = found_inside(file, cut, right, readings[0][1])
+        for reader, reading in readings:
+            assert reading.rows == reader.rows(right.rows), (reader.name, cut)
+            assert reading.damage == right.damage, (reader.name, cut)
+    return count
+
+
+def found_inside(file: Recorded, cut: Cut, right: Reading, reading: Reading) -> Reading:
+    """What else may be right: lz4 leaves messages as they are where nothing repeats itself.
+
+    Behind the beginning of a cut entry the next true one is searched for, and such a message is one, by
+    everything that its checksum covers. Then the first reader tells where, and the others must say the same.
+    """
+    assert is_lz4_wrapper(file, cut.start + right.damage[0].position), cut
+    assert reading.rows[: len(right.rows)] == right.rows, cut
+    first = reading.damage[0]
+    assert (first.position, first.error) == (right.damage[0].position, "TruncatedError"), cut
+    return reading
+
+
+@pytest.mark.parametrize("file", small[::4], ids=name_of)
+def test_around_the_boundaries_of_some_small_files(file: Recorded) -> None:
+    assert_cuts(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)])
+
+
+@pytest.mark.properties
+@pytest.mark.parametrize("file", small, ids=name_of)
+def test_every_prefix_of_small_files(file: Recorded) -> None:
+    assert assert_cuts(file, prefixes.every_prefix(file)) == len(file.data) + 1
+
+
+@pytest.mark.properties
+@pytest.mark.parametrize("file", large, ids=name_of)
+def test_around_the_boundaries_of_large_files(file: Recorded) -> None:
+    assert assert_cuts(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)]) > 100
+
+
+def test_there_are_files_of_all_sizes() -> None:
+    assert len(small) > 150
+    assert len(large) > 25
+    assert sum(len(file.data) for file in small) > 100_000
