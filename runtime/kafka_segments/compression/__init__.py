@@ -47,13 +47,16 @@ class Codec(Protocol):
     @property
     def name(self) -> str:
         """Kafka's name."""
+        raise NotImplementedError
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """What the library raises for bad bytes."""
+        raise NotImplementedError
 
     def decompress(self, data: memoryview, max_size: int) -> bytes:
         """Everything in `data`, or `DecompressionError` or one of `errors`; at most `max_size` bytes."""
+        raise NotImplementedError
 
 
 def codec_named(name: str, magic: int = 2) -> Codec:

@@ -11,12 +11,14 @@ in the other byte order until 2025, redpanda#25091).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import cramjam
 import snappy
 
 from kafka_segments.compression.output import BoundedOutput, malformed
 
-__all__ = ["CODEC", "SnappyCodec"]
+__all__ = ["CODEC", "SnappyCodec", "iter_blocks"]
 
 # org.xerial.snappy.SnappyCodec: magic, then version and lowest compatible version, int32 each; then chunks:
 # a big-endian int32 length and a block. No schema: this is snappy-java's container, not a format of Kafka's.
@@ -37,27 +39,9 @@ class SnappyCodec:
     def decompress(self, data: memoryview, max_size: int) -> bytes:
         """See `kafka_segments.compression.decompress`."""
         output = BoundedOutput(self.name, max_size)
-        if _is_stream_header(data):
-            self._decompress_stream(data[_LEN_STREAM_HEADER:], output)
-        else:
-            self._decompress_block(data, output)
+        for block in iter_blocks(data):
+            self._decompress_block(block, output)
         return output.join()
-
-    def _decompress_stream(self, rest: memoryview, output: BoundedOutput) -> None:
-        while len(rest) >= _LEN_CHUNK_LENGTH:
-            len_chunk = int.from_bytes(rest[:_LEN_CHUNK_LENGTH], "big", signed=True)
-            if rest[:_LEN_CHUNK_LENGTH] == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
-                if len(rest) < _LEN_STREAM_HEADER:
-                    raise malformed(self.name, "it ends within a stream header")
-                if not _is_stream_header(rest):
-                    return
-                rest = rest[_LEN_STREAM_HEADER:]
-                continue
-            rest = rest[_LEN_CHUNK_LENGTH:]
-            if not 0 <= len_chunk <= len(rest):
-                raise malformed(self.name, f"chunk of {len_chunk} bytes, {len(rest)} left")
-            self._decompress_block(rest[:len_chunk], output)
-            rest = rest[len_chunk:]
 
     def _decompress_block(self, block: memoryview, output: BoundedOutput) -> None:
         if not block:  # cramjam takes it for an empty result, snappy's format and snappy-java do not
@@ -66,7 +50,35 @@ class SnappyCodec:
         if size > _LARGEST_EXPANSION * len(block):
             raise malformed(self.name, f"a block of {len(block)} bytes cannot hold the {size} it declares")
         output.reserve(size)
-        output.add(snappy.uncompress(block))
+        plain = snappy.uncompress(block)
+        assert isinstance(plain, bytes)  # not text: no encoding was asked for
+        output.add(plain)
+
+
+def iter_blocks(data: memoryview) -> Iterator[memoryview]:
+    """The blocks of a stream, or the bare block that `data` is.
+
+    Raises:
+        DecompressionError: the container is wrong.
+    """
+    if not _is_stream_header(data):
+        yield data
+        return
+    rest = data[_LEN_STREAM_HEADER:]
+    while len(rest) >= _LEN_CHUNK_LENGTH:
+        len_chunk = int.from_bytes(rest[:_LEN_CHUNK_LENGTH], "big", signed=True)
+        if rest[:_LEN_CHUNK_LENGTH] == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
+            if len(rest) < _LEN_STREAM_HEADER:
+                raise malformed("snappy", "it ends within a stream header")
+            if not _is_stream_header(rest):
+                return
+            rest = rest[_LEN_STREAM_HEADER:]
+            continue
+        rest = rest[_LEN_CHUNK_LENGTH:]
+        if not 0 <= len_chunk <= len(rest):
+            raise malformed("snappy", f"chunk of {len_chunk} bytes, {len(rest)} left")
+        yield rest[:len_chunk]
+        rest = rest[len_chunk:]
 
 
 def _is_stream_header(data: memoryview) -> bool:
