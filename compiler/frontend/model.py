@@ -43,6 +43,7 @@ from compiler.frontend.nodes import (
     Name,
     NameKind,
     Path,
+    Place,
     SizeOf,
     Str,
     StreamType,
@@ -104,15 +105,6 @@ __all__ = [
     "ValueInstance",
     "Varint",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands: schema file as messages name it, YAML path (`/seq/0/size`), line from 1."""
-
-    schema: str
-    yaml_path: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,16 @@ from typing import Literal, TypeAlias
 Path: TypeAlias = tuple[str, ...]
 """Of a struct or an enum, see `model`."""
 
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: schema file as messages name it, YAML path (`/seq/0/size`), line from 1."""
+
+    schema: str
+    yaml_path: str
+    line: int
+
+
 # --- Types
 
 

@@ -1,0 +1,203 @@
+"""From declarations to the model: every attribute with its checks, every type with its members.
+
+The Kaitai compiler takes more than what is spelled out here; whatever is not, is refused with its place.
+"""
+
+from __future__ import annotations
+
+from compiler.frontend.declare import Declared, DeclaredSchema, doc_of, original_names
+from compiler.frontend.extensions import ExtensionReader, read_varint
+from compiler.frontend.infer import Scope, describe
+from compiler.frontend.model import Field, Param, Repeat, Schema, Struct, Valid, ValueInstance
+from compiler.frontend.nodes import BitsType, BytesType, DataType, EnumType, Expr, IntType
+from compiler.frontend.resolve import Resolver, value_type
+from compiler.frontend.yaml_tree import Node, Scalar
+
+_PARAM = ("id", "type", "enum", "doc")
+_CONTENT = (
+    "type", "enum", "size", "size-eos", "terminator", "eos-error", "valid", "repeat", "repeat-expr",
+    "repeat-until", "if", "doc",
+)  # fmt: skip
+_FIELD = ("id", *_CONTENT)
+_PARSE_INSTANCE = ("pos", *_CONTENT)
+_VALUE_INSTANCE = ("value", "if", "doc")
+_DELIMITERS = ("size", "size-eos", "terminator")
+
+
+class Builder:
+    """Builds the parts of a model.
+
+    Args:
+        resolver: knows what names mean.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._extensions = ExtensionReader(resolver)
+
+    def schema(self, declared: DeclaredSchema) -> Schema:
+        """A whole file.
+
+        Raises:
+            SchemaError: something in it is wrong or not supported; so it is for the other methods.
+        """
+        return Schema(declared.stem, declared.title, tuple(declared.imports), self._struct(declared.root))
+
+    def _struct(self, declared: Declared) -> Struct:
+        entries = declared.node.mapping()
+        self._extensions.check_type(declared)
+        instances = tuple(self._instance(declared, *item) for item in declared.instances.items())
+        return Struct(
+            path=declared.path,
+            doc=doc_of(entries),
+            doc_refs=entries["doc-ref"].texts() if "doc-ref" in entries else (),
+            orig_id=original_names(entries),
+            place=declared.node.place,
+            params=tuple(self._param(declared, *item) for item in declared.params.items()),
+            fields=tuple(self._field(declared, *item) for item in declared.fields.items()),
+            instances=instances,
+            enums=tuple(declared.enums.values()),
+            types=tuple(self._struct(nested) for nested in declared.types.values()),
+            parent=self._resolver.parent(declared.path),
+            fixed_size=self._resolver.fixed_size(declared.path),
+            varint=read_varint(declared, self._resolver),
+        )
+
+    def _param(self, declared: Declared, name: str, node: Node) -> Param:
+        entries = node.check_keys(_PARAM, "a parameter")
+        self._extensions.check_none(node, "a parameter")
+        found = self._resolver.param_type(declared, entries, node)
+        return Param(name, found, doc_of(entries), node.place)
+
+    def _instance(self, declared: Declared, name: str, node: Node) -> Field | ValueInstance:
+        entries = node.mapping()
+        if "value" in entries:
+            return self._value_instance(declared, name, node)
+        if "pos" not in entries:
+            raise node.error("an instance needs value or pos")
+        return self._field(declared, name, node, instance=True)
+
+    def _value_instance(self, declared: Declared, name: str, node: Node) -> ValueInstance:
+        entries = node.check_keys(_VALUE_INSTANCE, "a value instance")
+        value = self._resolver.expression(entries["value"], Scope(declared, entries["value"]))
+        found = self._resolver.member(declared.path, name)
+        assert found is not None
+        return ValueInstance(
+            id=name,
+            orig_id=original_names(entries),
+            doc=doc_of(entries),
+            place=node.place,
+            type=found[1],
+            value=value,
+            condition=self._condition(declared, entries),
+            extensions=self._extensions.read(declared, name, node, found[1]),
+        )
+
+    def _field(self, declared: Declared, name: str, node: Node, instance: bool = False) -> Field:
+        known, what = (_PARSE_INSTANCE, "a parse instance") if instance else (_FIELD, "an attribute")
+        entries = node.check_keys(known, what)
+        found = self._resolver.attribute_type(declared, entries)
+        self._check_delimiters(node, entries, found)
+        repeat = self._repeat(declared, node, entries, found)
+        return Field(
+            id=name,
+            orig_id=original_names(entries),
+            doc=doc_of(entries),
+            place=node.place,
+            type=found,
+            size=self._integer(declared, entries, "size"),
+            size_eos="size-eos" in entries,
+            terminator=_terminator(entries),
+            eos_error=entries["eos-error"].boolean() if "eos-error" in entries else True,
+            condition=self._condition(declared, entries),
+            repeat=repeat,
+            valid=self._valid(declared, entries, found),
+            pos=self._integer(declared, entries, "pos"),
+            extensions=self._extensions.read(declared, name, node, value_type(found, repeat is not None)),
+        )
+
+    def _integer(self, declared: Declared, entries: dict[str, Node], key: str) -> Expr | None:
+        if key not in entries:
+            return None
+        scope = Scope(declared, entries[key], has_index="repeat" in entries and key == "size")
+        return self._resolver.integer(entries[key], scope)
+
+    def _condition(self, declared: Declared, entries: dict[str, Node]) -> Expr | None:
+        if "if" not in entries:
+            return None
+        return self._resolver.condition(entries["if"], Scope(declared, entries["if"]))
+
+    def _check_delimiters(self, node: Node, entries: dict[str, Node], found: DataType) -> None:
+        """How the end is found: bytes need one way, types with fields may have one, numbers none."""
+        given = [key for key in _DELIMITERS if key in entries]
+        if "size-eos" in entries and not entries["size-eos"].boolean():
+            raise entries["size-eos"].error("size-eos: false is not supported; leave it out")
+        if isinstance(found, BytesType) and len(given) != 1:
+            raise node.error(f"bytes need exactly one of {', '.join(_DELIMITERS)}")
+        if isinstance(found, IntType | BitsType | EnumType) and given:
+            raise entries[given[0]].error(f"an integer has no {given[0]}")
+        if len(given) > 1:
+            raise entries[given[1]].error(f"{' and '.join(given)} together are not supported")
+        if "eos-error" in entries and "terminator" not in entries:
+            raise entries["eos-error"].error("eos-error needs a terminator")
+
+    def _repeat(
+        self, declared: Declared, node: Node, entries: dict[str, Node], found: DataType
+    ) -> Repeat | None:
+        kind = entries["repeat"].text() if "repeat" in entries else None
+        if kind not in (None, "expr", "eos", "until"):
+            raise entries["repeat"].error("supported are expr, eos and until")
+        for needs, key in (("expr", "repeat-expr"), ("until", "repeat-until")):
+            if (kind == needs) != (key in entries):
+                raise entries.get(key, node).error(f"repeat: {needs} and {key} belong together")
+        if kind == "expr":
+            place = entries["repeat-expr"]
+            return Repeat("expr", self._resolver.integer(place, Scope(declared, place)))
+        if kind == "until":
+            place = entries["repeat-until"]
+            scope = Scope(declared, place, element=value_type(found, False), has_index=True)
+            return Repeat("until", self._resolver.condition(place, scope))
+        return None if kind is None else Repeat("eos")
+
+    def _valid(self, declared: Declared, entries: dict[str, Node], found: DataType) -> Valid | None:
+        if "valid" not in entries:
+            return None
+        node, element = entries["valid"], value_type(found, False)
+        if isinstance(node.content, Scalar):
+            return Valid("eq", (self._value(declared, node, element),))
+        parts = node.check_keys(("eq", "min", "max", "any-of", "expr"), "valid")
+        if parts.keys() == {"eq"}:
+            return Valid("eq", (self._value(declared, parts["eq"], element),))
+        if parts.keys() == {"any-of"}:
+            allowed = (self._value(declared, item, element) for item in parts["any-of"].sequence())
+            return Valid("any_of", tuple(allowed))
+        if parts.keys() == {"expr"}:
+            scope = Scope(declared, parts["expr"], element=element, has_index="repeat" in entries)
+            return Valid("expr", (self._resolver.condition(parts["expr"], scope),))
+        if not parts or not parts.keys() <= {"min", "max"}:
+            raise node.error("supported are one value, eq, any-of, expr, and min or max or both")
+        least, most = (
+            self._bound(declared, parts[key], element) if key in parts else None for key in ("min", "max")
+        )
+        return Valid("min_max", (least, most))
+
+    def _value(self, declared: Declared, node: Node, element: DataType) -> Expr:
+        """A value that a field is compared with."""
+        value = self._resolver.expression(node, Scope(declared, node))
+        if describe(value.type) != describe(element):
+            raise node.error(f"type mismatch: {describe(value.type)} for a field of {describe(element)}")
+        return value
+
+    def _bound(self, declared: Declared, node: Node, element: DataType) -> Expr:
+        if describe(element) != "integer":
+            raise node.error(f"min and max are supported of integers, not of {describe(element)}")
+        return self._value(declared, node, element)
+
+
+def _terminator(entries: dict[str, Node]) -> int | None:
+    if "terminator" not in entries:
+        return None
+    found = entries["terminator"].integer()
+    if not 0 <= found <= 255:
+        raise entries["terminator"].error(f"a terminator is one byte, and {found} is none")
+    return found

@@ -1,0 +1,242 @@
+"""What the schemas declare, before anything is resolved: names, scopes, enums, imports.
+
+Strategy: types and enums are looked for as the Kaitai compiler does, from the innermost type outwards, then
+among the schemas that the file imports. For that all of them have to be known by name first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compiler.frontend import yaml_tree
+from compiler.frontend.model import Enum, EnumMember
+from compiler.frontend.nodes import Path as Names
+from compiler.frontend.yaml_tree import Node
+
+_META = (
+    "id", "title", "application", "file-extension", "xref", "tags", "license", "ks-version", "imports",
+    "endian", "bit-endian",
+)  # fmt: skip
+_TYPE = ("doc", "doc-ref", "params", "seq", "instances", "types", "enums")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED = frozenset({"and", "or", "not", "true", "false", "sizeof"})
+
+
+@dataclass(slots=True)
+class Declared:
+    """A type as it stands in the file: its members by name, each with its node."""
+
+    path: Names
+    node: Node
+    schema: DeclaredSchema
+    outer: Declared | None
+    params: dict[str, Node] = field(default_factory=dict)
+    fields: dict[str, Node] = field(default_factory=dict)
+    instances: dict[str, Node] = field(default_factory=dict)
+    types: dict[str, Declared] = field(default_factory=dict)
+    enums: dict[str, Enum] = field(default_factory=dict)
+
+    def walk(self) -> Iterator[Declared]:
+        """This type and all nested ones."""
+        yield self
+        for nested in self.types.values():
+            yield from nested.walk()
+
+    def member_names(self) -> tuple[str, ...]:
+        """All names that an expression may use here, the language's own left out."""
+        return (*self.params, *self.fields, *self.instances)
+
+
+@dataclass(slots=True)
+class DeclaredSchema:
+    """A file: what its `meta` says, and its outermost type."""
+
+    stem: str
+    title: str
+    imports: dict[str, Node]
+    big_endian: bool | None
+    bits_big_endian: bool
+    root: Declared = field(init=False)
+
+
+def declare_schema(path: Path) -> DeclaredSchema:
+    """Read a file and note what it declares.
+
+    Raises:
+        SchemaError: what it says is no schema, or uses what is not supported.
+    """
+    node = yaml_tree.read(path)
+    entries = node.check_keys(("meta", *_TYPE), "a schema")
+    if "meta" not in entries:
+        raise node.error("a schema begins with meta")
+    meta = entries["meta"].check_keys(_META, "meta")
+    if "id" not in meta or meta["id"].text() != path.stem:
+        raise meta.get("id", entries["meta"]).error(f"the id has to be the name of the file, {path.stem}")
+    schema = DeclaredSchema(
+        stem=path.stem,
+        title=meta["title"].text() if "title" in meta else "",
+        imports=_imports(meta),
+        big_endian=_endian(meta.get("endian")),
+        bits_big_endian=_endian(meta.get("bit-endian")) is not False,
+    )
+    schema.root = _declare_type((path.stem,), node, schema, None)
+    return schema
+
+
+def _imports(meta: dict[str, Node]) -> dict[str, Node]:
+    nodes = meta["imports"].sequence() if "imports" in meta else []
+    for node in nodes:
+        if not _NAME.fullmatch(node.text()):
+            raise node.error("an import is the name of another schema, without folder and extension")
+    return {node.text(): node for node in nodes}
+
+
+def _endian(node: Node | None) -> bool | None:
+    if node is None:
+        return None
+    if not isinstance(node.content, yaml_tree.Scalar) or node.text() not in ("be", "le"):
+        raise node.error("supported are be and le")
+    return node.text() == "be"
+
+
+def _declare_type(path: Names, node: Node, schema: DeclaredSchema, outer: Declared | None) -> Declared:
+    declared = Declared(path, node, schema, outer)
+    known = ("meta", *_TYPE) if outer is None else _TYPE
+    entries = node.check_keys(known, "a schema" if outer is None else "a type")
+    for section, members in (("params", declared.params), ("seq", declared.fields)):
+        for item in entries[section].sequence() if section in entries else ():
+            _add_member(declared, members, _id_of(item), item)
+    for name, instance in entries["instances"].mapping().items() if "instances" in entries else ():
+        _check_name(name, instance)
+        _add_member(declared, declared.instances, name, instance)
+    for name, enum in entries["enums"].mapping().items() if "enums" in entries else ():
+        _check_name(name, enum)
+        declared.enums[name] = _declare_enum((*path, name), enum)
+    for name, nested in entries["types"].mapping().items() if "types" in entries else ():
+        _check_name(name, nested)
+        declared.types[name] = _declare_type((*path, name), nested, schema, declared)
+    return declared
+
+
+def _id_of(item: Node) -> str:
+    entries = item.mapping()
+    if "id" not in entries:
+        raise item.error("an id is missing here; attributes without one are not supported")
+    name = entries["id"].text()
+    _check_name(name, entries["id"])
+    return name
+
+
+def _add_member(declared: Declared, members: dict[str, Node], name: str, node: Node) -> None:
+    if name in declared.member_names():
+        raise node.error(f"{name!r} is declared twice in this type")
+    members[name] = node
+
+
+def _check_name(name: str, node: Node) -> None:
+    if not _NAME.fullmatch(name) or name in _RESERVED:
+        raise node.error(f"{name!r} is no name; names are of lower case, digits and underscores")
+
+
+def _declare_enum(path: Names, node: Node) -> Enum:
+    members = []
+    for key, value in node.mapping().items():
+        if key.startswith("-"):
+            continue
+        if not re.fullmatch(r"[0-9]+", key):
+            raise value.error(f"{key!r} is no number; supported are integers from 0")
+        members.append(_enum_member(int(key), value))
+    labels = [member.id for member in members]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise node.error(f"two numbers are called {label!r}")
+    return Enum(path, tuple(members), node.place)
+
+
+def _enum_member(number: int, node: Node) -> EnumMember:
+    if isinstance(node.content, yaml_tree.Scalar):
+        _check_name(node.text(), node)
+        return EnumMember(number, node.text())
+    entries = node.check_keys(("id", "doc"), "a member of an enum")
+    return EnumMember(number, _id_of(node), original_names(entries), doc_of(entries))
+
+
+def original_names(entries: dict[str, Node]) -> tuple[str, ...]:
+    """What `-orig-id` says."""
+    return entries["-orig-id"].texts() if "-orig-id" in entries else ()
+
+
+def doc_of(entries: dict[str, Node]) -> str:
+    """What `doc` says, without the line's end that a YAML block has."""
+    return entries["doc"].text().rstrip("\n") if "doc" in entries else ""
+
+
+class Declarations:
+    """All types and enums of all schemas, by path and by name from a given type.
+
+    Args:
+        schemas: by stem, those that are imported first.
+    """
+
+    def __init__(self, schemas: dict[str, DeclaredSchema]) -> None:
+        self.schemas = schemas
+        everything = (declared for schema in schemas.values() for declared in schema.root.walk())
+        self.types = {declared.path: declared for declared in everything}
+
+    def find_type(self, names: Names, start: Declared, place: Node, offset: int | None = None) -> Declared:
+        """The type that a name means inside another one.
+
+        Raises:
+            SchemaError: there is none; the error is at `place`.
+        """
+        found = self._search(names, start)
+        if found is None:
+            name = "::".join(names)
+            raise place.error(f"unknown type {name!r}; visible are {self._visible(start)}", offset)
+        return found
+
+    def find_enum(self, names: Names, start: Declared, place: Node, offset: int | None = None) -> Enum:
+        """The enum that a name means inside a type.
+
+        Raises:
+            SchemaError: there is none; the error is at `place`.
+        """
+        *types, name = names
+        scope: Declared | None = start if not types else self._search(tuple(types), start)
+        while scope is not None:
+            if name in scope.enums:
+                return scope.enums[name]
+            scope = scope.outer if not types else None
+        raise place.error(f"unknown enum {'::'.join(names)!r}", offset)
+
+    def _search(self, names: Names, start: Declared) -> Declared | None:
+        scope: Declared | None = start
+        while scope is not None:
+            found = self._first(names[0], scope)
+            if found is not None:
+                for name in names[1:]:
+                    found = found.types.get(name) if found is not None else None
+                return found
+            scope = scope.outer
+        return None
+
+    def _first(self, name: str, scope: Declared) -> Declared | None:
+        """The type of a name that a scope has by itself: its own, nested in it, or imported by the file."""
+        if scope.path[-1] == name:
+            return scope
+        if name in scope.types:
+            return scope.types[name]
+        if scope.outer is None and name in scope.schema.imports:
+            return self.schemas[name].root
+        return None
+
+    def _visible(self, start: Declared) -> str:
+        names: list[str] = []
+        scope: Declared | None = start
+        while scope is not None:
+            names += scope.types
+            scope = scope.outer
+        return ", ".join(sorted({*names, *start.schema.imports})) or "none but the built-in ones"

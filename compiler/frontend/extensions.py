@@ -1,0 +1,265 @@
+"""What stands in a schema under our dashed keys, which every Kaitai tool ignores.
+
+Keys of others (`-orig-id`, `-webide-*`, any at all) are left alone; ours are checked as strictly as the rest.
+`docs/decisions/0007-front-end.md` lists them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast, get_args, get_type_hints
+
+from compiler.frontend.declare import Declared
+from compiler.frontend.expressions import parse_element_path
+from compiler.frontend.infer import Scope, describe, is_int
+from compiler.frontend.nodes import (
+    NO_EXTENSIONS,
+    Aggregate,
+    ArrayType,
+    BitsType,
+    BoolType,
+    BytesType,
+    CalcIntType,
+    Checksum,
+    Codec,
+    Column,
+    DataType,
+    EnumType,
+    Expr,
+    Extensions,
+    IntType,
+    Name,
+    UserType,
+    Varint,
+)
+from compiler.frontend.nodes import Path as Names
+from compiler.frontend.resolve import Resolver
+from compiler.frontend.yaml_tree import Node, Scalar
+
+ON_TYPES = ("-varint",)
+ON_FIELDS = ("-checksum", "-codec", "-derive", "-default")
+ON_VALUES = ("-batch-column", "-record-column")
+ALGORITHMS = ("crc32c", "crc32")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+FUNCTIONS = ("first", "last", "max")
+ARROW_TYPES: tuple[str, ...] = get_args(get_type_hints(Column)["type"])
+# Bits of the integers that a column holds, sign included.
+_WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp[ms, UTC]": 64, "uint32": 33}
+
+
+def codec_content(node: Node) -> str | None:
+    """The name of what is inside compressed bytes, if `-codec` stands here; it may be a schema of its own."""
+    codec = node.mapping().get("-codec")
+    if codec is None or not isinstance(codec.content, dict) or "content" not in codec.content:
+        return None
+    return codec.content["content"].text().partition("::")[0]
+
+
+def read_varint(declared: Declared, resolver: Resolver) -> Varint | None:
+    """What `-varint` says of a schema.
+
+    Raises:
+        SchemaError: it says something else than `bits` and `zigzag`, or the schema has no `value`.
+    """
+    node = declared.node.mapping().get("-varint")
+    if node is None:
+        return None
+    parts = node.check_keys(("bits", "zigzag"), "-varint")
+    if parts.keys() < {"bits", "zigzag"}:
+        raise node.error("-varint needs bits and zigzag")
+    bits = parts["bits"].integer()
+    if bits not in (32, 64):
+        raise parts["bits"].error("supported are 32 and 64")
+    value = resolver.member(declared.path, "value")
+    if declared.outer is not None or declared.params or value is None or not is_int(value[1]):
+        raise node.error("-varint is for a schema without parameters that has an integer called value")
+    return Varint(cast(Any, bits), parts["zigzag"].boolean())
+
+
+class ExtensionReader:
+    """Reads the dashed keys of members.
+
+    Args:
+        resolver: knows what names mean.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+
+    def check_none(self, node: Node, what: str) -> None:
+        """Raise `SchemaError` if one of our keys stands where it means nothing."""
+        for key, found in node.mapping().items():
+            if key in (*ON_TYPES, *ON_FIELDS, *ON_VALUES):
+                raise found.error(f"{key} means nothing on {what}")
+
+    def check_type(self, declared: Declared) -> None:
+        """The same for a type, which may have `-varint`."""
+        for key, found in declared.node.mapping().items():
+            if key in (*ON_FIELDS, *ON_VALUES):
+                raise found.error(f"{key} means nothing on a type")
+
+    def read(self, declared: Declared, name: str, node: Node, found: DataType) -> Extensions:
+        """The dashed keys of a field or an instance, whose value is of type `found`.
+
+        Raises:
+            SchemaError: one of ours has no meaning here, or another content than it has to have.
+        """
+        entries = node.mapping()
+        ours = {key: entries[key] for key in (*ON_TYPES, *ON_FIELDS, *ON_VALUES) if key in entries}
+        if not ours:
+            return NO_EXTENSIONS
+        for key, place in ours.items():
+            if key in ON_TYPES or ("value" in entries and key in ON_FIELDS):
+                raise place.error(f"{key} means nothing here")
+        extensions = Extensions()
+        if "-checksum" in ours:
+            extensions = replace(extensions, checksum=self._checksum(declared, ours["-checksum"], found))
+        if "-codec" in ours:
+            extensions = replace(extensions, codec=self._codec(declared, ours["-codec"], found))
+        if "-derive" in ours:
+            extensions = replace(extensions, derive=self._derive(declared, ours["-derive"], found))
+        if "-default" in ours:
+            extensions = replace(extensions, default=self._default(ours["-default"], found))
+        return replace(
+            extensions,
+            batch_column=self._column(name, ours.get("-batch-column"), found),
+            record_column=self._column(name, ours.get("-record-column"), found),
+        )
+
+    def _checksum(self, declared: Declared, node: Node, found: DataType) -> Checksum:
+        parts = _all_of(node, ("algorithm", "region"), "-checksum")
+        algorithm = parts["algorithm"].text()
+        if algorithm not in ALGORITHMS:
+            raise parts["algorithm"].error(f"supported are {', '.join(ALGORITHMS)}")
+        if not isinstance(found, IntType) or found.width_bytes != 4:
+            raise node.error("a checksum is an integer of four bytes")
+        region = self._resolver.expression(parts["region"], Scope(declared, parts["region"]))
+        if not isinstance(region.type, BytesType):
+            raise parts["region"].error(f"the region has to be bytes, not {describe(region.type)}")
+        return Checksum(cast(Any, algorithm), region)
+
+    def _codec(self, declared: Declared, node: Node, found: DataType) -> Codec:
+        parts = _all_of(node, ("algorithm", "content"), "-codec")
+        if not isinstance(found, BytesType):
+            raise node.error("what may be compressed are bytes")
+        algorithm = self._resolver.expression(parts["algorithm"], Scope(declared, parts["algorithm"]))
+        if not isinstance(algorithm.type, EnumType):
+            raise parts["algorithm"].error("the algorithm has to be an enum, whose labels name codecs")
+        labels = self._labels(algorithm.type)
+        if "none" not in labels or not labels <= set(CODECS):
+            raise parts["algorithm"].error(
+                f"the enum's labels have to be none and others of {', '.join(CODECS)}"
+            )
+        name = parts["content"].text()
+        if name in declared.instances:
+            return Codec(algorithm, content_instance=name)
+        return Codec(algorithm, content_type=self._content_type(declared, parts["content"], name))
+
+    def _content_type(self, declared: Declared, node: Node, name: str) -> Names:
+        schemas = self._resolver.declarations.schemas
+        head, *rest = name.split("::")
+        if head not in schemas:
+            return self._resolver.declarations.find_type((head, *rest), declared, node).path
+        # Not imported, perhaps because it imports this schema: that would go in a circle.
+        return self._resolver.declarations.find_type((head, *rest), schemas[head].root, node).path
+
+    def _labels(self, found: EnumType) -> set[str]:
+        *scope, name = found.path
+        enum = self._resolver.declarations.types[tuple(scope)].enums[name]
+        return {member.id for member in enum.members}
+
+    def _derive(self, declared: Declared, node: Node, found: DataType) -> Expr | Aggregate:
+        if not self._is_number(found):
+            raise node.error(f"a number is derived, not {describe(found)}")
+        if isinstance(node.content, Scalar):
+            return self._resolver.integer(node, Scope(declared, node, has_index=True))
+        parts = node.check_keys((*FUNCTIONS, "plus", "default"), "-derive")
+        functions = [key for key in parts if key in FUNCTIONS]
+        if len(functions) != 1 or "default" not in parts:
+            raise node.error(f"-derive needs an expression, or one of {', '.join(FUNCTIONS)}, and default")
+        place = parts[functions[0]]
+        over, tree = parse_element_path(place)
+        member = self._resolver.member(declared.path, over)
+        if member is None or not isinstance(member[1], ArrayType):
+            raise place.error(f"{over!r} is no repeated member of this type")
+        scope = Scope(declared, place, element=member[1].element)
+        value = self._resolver.expression(place, scope, tree)
+        if not is_int(value.type):
+            raise place.error(f"type mismatch: {describe(value.type)} stands where integer is expected")
+        plus = parts.get("plus")
+        return Aggregate(
+            function=cast(Any, functions[0]),
+            over=Name(over, *member),
+            value=value,
+            default=parts["default"].integer(),
+            plus=None if plus is None else self._resolver.integer(plus, Scope(declared, plus)),
+        )
+
+    def _default(self, node: Node, found: DataType) -> int:
+        if not self._is_number(found):
+            raise node.error(f"-default is a number, for numbers, not for {describe(found)}")
+        return node.integer()
+
+    def _is_number(self, found: DataType) -> bool:
+        return self._width(found) is not None
+
+    def _column(self, name: str, node: Node | None, found: DataType) -> Column | None:
+        if node is None:
+            return None
+        place = node
+        if isinstance(node.content, dict):
+            parts = _all_of(node, ("name", "type"), "a column")
+            name, place = parts["name"].text(), parts["type"]
+        arrow = place.text()
+        if arrow not in ARROW_TYPES:
+            raise place.error(f"no type of a column: {arrow!r}; supported are {', '.join(ARROW_TYPES)}")
+        if not self._fits(arrow, found):
+            raise place.error(f"type mismatch: {describe(found)} does not fit into a column of {arrow}")
+        return Column(name, cast(Any, arrow))
+
+    def _fits(self, arrow: str, found: DataType) -> bool:
+        if arrow == "binary":
+            return isinstance(found, BytesType)
+        if arrow == "bool":
+            return isinstance(found, BoolType)
+        if arrow == "list<struct>":
+            return isinstance(found, ArrayType) and self._has_record_columns(found.element)
+        width = self._width(found)
+        if width is None or isinstance(found, BoolType):
+            return False
+        negative = width < 0 and arrow == "uint32"
+        return not negative and abs(width) <= _WIDTHS[arrow]
+
+    def _width(self, found: DataType) -> int | None:
+        """Bits that a number needs in two's complement, below zero if it may be; None if it is no number."""
+        if isinstance(found, EnumType):
+            found = found.base
+        if isinstance(found, IntType):
+            return -8 * found.width_bytes if found.signed else 8 * found.width_bytes + 1
+        if isinstance(found, BitsType):
+            return found.width + 1
+        if isinstance(found, BoolType):
+            return 2
+        if isinstance(found, UserType):
+            varint = read_varint(self._resolver.declarations.types[found.path], self._resolver)
+            if varint is None:
+                return None
+            return -varint.bits if varint.zigzag else varint.bits + 1
+        # What was computed is as wide as its column: whoever writes the schema knows.
+        return 8 if isinstance(found, CalcIntType) else None
+
+    def _has_record_columns(self, element: DataType) -> bool:
+        if not isinstance(element, UserType):
+            return False
+        declared = self._resolver.declarations.types[element.path]
+        members = (*declared.fields.values(), *declared.instances.values())
+        return any("-record-column" in node.mapping() for node in members)
+
+
+def _all_of(node: Node, keys: tuple[str, ...], what: str) -> dict[str, Node]:
+    """The mapping's entries, which have to be these."""
+    parts = node.check_keys(keys, what)
+    missing = [key for key in keys if key not in parts]
+    if missing:
+        raise node.error(f"{what} needs {' and '.join(keys)}")
+    return parts
