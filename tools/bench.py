@@ -60,7 +60,7 @@ def measure(quick: bool, only: Sequence[str]) -> tuple[list[goals.Row], list[str
         corpus = made[name]
         say(f"{name} ({corpus.num_bytes / 1e6:.0f} MB, made by {corpus.made_by})")
         entries = rounds.measure(corpus, [one for one in DECODERS.values() if one.reads(corpus)], effort)
-        rows += [goals.judge_rate(goal, entries) for goal in rate_goals if goal.corpus == name]
+        rows += [goals.judge_rate(goal, entries, quick) for goal in rate_goals if goal.corpus == name]
         rows += goals.decoder_rows(entries)
         problems += [f"{name}: {one.decoder.title}: {one.problem}" for one in entries if one.failed]
     if not only:

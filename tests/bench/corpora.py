@@ -19,6 +19,7 @@ import dataclasses
 import hashlib
 import json
 import random
+import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
@@ -79,15 +80,15 @@ def json_value(rng: random.Random, index: int) -> bytes:
     return json.dumps(order).encode()
 
 
-def rows_of(name: str) -> Callable[[int], Row]:
+def rows_of(name: str, num_values: int = NUM_VALUES) -> Callable[[int], Row]:
     """The function from a record's number to its key, value and headers."""
     if name == "small":
         return lambda index: (None, b"%010d" % index, [])
     rng = random.Random(7)
-    values = [json_value(rng, index) for index in range(NUM_VALUES)]
+    values = [json_value(rng, index) for index in range(num_values)]
     if name == "headers":
-        return lambda index: (b"key-%012d" % (index % 100_000), values[index % NUM_VALUES], headers_of(index))
-    return lambda index: (b"key-%012d" % (index % 100_000), values[index % NUM_VALUES], [])
+        return lambda index: (b"key-%012d" % (index % 100_000), values[index % num_values], headers_of(index))
+    return lambda index: (b"key-%012d" % (index % 100_000), values[index % num_values], [])
 
 
 def headers_of(index: int) -> list[tuple[str, bytes]]:
@@ -216,11 +217,18 @@ class Maker:
         """All of them, by name, in order."""
         listing = self.folder / "corpora.json"
         if not listing.exists():
+            self._remove_older()
             self.folder.mkdir(parents=True, exist_ok=True)
             made = [dataclasses.asdict(corpus) | {"path": corpus.path.name} for corpus in self._make()]
             listing.write_text(json.dumps(made, indent=1), encoding="utf-8")
         found = [Corpus(**entry) for entry in json.loads(listing.read_text(encoding="utf-8"))]
         return {one.name: dataclasses.replace(one, path=self.folder / one.path) for one in found}
+
+    def _remove_older(self) -> None:
+        """Remove this scale's corpora of other states of the program, which nobody will read again."""
+        scale = self.folder.name.partition("-")[0]
+        for older in self.folder.parent.glob(f"{scale}-*"):
+            shutil.rmtree(older)
 
     def _make(self) -> Iterator[Corpus]:
         plain = {}

@@ -17,6 +17,7 @@ from tests.bench.processes import Figure
 from tests.bench.rounds import Measured
 
 Row = dict[str, Any]
+QUICK = "not judged at a quick run's size"
 FILE = Path(__file__).with_name("goals.toml")
 
 
@@ -59,7 +60,7 @@ def peers_of(measured: Sequence[Measured]) -> dict[str, Measured]:
     }
 
 
-def judge_rate(goal: RateGoal, measured: Sequence[Measured]) -> Row:
+def judge_rate(goal: RateGoal, measured: Sequence[Measured], quick: bool = False) -> Row:
     """The row of a rate goal, from what was measured on its corpus."""
     peers = peers_of(measured)
     ours = next((entry for entry in measured if entry.decoder.name == "columns"), None)
@@ -84,7 +85,8 @@ def judge_rate(goal: RateGoal, measured: Sequence[Measured]) -> Row:
         # Wrong or no results of ours are a miss; nobody else is to blame.
         return row | {"met": False, "note": ours.problem}
     ratio = ours.rate / peer.rate
-    return row | {"ratio": rounded(ratio), "met": ratio >= goal.at_least, "note": f"{DECODERS[key].title}"}
+    row |= {"ratio": rounded(ratio), "met": ratio >= goal.at_least, "note": DECODERS[key].title}
+    return row | {"met": None, "note": f"{row['note']}; {QUICK}"} if quick else row
 
 
 def judge_figure(figure: Figure, goal: FigureGoal | None, quick: bool) -> Row:
@@ -104,7 +106,7 @@ def judge_figure(figure: Figure, goal: FigureGoal | None, quick: bool) -> Row:
     if figure.failed:
         row["met"] = False
     elif quick and goal.full_size:
-        row["note"] = f"{figure.note}; not judged at a quick run's size".lstrip("; ")
+        row["note"] = f"{figure.note}; {QUICK}".lstrip("; ")
     elif ratio is not None:
         row["met"] = ratio >= row["goal"]
     return row

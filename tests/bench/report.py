@@ -41,14 +41,30 @@ def goal_lines(rows: Sequence[Row]) -> Iterator[str]:
             figure, other = f"{number(row['figure'], 3)} {row['unit']}", row["limit"] or "-"
         least = f"{row['goal']:g}"
         lines.append(
-            [row["name"], row["corpus"], figure, other, number(row["ratio"]), least, word(row), row["note"]]
+            [
+                row["name"],
+                row["corpus"],
+                figure,
+                other,
+                significant(row["ratio"]),
+                least,
+                word(row),
+                row["note"],
+            ]
         )
     yield from aligned(lines, 2)
 
 
 def rate(mrps: float | None) -> str:
     """Million records a second."""
-    return f"{number(mrps)} M/s"
+    return f"{significant(mrps)} M/s"
+
+
+def significant(value: float | None) -> str:
+    """A figure with three digits, however small; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def figure_lines(rows: Sequence[Row]) -> Iterator[str]:
@@ -66,7 +82,7 @@ def decoder_lines(rows: Sequence[Row]) -> Iterator[str]:
         "corpus",
         "decoder",
         "M records/s",
-        "MB/s",
+        "seconds",
         "ours/it",
         "MB read",
         "passes",
@@ -75,16 +91,15 @@ def decoder_lines(rows: Sequence[Row]) -> Iterator[str]:
     ]
     lines = [head]
     for row in rows:
-        seconds, share = row["seconds"], row["checksum_share"]
-        speed = None if not seconds else row["bytes"] / seconds / 1e6
+        share = row["checksum_share"]
         lines.append(
             [
                 row["corpus"],
                 row["name"],
-                number(row["mrps"], 3),
-                number(speed, 0),
-                number(row["ratio"]),
-                number(row["bytes"] / 1e6, 0),
+                significant(row["mrps"]),
+                number(row["seconds"], 4),
+                significant(row["ratio"]),
+                number(row["bytes"] / 1e6, 1),
                 str(row["passes"]),
                 "-" if share is None else f"{share:.1%}",
                 row["note"],

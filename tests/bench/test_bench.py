@@ -1,0 +1,188 @@
+"""The benchmark without its timing: goals are judged rightly, and the Python decoders read the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from tests.bench import corpora, goals, passes, processes, report, rounds
+from tests.bench.corpora import MIB, Corpus
+from tests.bench.decoders import DECODERS
+from tests.bench.processes import Figure
+from tests.bench.rounds import Measured
+
+CORPUS = Corpus("json170", Path("json170.log"), 1000, 10_000_000, 10, 1000, "hand")
+GOAL = goals.RateGoal("json170", "fastest", 1.4, "java-views")
+LEN_SLICE = 64 << 10
+
+
+def measured(name: str, seconds: float, checksum: int = 7) -> Measured:
+    """A decoder that read the corpus."""
+    entry = Measured(DECODERS[name], CORPUS, num_bytes=1000)
+    entry.add({"seconds": seconds, "records": CORPUS.num_records, "checksum": checksum, "consuming": 0.01})
+    return entry
+
+
+def without(name: str, problem: str, *, missing: bool) -> Measured:
+    """A decoder that did not."""
+    return Measured(DECODERS[name], CORPUS, num_bytes=1000, problem=problem, missing=missing)
+
+
+def test_a_goal_is_against_the_fastest_peer_that_ran() -> None:
+    entries = [measured("columns", 0.2), measured("java-views", 0.5), measured("rust", 0.25)]
+    row = goals.judge_rate(GOAL, entries)
+    assert (row["ours_mrps"], row["peer"], row["peer_mrps"]) == (50, "rust", 40)
+    assert (row["ratio"], row["goal"], row["met"]) == (1.25, 1.4, False)
+    assert goals.judge_rate(dataclasses.replace(GOAL, at_least=1.25), entries)["met"] is True
+
+
+def test_peers_that_check_no_crc_are_not_the_fastest() -> None:
+    entries = [measured("columns", 0.2), measured("java-views", 0.5), measured("java-views-no-crc", 0.1)]
+    row = goals.judge_rate(GOAL, entries)
+    assert (row["peer"], row["met"]) == ("java-views", True)
+
+
+def test_a_goal_without_its_named_peer_is_not_judged_and_says_why() -> None:
+    entries = [measured("columns", 0.2), without("java-views", "cannot run here: no java", missing=True)]
+    entries.append(measured("rust", 0.9))
+    row = goals.judge_rate(GOAL, entries)
+    assert (row["ratio"], row["met"]) == (None, None)
+    assert "cannot run here: no java" in row["note"]
+    assert "no java" in report.table([row, *goals.decoder_rows(entries)], "heading")
+
+
+def test_a_failure_of_ours_is_a_miss() -> None:
+    entries = [without("columns", "fell over", missing=False), measured("java-views", 0.5)]
+    row = goals.judge_rate(GOAL, entries)
+    assert (row["ratio"], row["met"], row["note"]) == (None, False, "fell over")
+
+
+def test_who_reads_something_else_has_no_rate() -> None:
+    entries = [measured("columns", 0.1, checksum=8), measured("java-views", 0.5), measured("rust", 0.9)]
+    rounds.compare(entries)
+    assert entries[0].rate is None
+    assert entries[0].failed
+    assert "WRONG" in entries[0].problem
+    assert [entry.problem for entry in entries[1:]] == ["", ""]
+    assert goals.judge_rate(GOAL, entries)["met"] is False
+
+
+def test_two_passes_that_differ_are_an_error() -> None:
+    entry = measured("rust", 0.5)
+    with pytest.raises(rounds.WorkerError, match="differ"):
+        entry.add({"seconds": 0.5, "records": 1, "checksum": 7})
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "ratio", "met"),
+    [
+        (0.3, {"at_most": 0.6}, 2, True),
+        (0.6, {"at_most": 0.6}, 1, True),
+        (1.2, {"at_most": 0.6}, 0.5, False),
+        (1.9, {"at_least": 1.8}, 1.9, True),
+        (1.7, {"at_least": 1.8}, 1.7, False),
+    ],
+)
+def test_a_figure_has_a_bound_from_above_or_below(
+    value: float, bound: dict[str, float], ratio: float, met: bool
+) -> None:
+    figure = Figure("it", "it", "json170", "s", value)
+    row = goals.judge_figure(figure, goals.FigureGoal("it", **bound), quick=False)
+    assert (row["ratio"], row["met"]) == (ratio, met)
+
+
+def test_a_quick_run_does_not_judge_what_size_decides() -> None:
+    entries = [measured("columns", 0.2), measured("java-views", 0.5)]
+    row = goals.judge_rate(GOAL, entries, quick=True)
+    assert (row["ratio"], row["met"]) == (2.5, None)
+    goal = goals.FigureGoal("it", at_most=1, full_size=True)
+    row = goals.judge_figure(Figure("it", "it", "", "s", 0.5), goal, quick=True)
+    assert (row["ratio"], row["met"]) == (2, None)
+
+
+def test_a_figure_that_failed_is_a_miss_and_one_never_had_is_told() -> None:
+    figures = [Figure("first-decode", "first-decode", "", "", note="fell over", failed=True)]
+    wanted = [goals.FigureGoal("first-decode-warm", at_most=1), goals.FigureGoal("import", at_most=1)]
+    _, failed, absent = goals.judge_figures(figures, wanted, quick=False)
+    assert (failed["met"], failed["note"]) == (False, "fell over")
+    assert (absent["met"], absent["note"]) == (None, "not measured")
+
+
+def test_every_goal_names_what_is_measured() -> None:
+    rate_goals, figure_goals = goals.load()
+    for goal in rate_goals:
+        assert goal.corpus in corpora.NAMES
+        assert {goal.peer, goal.named or goal.peer} <= {"fastest", *DECODERS}
+        assert goal.peer != "fastest" or goal.named in DECODERS
+    assert {goal.corpus for goal in rate_goals} == set(corpora.NAMES)
+    source = Path(processes.__file__).read_text(encoding="utf-8")
+    for goal in figure_goals:
+        assert goal.name.removesuffix("-warm").removesuffix("-cold") in source
+        assert (goal.at_least is None) != (goal.at_most is None)
+
+
+def test_rows_are_written_with_the_agreed_keys(tmp_path: Path) -> None:
+    entries = [measured("columns", 0.2), measured("java-views", 0.5)]
+    rows = [goals.judge_rate(GOAL, entries), *goals.decoder_rows(entries)]
+    report.write(rows, tmp_path / "bench.json")
+    read = json.loads((tmp_path / "bench.json").read_text())
+    assert all({"name", "corpus", "ratio", "goal", "met"} <= row.keys() for row in read)
+    assert [(row["ratio"], row["goal"], row["met"]) for row in read] == [
+        (2.5, 1.4, True),
+        (None, None, None),
+        (2.5, None, None),
+    ]
+
+
+@pytest.fixture(scope="module")
+def small_corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Small corpora of every kind, compressed ones by the fallback that needs no Java."""
+    folder = tmp_path_factory.mktemp("corpora")
+    made = {}
+    for name, len_batch in (("json170", 16384), ("small", MIB), ("headers", 16384)):
+        made[name] = folder / f"{name}.log"
+        corpora.write_plain(made[name], LEN_SLICE, len_batch, corpora.rows_of(name, num_values=1000))
+    for codec in corpora.CODECS:
+        made[codec] = folder / f"{codec}.log"
+        corpora.recompress_in_python(made["json170"], codec, made[codec])
+    return made
+
+
+@pytest.mark.parametrize("corpus", corpora.NAMES)
+def test_the_python_decoders_come_to_the_same_sum(small_corpora: dict[str, Path], corpus: str) -> None:
+    names = ["columns", "columns-file", "columns-no-crc", "aiokafka", "kafka-python"]
+    names += ["kaitai"] if corpus not in corpora.CODECS else []
+    results = {name: passes.make(name, small_corpora[corpus])() for name in names}
+    assert results["aiokafka"].records
+    assert len({(result.records, result.checksum) for result in results.values()}) == 1
+
+
+def test_compressed_corpora_hold_the_same_records(small_corpora: dict[str, Path]) -> None:
+    sums = {passes.make("aiokafka", small_corpora[name])().checksum for name in ("json170", *corpora.CODECS)}
+    assert len(sums) == 1
+
+
+def test_the_limits_run(small_corpora: dict[str, Path]) -> None:
+    assert passes.make("memcpy", small_corpora["small"])().seconds > 0
+    for codec in corpora.CODECS:
+        assert passes.make("decompress", small_corpora[codec])().seconds > 0
+
+
+def test_a_cut_is_whole_batches_and_never_nothing(small_corpora: dict[str, Path]) -> None:
+    segment = small_corpora["json170"].read_bytes()
+    ends = [end for _, end in corpora.positions(segment)]
+    assert len(corpora.cut(segment, ends[1] + 5)) == ends[1]
+    assert len(corpora.cut(segment, 1)) == ends[0]
+    assert corpora.cut(segment, 0) == segment
+
+
+def test_copies_go_on_with_their_offsets(small_corpora: dict[str, Path], tmp_path: Path) -> None:
+    source = small_corpora["json170"]
+    one = passes.make("aiokafka", source)()
+    assert one.records is not None
+    corpora.repeat(source, tmp_path / "twice.log", 2, one.records)
+    twice = passes.make("aiokafka", tmp_path / "twice.log")()
+    assert one.checksum is not None
+    assert (twice.records, twice.checksum) == (2 * one.records, 2 * one.checksum + one.records * one.records)
