@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+
+from kaitaistruct import KaitaiStruct
 
 from kafka_segments import checksum
 from kafka_segments.entries import Batch
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.layout.java import increment_sequence, wrap_long
-from kafka_segments.layout.kaitai import PARSE_ERRORS, constants, explain, name, number, stream
+from kafka_segments.layout.kaitai import PARSE_ERRORS, constants, explain, name, stream
 from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
@@ -87,7 +88,7 @@ def length_digits() -> tuple[list[int], int]:
 
 
 @cache
-def known_magics() -> dict[int, Any]:
+def known_magics() -> dict[int, type[KaitaiStruct]]:
     """The magics that the schema knows, each with the class of such an entry's body.
 
     Learned from the generated class, which leaves the body of an entry of another magic as bytes.
@@ -138,12 +139,14 @@ def read_head(data: bytes | memoryview, path: str, position: int, previous_offse
         raise CorruptBatchError(detail, position=position, path=path) from error
 
 
-def _timestamp_type(attributes: Any) -> str:
+def _timestamp_type(number: int) -> str:
     """The timestamp type as Kafka prints it (TimestampType.name): that of the schema in CamelCase."""
-    return "".join(word.capitalize() for word in str(attributes.timestamp_type.name).split("_"))
+    return "".join(word.capitalize() for word in str(name(number)).split("_"))
 
 
-def _head_v2(prefix: Prefix, header: Any, path: str, position: int, previous_offset: int | None) -> Head:
+def _head_v2(
+    prefix: Prefix, header: KafkaRecordBatchV2, path: str, position: int, previous_offset: int | None
+) -> Head:
     sequence = header.base_sequence
     batch = Batch(
         path=path,
@@ -156,8 +159,8 @@ def _head_v2(prefix: Prefix, header: Any, path: str, position: int, previous_off
         crc=header.crc,
         crc_valid=None,
         compression=name(header.attributes.compression),
-        compression_id=number(header.attributes.compression),
-        timestamp_type=_timestamp_type(header.attributes),
+        compression_id=int(header.attributes.compression),
+        timestamp_type=_timestamp_type(header.attributes.timestamp_type),
         is_transactional=header.attributes.is_transactional,
         is_control=header.attributes.is_control,
         # The field has two meanings: with this bit it holds the horizon (RecordBatch.deleteHorizonMs).
@@ -174,8 +177,10 @@ def _head_v2(prefix: Prefix, header: Any, path: str, position: int, previous_off
     return Head(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region, checksum.crc32c)
 
 
-def _head_legacy(prefix: Prefix, header: Any, path: str, position: int, previous_offset: int | None) -> Head:
-    plain = number(header.attributes.compression) == 0
+def _head_legacy(
+    prefix: Prefix, header: KafkaMessageLegacy.Header, path: str, position: int, previous_offset: int | None
+) -> Head:
+    plain = header.attributes.compression == KafkaMessageLegacy.Compression.none
     has_timestamp = hasattr(header, "timestamp")
     batch = Batch(
         path=path,
@@ -189,8 +194,10 @@ def _head_legacy(prefix: Prefix, header: Any, path: str, position: int, previous
         crc=header.crc,
         crc_valid=None,
         compression=name(header.attributes.compression),
-        compression_id=number(header.attributes.compression),
-        timestamp_type=_timestamp_type(header.attributes) if has_timestamp else "NoTimestampType",
+        compression_id=int(header.attributes.compression),
+        timestamp_type=_timestamp_type(header.attributes.timestamp_type)
+        if has_timestamp
+        else "NoTimestampType",
         is_transactional=False,
         is_control=False,
         delete_horizon_ms=None,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from io import BytesIO
-from typing import Any
+from typing import TypeVar
 
 from kaitaistruct import KaitaiStream, KaitaiStructError, ValidationFailedError
 
-__all__ = ["PARSE_ERRORS", "constants", "explain", "name", "number", "stream"]
+__all__ = ["PARSE_ERRORS", "constants", "explain", "name", "stream"]
+
+T = TypeVar("T")
 
 # What generated classes raise on wrong bytes: their own errors, the stream's end, a negative size, bad UTF-8.
 PARSE_ERRORS = (KaitaiStructError, EOFError, ValueError)
@@ -24,20 +27,16 @@ def explain(error: Exception) -> str:
     return f"{found!r:.60} is no valid value before byte {error.io.pos()} ({error.src_path})"
 
 
-def stream(data: bytes | memoryview) -> Any:
+def stream(data: bytes | memoryview) -> KaitaiStream:
+    """A stream as the generated classes read it."""
     return KaitaiStream(BytesIO(data))
 
 
-def constants(cls: Any) -> Any:
+def constants(cls: type[T]) -> T:
     """An instance that was never read: enough for value instances that depend on no field."""
     return cls.__new__(cls)
 
 
-def number(value: Any) -> int:
-    """An enum's number; the generated classes leave unknown ones as they are."""
-    return int(getattr(value, "value", value))
-
-
-def name(value: Any) -> str | None:
-    """An enum value's name in the schema; None for a number that has none."""
-    return getattr(value, "name", None)
+def name(value: int) -> str | None:
+    """An enum value's name in the schema; None for a number without one, which the classes leave as it is."""
+    return value.name if isinstance(value, IntEnum) else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka_segments.errors import DecodeError
 from kafka_segments.layout.kaitai import PARSE_ERRORS, constants, explain, stream
 from kafka_segments_generated.kaitai.kafka_message_0_7 import KafkaMessage07
@@ -22,7 +20,7 @@ __all__ = [
 LEN_REDPANDA_HEADER: int = constants(RedpandaBatchHeader).len_header
 
 
-def read_redpanda_header(data: bytes | memoryview) -> Any:
+def read_redpanda_header(data: bytes | memoryview) -> RedpandaBatchHeader | None:
     """A header of Redpanda's own log format, or None if the bytes are too few."""
     try:
         return RedpandaBatchHeader(stream(data))
@@ -41,7 +39,7 @@ def message_0_7_size(data: bytes | memoryview) -> int | None:
         return None
 
 
-def read_message_0_7(data: bytes | memoryview) -> Any:
+def read_message_0_7(data: bytes | memoryview) -> KafkaMessage07 | None:
     """A message of Kafka 0.7, or None if the bytes cannot be one."""
     try:
         return KafkaMessage07(stream(data))

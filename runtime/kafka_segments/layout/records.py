@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_segments.entries import Batch, Header
 from kafka_segments.errors import CorruptBatchError
-from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, name, number, stream
+from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, name, stream
 from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
 from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
 from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
@@ -28,13 +28,14 @@ class RecordReader:
     """
 
     def __init__(self, payload: bytes | memoryview, batch: Batch, max_num_headers: int) -> None:
+        assert batch.base_offset is not None and batch.base_timestamp is not None
         self._io = stream(payload)
         is_append_time = int(batch.timestamp_type == "LogAppendTime")
         self._base = (batch.base_offset, is_append_time, batch.base_timestamp, batch.max_timestamp)
         self._is_control = batch.is_control
         self._max_num_headers = max_num_headers
 
-    def read(self) -> tuple[Any, tuple[Header, ...]]:
+    def read(self) -> tuple[KafkaRecord.RecordBody, tuple[Header, ...]]:
         """The next record's body, as the generated class has it, and its headers as plain values.
 
         Raises:
@@ -48,7 +49,7 @@ class RecordReader:
         except PARSE_ERRORS as error:
             raise CorruptBatchError(explain(error)) from error
 
-    def _headers(self, body: Any) -> Iterator[Header]:
+    def _headers(self, body: KafkaRecord.RecordBody) -> Iterator[Header]:
         if not body.has_too_many_headers:
             yield from map(_header, body.headers)
             return
@@ -58,18 +59,18 @@ class RecordReader:
                 f"{body.num_headers.value} headers are more than this reader takes, which is "
                 f"{self._max_num_headers} (Kafka itself has no limit)"
             )
-        stream = body._io  # noqa: SLF001 (so every Kaitai class holds its bytes)
+        io = body._io  # noqa: SLF001 (so every Kaitai class holds its bytes)
         for _ in range(body.num_headers.value):
-            yield _header(KafkaRecordHeader(stream))
-        if not stream.is_eof():
-            raise CorruptBatchError(f"its content ends after {stream.pos()} bytes, before its length does")
+            yield _header(KafkaRecordHeader(io))
+        if not io.is_eof():
+            raise CorruptBatchError(f"its content ends after {io.pos()} bytes, before its length does")
 
     def num_left(self) -> int:
         """Bytes behind the last record that was read."""
-        return int(self._io.size() - self._io.pos())
+        return self._io.size() - self._io.pos()
 
 
-def _header(header: Any) -> Header:
+def _header(header: KafkaRecordHeader) -> Header:
     return header.key, getattr(header, "value", None)
 
 
@@ -79,7 +80,7 @@ def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
         parsed = KafkaControlRecordKey(stream(key))
     except PARSE_ERRORS:
         return None
-    return parsed.version, number(parsed.type), name(parsed.type)
+    return parsed.version, int(parsed.type), name(parsed.type)
 
 
 def read_control_value(type_id: int, value: bytes) -> Any:
