@@ -1,1 +1,1 @@
-"""Parts of ``codegen.py``: finding Node, driving the Kaitai compiler. Plain standard library."""
+"""Parts of ``codegen.py``: the front end that reads schemas, the targets that are made of them, and Node."""

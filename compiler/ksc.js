@@ -49,9 +49,11 @@ function loadSchema(file) {
   return yaml.load(fs.readFileSync(file, 'utf8'), {schema: yaml.CORE_SCHEMA, filename: path.basename(file)});
 }
 
-/** Compile one schema and its imports; returns {<file name>: <text>}. */
-function compileSchema(compiler, language, file, debug = false) {
-  const importer = {importYaml: async name => loadSchema(path.join(path.dirname(file), `${name}.ksy`))};
+/** Compile one schema and its imports (of `known` files, else beside it); returns {<file name>: <text>}. */
+function compileSchema(compiler, language, file, debug = false, known = []) {
+  const find = name => known.find(each => path.basename(each, '.ksy') === name)
+    || path.join(path.dirname(file), `${name}.ksy`);
+  const importer = {importYaml: async name => loadSchema(find(name))};
   return compiler.compile(language, loadSchema(file), importer, debug);
 }
 
@@ -60,7 +62,7 @@ async function main([language, pythonPackage, ...schemas]) {
   const compiler = loadCompiler(pythonPackage, text => problems.push(text));
   const result = {compiler: compiler.version, files: {}, warnings: [], errors: []};
   // Bad YAML first: of an import that cannot be read the compiler says nothing but the name.
-  for (const work of [loadSchema, file => compileSchema(compiler, language, file)]) {
+  for (const work of [loadSchema, file => compileSchema(compiler, language, file, false, schemas)]) {
     for (const schema of result.errors.length ? [] : schemas) {
       problems = [];
       try {

@@ -130,6 +130,18 @@ class Node:
             return tuple(item.text() for item in self.content)
         return (self.text(),)
 
+    def find(self, yaml_path: str) -> Node:
+        """What a path such as `/seq/0/size` leads to; where it cannot be followed further, what is there."""
+        found = self
+        for part in yaml_path.strip("/").split("/"):
+            below = found.content
+            if isinstance(below, list):
+                below = {str(index): item for index, item in enumerate(below)}
+            if not isinstance(below, dict) or part not in below:
+                break
+            found = below[part]
+        return found
+
     def as_key(self, text: str) -> Node:
         """The key under which this stands, as a node of its own, for the errors in it."""
         return Node(self.place, Scalar(text, text, text, self.place.line, 1))
