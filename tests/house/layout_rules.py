@@ -101,10 +101,10 @@ def imports_struct(node: ast.AST, scope: Scope) -> bool:
 
 
 def packs(node: ast.AST, scope: Scope) -> bool:
-    names = (
-        "unpack unpack_from iter_unpack pack_into calcsize from_bytes to_bytes from_buffer from_buffer_copy"
-    )
-    return called(node) in names.split()
+    taken_for_bytes = r"\(?ctypes\.c_(char|byte|ubyte)\b.*\.from_buffer"
+    if isinstance(node, ast.Call) and re.fullmatch(taken_for_bytes, ast.unparse(node.func)):
+        return False
+    return PACKING.fullmatch(called(node)) is not None
 
 
 def reads_a_type(node: ast.AST, scope: Scope) -> bool:
@@ -220,9 +220,14 @@ def names_a_layout(node: ast.AST, scope: Scope) -> bool:
     for names, value in pairs:
         values = value.elts if isinstance(value, ast.Tuple | ast.List | ast.Set) else [value]
         for name in names.strip("()").split(", "):
-            if LAYOUT_NAME.fullmatch(name.rpartition(".")[2]) and any(number(each) for each in values):
+            if LAYOUT_NAME.fullmatch(name.rpartition(".")[2]) and any(map(is_small, values)):
                 return True
     return False
+
+
+def is_small(node: ast.AST | None) -> bool:
+    """Whether a literal number may be a place, a size or a magic; how much is read at once is in between."""
+    return 0 < abs(number(node) or 0) < 4096 or (number(node) or 0) >= 1 << 28
 
 
 def lists_magics(node: ast.AST, scope: Scope) -> bool:

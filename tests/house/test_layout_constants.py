@@ -29,6 +29,10 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
         "snappy-java's stream of blocks: no library for Python reads it as Java does",
         {"packing", "a magic", "a constant of a layout"},
     ),
+    "kafka_segments/compression/zstd.py": (
+        "RFC 8878's frame header: windows that the library and zstd-jni judge otherwise",
+        {"a magic", "a constant of a layout"},
+    ),
     "kafka_segments/spark/columns.py": (
         "surrogates in UTF-8: the JDK replaces them otherwise than Python",
         {"a magic"},
@@ -117,6 +121,7 @@ BAD = [
     ("a constant of a layout", "ofs_magic = 16"),
     ("a constant of a layout", "CODEC_MASK = 0x07"),
     ("a constant of a layout", "KNOWN_MAGICS = (0, 1, 2)"),
+    ("a constant of a layout", "LZ4_MAGIC = 0x184D2204"),
     ("a constant of a layout", "head = cut(data, len_header=61)"),
     ("a constant of a layout", "def cut(data, len_header=61): pass"),
     ("a constant of a layout", "def cut(data, *, len_header=61): pass"),
@@ -139,6 +144,8 @@ GOOD = [
     "for data in pairs: print(pairs[0])",
     "MAX_LEN_VALUE = 64 << 10",
     "BLOCK_SIZE = 4096",
+    "_LEN_WINDOW = 2 << 20",
+    "address = ctypes.addressof(ctypes.c_char.from_buffer(memory))",
     "len_batch = 0",
     "OFS_MAGIC: int = constants(Prefix).ofs_magic",
     "scan = Scan(source, len_window=WINDOW_SIZE)",
