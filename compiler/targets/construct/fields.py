@@ -1,0 +1,327 @@
+"""From the representation's fields and instances to declarations of Construct."""
+
+from __future__ import annotations
+
+import re
+
+from compiler.frontend.model import (
+    Aggregate,
+    ArrayType,
+    Attribute,
+    BitsType,
+    BoolType,
+    BytesType,
+    CalcIntType,
+    Checksum,
+    DataType,
+    EnumType,
+    Expr,
+    Field,
+    Int,
+    IntType,
+    Model,
+    Name,
+    Param,
+    Path,
+    StrType,
+    Struct,
+    SwitchType,
+    UserType,
+    Valid,
+    ValueInstance,
+)
+from compiler.targets.construct.derive import Implied, inverse_of
+from compiler.targets.construct.expressions import Writer, function, quoted
+from compiler.targets.construct.layout import Call, Mapped, Node
+from compiler.targets.construct.names import Names
+from compiler.targets.construct.walk import asks_for_room, constant
+
+_HELPERS = re.compile(r"\b(length_of|count_of|bytes_of|packed_of|place_of)\(")
+
+
+class Declarer:
+    """Writes the declarations of one struct's members.
+
+    Args:
+        model: all schemas.
+        names: of the module.
+        struct: whose members.
+        implied: its fields that follow from others.
+        late: structs that are declared later than this one, or in modules that import this one.
+    """
+
+    def __init__(
+        self, model: Model, names: Names, struct: Struct, implied: dict[str, Implied], late: frozenset[Path]
+    ) -> None:
+        self.model, self.names, self.struct, self.implied, self.late = model, names, struct, implied, late
+
+    def _call(self, name: str, *args: Node, **keywords: Node) -> Call:
+        return Call(self.names.from_support(name), list(args), keywords)
+
+    def _text(self, text: str) -> str:
+        """A text that may call helpers of the support modules, which are imported for it."""
+        for name in _HELPERS.findall(text):
+            self.names.from_support(name)
+        return text
+
+    # Types
+
+    def type(self, field: Field) -> Node:
+        """A field's type, for one element, with its size."""
+        kind = field.type
+        size = self._size(field.size)
+        if isinstance(kind, BytesType | StrType):
+            inner: Node = self.names.from_construct("GreedyBytes")
+            if field.terminator is not None:
+                inner = self._terminated(inner, field)
+            elif size is not None:
+                inner = self._call("Bytes", size)
+            is_text = isinstance(kind, StrType)
+            return self._call("Text", inner, quoted(kind.encoding)) if is_text else inner  # type: ignore[union-attr]
+        if not isinstance(kind, UserType | SwitchType):
+            return self._scalar(kind)
+        has_bytes = size is not None or field.size_eos or field.terminator is not None
+        inner = self._user(kind) if isinstance(kind, UserType) else self._switch(kind, has_bytes)
+        if field.terminator is not None:
+            return self._terminated(inner, field)
+        if size is not None:
+            return self._call("Sized", size, inner)
+        return self._call("Rest", inner) if field.size_eos else inner
+
+    def _size(self, expr: Expr | None) -> str | None:
+        value = constant(self.struct, expr)
+        if expr is None or value is not None:
+            return None if value is None else str(value)
+        return function(expr)
+
+    def _terminated(self, inner: Node, field: Field) -> Node:
+        keywords: dict[str, Node] = {} if field.eos_error else {"required": "False"}
+        return self._call("Terminated", inner, f"{field.terminator:#04x}", **keywords)
+
+    def _scalar(self, kind: DataType) -> Node:
+        match kind:
+            case IntType(width_bytes=width, signed=signed, big_endian=big_endian):
+                sign, order = "s" if signed else "u", "b" if big_endian else "l"
+                return self.names.from_construct(f"Int{8 * width}{sign}{order}")
+            case BitsType(width=width, big_endian=big_endian):
+                keywords: dict[str, Node] = {} if big_endian else {"big_endian": "False"}
+                return self._call("BitFlag", **keywords) if width == 1 else self._bits(width, keywords)
+            case EnumType():
+                return self.enum(kind)
+        raise NotImplementedError(f"type {kind!r}")
+
+    def _bits(self, width: int, keywords: dict[str, Node]) -> Node:
+        return self._call("Bits", str(width), **keywords)
+
+    def enum(self, kind: EnumType) -> Node:
+        """A number that may have a name."""
+        base = kind.base
+        if isinstance(base, BitsType):
+            inner = self._bits(base.width, {} if base.big_endian else {"big_endian": "False"})
+        else:
+            inner = self._scalar(base if isinstance(base, IntType) else IntType(8, True, True))
+        return self._call("Enum", inner, self.names.use(kind.path, self.names.enum(kind.path)))
+
+    def user(self, path: Path) -> Node:
+        """Another struct, looked up when it is needed if it is declared later."""
+        name = self.names.struct(path)
+        if path not in self.late:
+            return self.names.use(path, name)
+        if path[0] != self.struct.path[0]:
+            self.names.late.add(path[0])
+            return Call(self.names.from_construct("LazyBound"), [f"_{path[0]}"])
+        return Call(self.names.from_construct("LazyBound"), [f"lambda: {name}"])
+
+    def _user(self, kind: UserType) -> Node:
+        target = self.user(kind.path)
+        if not kind.args:
+            return target
+        params = [param.id for param in self.model.struct(kind.path).params]
+        given = {name: function(arg) for name, arg in zip(params, kind.args, strict=True)}
+        return self._call("With", target, **given)
+
+    def _switch(self, kind: SwitchType, has_bytes: bool) -> Node:
+        default: Node | None = self.names.from_construct("GreedyBytes") if has_bytes else None
+        cases: list[tuple[str, Node]] = []
+        for expr, target in kind.cases:
+            if expr is None:
+                default = self._user(target)
+            else:
+                cases.append((Writer().text(expr), self._user(target)))
+        args: list[Node] = [function(kind.on), Mapped(cases)]
+        return self._call("Switch", *args, *([] if default is None else [default]))
+
+    # Fields
+
+    def field(self, field: Field) -> Node:
+        """A field of `seq`: type, checks, repetition, derivation, condition."""
+        node = self._repeated(field, self._checked(field))
+        node = self._derived(field, node)
+        if field.condition is None:
+            return node
+        name = "IfRoom" if asks_for_room(self.struct, field.condition) else "If"
+        return self._call(name, function(field.condition), node)
+
+    def _is_constant(self, field: Field) -> bool:
+        valid = field.valid
+        return (
+            valid is not None and valid.kind == "eq" and isinstance(valid.exprs[0], Int) and not field.repeat
+        )
+
+    def _checked(self, field: Field) -> Node:
+        node = self.type(field)
+        if field.valid is None:
+            return node
+        if self._is_constant(field):
+            return self._call("Constant", node, function_of(field.valid.exprs[0]))
+        return self._valid(field.valid, node)
+
+    def _valid(self, valid: Valid, node: Node) -> Node:
+        first = valid.exprs[0]
+        if valid.kind == "expr":
+            return self._call("Valid", node, function_of(first, "it"))
+        if valid.kind == "eq":
+            return self._call("Valid", node, equal=function_of(first))
+        if valid.kind == "any_of":
+            listed = [function_of(expr) for expr in valid.exprs]
+            return self._call("Valid", node, any_of=f"({', '.join(listed)}{',' * (len(listed) == 1)})")
+        bounds = {name: expr for name, expr in zip(("least", "most"), valid.exprs, strict=True) if expr}
+        return self._call("Valid", node, **{name: function_of(expr) for name, expr in bounds.items()})
+
+    def _repeated(self, field: Field, node: Node) -> Node:
+        if field.repeat is None:
+            return node
+        if field.repeat.kind == "eos":
+            return self._call("ArrayToEnd", node)
+        if field.repeat.kind == "until":
+            return self._call("ArrayUntil", function_of(field.repeat.expr, "it"), node)
+        return self._call("Array", function_of(field.repeat.expr), node)
+
+    def _derived(self, field: Field, node: Node) -> Node:
+        extensions = field.extensions
+        if extensions.checksum is not None:
+            return self._checksum(extensions.checksum, node)
+        if isinstance(extensions.derive, Aggregate):
+            return self._call("Derived", node, self._aggregate(extensions.derive))
+        if extensions.derive is not None:
+            text = Writer(index="place_of(this)").text(extensions.derive)
+            return self._inverted(field, self._call("Derived", node, self._text(f"lambda this: {text}")))
+        if extensions.default is not None and not self._is_constant(field):
+            return self._inverted(field, self._call("Default", node, str(extensions.default)))
+        if field.id in self.implied:
+            implied = self.implied[field.id]
+            keywords: dict[str, Node] = {"follows": quoted(implied.target)}
+            if implied.absent:
+                keywords["absent"] = str(implied.absent)
+            return self._call("Derived", node, self._text(f"lambda this: {implied.text}"), **keywords)
+        if extensions.codec is not None and extensions.codec.content_type is not None:
+            text = self._text(f'lambda this: packed_of(this, "{opened_name(field)}")')
+            return self._call("Derived", node, text)
+        return node
+
+    def _inverted(self, field: Field, call: Call) -> Call:
+        """With the value instance that says as much as the field, if there is one."""
+        found = inverse_of(self.model, self.struct, field)
+        if found is not None:
+            call.keywords["given"] = f'("{found[0]}", {found[1]})'
+        return call
+
+    def _checksum(self, checksum: Checksum, node: Node) -> Node:
+        region = checksum.region
+        owner = Writer().text(region.object) if isinstance(region, Attribute) else "this"
+        assert isinstance(region, Attribute | Name)
+        text = self._text(f'lambda this: bytes_of({owner}, "{region.id}")')
+        return self._call("Checksum", node, self.names.from_support(checksum.algorithm), text)
+
+    def _aggregate(self, derive: Aggregate) -> Node:
+        args = ["this", quoted(derive.function), quoted(derive.over.id), function_of(derive.value, "it")]
+        keywords: dict[str, Node] = {"default": str(derive.default)}
+        if derive.plus is not None:
+            keywords["plus"] = function(derive.plus)
+        return Call(f"lambda this: {self.names.from_support('pick')}", [*args], keywords)
+
+    # Instances
+
+    def value_instance(self, instance: ValueInstance) -> Node:
+        """An instance that is computed."""
+        value = constant(self.struct, instance.value)
+        args: list[Node] = [function(instance.value) if value is None else str(value)]
+        if instance.condition is not None:
+            args.append(function(instance.condition))
+        return self._call("Value", *args)
+
+    def instance(self, instance: Field, is_region: bool) -> Node:
+        """An instance that is read at a position."""
+        assert instance.pos is not None
+        pos = constant(self.struct, instance.pos)
+        args: list[Node] = [function(instance.pos) if pos is None else str(pos)]
+        args.append(self._repeated(instance, self._checked(instance)))
+        keywords: dict[str, Node] = {}
+        if instance.condition is not None:
+            keywords["condition"] = function(instance.condition)
+        for source in self.struct.instances:
+            codec = source.extensions.codec
+            if codec is not None and codec.content_instance == instance.id:
+                keywords["codec"] = self._codec(codec.algorithm, source.id)
+        return self._call("Region" if is_region else "At", *args, **keywords)
+
+    def opened(self, field: Field) -> Node:
+        """What is inside a field's bytes, once decompressed."""
+        codec = field.extensions.codec
+        assert codec is not None and codec.content_type is not None
+        return self._call("Opened", self._codec(codec.algorithm, field.id), self.user(codec.content_type))
+
+    def _codec(self, algorithm: Expr, source: str) -> Node:
+        return self._call("Codec", function(algorithm), quoted(source))
+
+    # Python's types, for mappings to build from
+
+    def annotation(self, member: Field) -> str:
+        """The type of the value that a member is built from."""
+        text = self._annotation(member.type)
+        if member.repeat is not None:
+            text = f"list[{text}]"
+        return text if member.condition is None or "None" in text else f"{text} | None"
+
+    def _annotation(self, kind: DataType) -> str:
+        match kind:
+            case EnumType():
+                return "int | str"
+            case IntType() | CalcIntType():
+                return "int"
+            case BitsType(width=width):
+                return "bool" if width == 1 else "int"
+            case BoolType():
+                return "bool"
+            case StrType():
+                return "str"
+            case ArrayType(element=element):
+                return f"list[{self._annotation(element)}]"
+            case UserType(path=path):
+                return self.values(path)
+            case SwitchType(cases=cases):
+                return " | ".join(dict.fromkeys([*(self._annotation(case) for _, case in cases), "bytes"]))
+        return "bytes"
+
+    def values(self, path: Path) -> str:
+        """The type that a struct is built from."""
+        if self.model.struct(path).varint is not None:
+            return "int"
+        return self.names.use(path, self.names.values(path), typing_only=True)
+
+    def param(self, param: Param) -> Node:
+        """What a parameter is converted with."""
+        return self.enum(param.type) if isinstance(param.type, EnumType) else "None"
+
+
+def opened_name(field: Field) -> str:
+    """What the content of compressed bytes is called, where the schema has no instance for it."""
+    return f"{field.id}_content"
+
+
+def function_of(expr: Expr | None, *arguments: str) -> str:
+    """The same as `function`, of an expression that is known to be there."""
+    assert expr is not None
+    if not arguments:
+        return function(expr)
+    return f"lambda {', '.join(('this', *arguments))}: {Writer().text(expr)}"

@@ -1,0 +1,167 @@
+# ruff: noqa: SLF001 (trees, drafts and declarations are friends)
+"""Instances: what is computed, read elsewhere, or read from what was compressed. See `_support`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import construct
+from construct import Construct, GreedyBytes, Subconstruct
+
+from ._draft import Draft, struct_params
+from ._fields import Bytes
+from ._stream import Window
+from ._tree import BuildingError, CodecError, Question, Tree, ask
+
+
+class Value(Construct):  # type: ignore[misc]
+    """An instance that is computed from what was read, when it is first asked for."""
+
+    is_placed = is_number = False
+    is_computed = flagbuildnone = True
+
+    def __init__(self, value: Any, condition: Any = None) -> None:
+        super().__init__()
+        self.value, self.condition = value, condition
+
+    def compute(self, this: Any, name: str) -> Any:
+        """The value in a tree or draft; None where its condition does not hold."""
+        path = f"{this._path} -> {name}"
+        if self.condition is not None and not ask(self.condition, this, path=path):
+            return None
+        return ask(self.value, this, path=path)
+
+
+class Codec:
+    """Says that bytes may be compressed.
+
+    Args:
+        algorithm: the name of the algorithm, a function of the fields around.
+        source: the field or instance that has the bytes.
+    """
+
+    def __init__(self, algorithm: Callable[[Any], Any], source: str) -> None:
+        self.algorithm, self.source = algorithm, source
+
+    def _find(self, this: Any, path: str) -> tuple[Any, Any]:
+        name = ask(self.algorithm, this, path=path)
+        codecs = struct_params(this._context).get("codecs") or {}
+        return name, None if name == "none" else codecs.get(name)
+
+    def open(self, this: Any, path: str) -> Window | None:
+        """What is in the bytes; None if they are not there, or the caller gave no codec for them."""
+        codec = self._find(this, path)[1]
+        data = getattr(this, self.source)
+        if codec is None or data is None:
+            return None
+        try:
+            return Window(bytes(codec.decompress(data)))
+        except Exception as error:
+            raise CodecError(f"decompressing failed: {error}", path=path) from error
+
+    def pack(self, this: Any, data: bytes, path: str) -> bytes:
+        """The same bytes compressed."""
+        name, codec = self._find(this, path)
+        if codec is None:
+            raise BuildingError(
+                f"give a codec for {name!r}, or {self.source} as it is to be written", path=path
+            )
+        try:
+            return bytes(codec.compress(data))
+        except Exception as error:
+            raise CodecError(f"compressing failed: {error}", path=path) from error
+
+
+class At(Construct):  # type: ignore[misc]
+    """An instance that is read at a position of the stream, when it is first asked for.
+
+    To build, what is given is written there if it lies behind what is there already. If that is the same
+    bytes, a number is written over them; anything else is only another view of them, and passed over.
+    """
+
+    is_placed, is_computed = True, False
+    name: str
+
+    def __init__(
+        self,
+        pos: Question,
+        subcon: Construct,
+        condition: Callable[[Any], bool] | None = None,
+        codec: Codec | None = None,
+    ) -> None:
+        super().__init__()
+        self.pos, self.subcon, self.condition, self.codec = pos, subcon, condition, codec
+        inner = subcon
+        while isinstance(inner, Subconstruct):
+            inner = inner.subcon
+        self.is_number = isinstance(inner, construct.FormatField | construct.BytesInteger)
+        self.is_bytes = inner is GreedyBytes or isinstance(inner, Bytes)
+
+    def compute(self, this: Any, name: str) -> Any:
+        """Read it; from all bytes of a draft, built for that."""
+        path = f"{this._path} -> {name}"
+        window = Window(this._whole()) if isinstance(this, Draft) else this._io
+        if self.condition is None or ask(self.condition, this, path=path):
+            return self.read(window, this, path)
+        opened = None if self.codec is None else self.codec.open(this, path)
+        return None if opened is None else self.subcon._parse(opened, this, path)
+
+    def read(self, window: Window, this: Any, path: str) -> Any:
+        """Read it from the stream; a tree's stream goes on where it was."""
+        before = window.tell()
+        window.seek(ask(self.pos, this, path=path))
+        value = self.subcon._parse(window, this, path)
+        if isinstance(this, Tree):
+            this.__dict__["_ends"] = {**(this._ends or {}), self.name: window.tell()}
+            window.seek(before)
+        return value
+
+    def place(self, draft: Draft, whole: bytearray) -> None:
+        """Put what was given for it into the bytes of a draft; see the class's text."""
+        path = f"{draft._path} -> {self.name}"
+        begin = ask(self.pos, draft, path=path)
+        if begin >= len(whole):
+            data = self._data(draft, path)
+            whole += bytes(begin - len(whole)) + data
+        elif self.is_number and not isinstance(draft._given, Tree):
+            data = self._data(draft, path)
+            whole[begin : begin + len(data)] = data
+
+    def _data(self, draft: Draft, path: str) -> bytes:
+        data = draft._inner_bytes(self.name)
+        if self.condition is None or ask(self.condition, draft, path=path):
+            return data
+        if self.codec is None:
+            raise BuildingError("it is given, but its condition says that it is not there", path=path)
+        return self.codec.pack(draft, data, path)
+
+
+class Region(At):
+    """An instance that only shows bytes of other fields; nothing is built from it."""
+
+
+class Opened(Construct):  # type: ignore[misc]
+    """An instance that is read from a field's bytes once they are decompressed."""
+
+    is_placed = is_number = is_computed = False
+
+    def __init__(self, codec: Codec, subcon: Construct) -> None:
+        super().__init__()
+        self.codec, self.subcon = codec, subcon
+
+    def compute(self, this: Any, name: str) -> Any:
+        """What is inside; None if it is not compressed, or the caller gave no codec."""
+        path = f"{this._path} -> {name}"
+        if isinstance(this, Draft) and this._given_for(name) is not None:
+            return this._inner(name)
+        opened = self.codec.open(this, path)
+        return None if opened is None else self.subcon._parse(opened, this, path)
+
+
+def packed_of(this: Draft, name: str) -> bytes | None:
+    """An `Opened` instance that was given, compressed; None if none was."""
+    if this._given_for(name) is None:
+        return None
+    codec: Codec = this._struct.lazy[name].codec
+    return codec.pack(this, this._inner_bytes(name), this._path)

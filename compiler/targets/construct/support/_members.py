@@ -1,0 +1,195 @@
+# ruff: noqa: ARG002, SLF001 (signatures are those of construct; trees, drafts and declarations are friends)
+"""Fields that depend on others: conditions, choices, what is derived. See `_support`, which has all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import construct
+from construct import Construct, SizeofError, Subconstruct
+
+from ._draft import Draft
+from ._fields import Wrapper, prepare, resolved
+from ._tree import BuildingError, MissingError, Question, Tree, ask
+
+
+class If(Wrapper):
+    """A field that is there if a condition holds. To build it where it does not hold is an error."""
+
+    asks_for_room = False
+
+    def __init__(self, condition: Callable[[Any], bool], subcon: Construct) -> None:
+        super().__init__(subcon)
+        self.condition = condition
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        holds = ask(self.condition, context, path=path)
+        return self.subcon._parse(stream, context, path) if holds else None
+
+    def _sizeof(self, context: Any, path: str) -> int:
+        raise SizeofError("the size depends on a condition", path=path)
+
+
+class IfRoom(If):
+    """The same for a condition that asks how many bytes are left.
+
+    While building nobody can tell. What is given is built then, and what is derived unless None is given.
+    """
+
+    asks_for_room = True
+
+
+class Derived(Wrapper):
+    """A field that the caller need not give when building.
+
+    Args:
+        subcon: the field's construct.
+        derive: what it is then, a function of the fields around.
+        follows: the field that it is the length or count of: it says nothing which that one does not.
+        absent: what it is if that field is not there.
+        given: an instance that is computed from the field, and how the field follows from it where that one
+            is given: a function of the fields around and of its value.
+    """
+
+    stand_in: int = 0
+
+    def __init__(
+        self,
+        subcon: Construct,
+        derive: Question | bool,
+        *,
+        follows: str | None = None,
+        absent: int = 0,
+        given: tuple[str, Callable[[Any, Any], int | None]] | None = None,
+    ) -> None:
+        super().__init__(subcon)
+        self.derive, self.follows, self.absent, self.given = derive, follows, absent, given
+
+    def _prepare(self, obj: Any, this: Any, path: str) -> Any:
+        if obj is None and self.given is not None:
+            value = this._given_for(self.given[0])
+            obj = None if value is None else ask(self.given[1], this, value, path=path)
+        if obj is None:
+            obj = ask(self.derive, this, path=path)
+        return prepare(self.subcon, obj, this, path)
+
+    def says_nothing(self, tree: Tree, value: Any, kept: Mapping[str, Any]) -> bool:
+        """Whether a parsed value need not be given to build the same bytes from those that are kept."""
+        if self.follows is None:
+            return False
+        return self.follows in kept or (value == self.absent and getattr(tree, self.follows) is None)
+
+
+class Default(Derived):
+    """A field that has a value of its own where the caller gives none."""
+
+
+class Constant(Derived):
+    """A field that can have one value only; others are refused in parsing, and built if they are given."""
+
+    def __init__(self, subcon: Construct, value: int | bytes) -> None:
+        super().__init__(subcon, lambda _: value)
+        self.value = value
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        found = self.subcon._parse(stream, context, path)
+        if found != self.value:
+            raise construct.ConstError(f"{self.value!r} is wanted, not {found!r:.60}", path=path)
+        return found
+
+    def says_nothing(self, tree: Tree, value: Any, kept: Mapping[str, Any]) -> bool:
+        return True
+
+
+class Checksum(Derived):
+    """A field that holds a checksum. Parsing does not compare: that is for who wants to be sure.
+
+    Args:
+        subcon: of the field, of a fixed size.
+        function: of bytes, to their checksum.
+        region: the bytes that it covers, a function of the fields around. Where the field lies among them
+            itself, it counts as zeros.
+    """
+
+    def __init__(
+        self, subcon: Construct, function: Callable[[bytes], int], region: Callable[[Any], bytes]
+    ) -> None:
+        super().__init__(subcon, lambda this: function(region(this)))
+        self.stand_in = subcon.sizeof()
+
+    def says_nothing(self, tree: Tree, value: Any, kept: Mapping[str, Any]) -> bool:
+        return True
+
+
+class Switch(Construct):  # type: ignore[misc]
+    """One of several structs, by a key; the bytes as they are, or nothing, if no case fits.
+
+    To build, bytes are taken as they are. If the key is not given either, it is the one case that has all
+    fields that are given.
+    """
+
+    def __init__(self, key: Callable[[Any], Any], cases: dict[Any, Construct], default: Any = None) -> None:
+        super().__init__()
+        self.key, self.cases, self.default = key, cases, default
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        subcon = self.cases.get(ask(self.key, context, path=path), self.default)
+        return None if subcon is None else subcon._parse(stream, context, path)
+
+    def _prepare(self, obj: Any, this: Any, path: str) -> Any:
+        if obj is None:
+            if self.default is None and ask(self.key, this, path=path) not in self.cases:
+                return None
+            raise MissingError("it is not given, and nothing implies it", path=path)
+        if isinstance(obj, bytes | bytearray | memoryview):
+            return bytes(obj)
+        return prepare(self._choose(obj, this, path), obj, this, path)
+
+    def _choose(self, obj: Any, this: Any, path: str) -> Any:
+        if isinstance(obj, Tree):
+            return next(case for case in self.cases.values() if struct_of(case) is obj._struct)
+        try:
+            key = ask(self.key, this, path=path)
+        except MissingError:
+            fits = {struct_of(case): case for case in self.cases.values() if struct_of(case).takes(obj)}
+            if len(fits) != 1:
+                raise
+            return next(iter(fits.values()))
+        if key not in self.cases:
+            raise BuildingError(f"bytes are wanted where the type is {key!r}", path=path)
+        return self.cases[key]
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        if isinstance(obj, Draft):
+            return obj._struct._build(obj, stream, context, path)
+        stream.write(obj)
+        return obj
+
+    def _sizeof(self, context: Any, path: str) -> int:
+        raise SizeofError("the size depends on the case", path=path)
+
+
+class With(Subconstruct):  # type: ignore[misc]
+    """A struct with its parameters: values, or functions of the fields around."""
+
+    def __init__(self, subcon: Construct, **params: Any) -> None:
+        super().__init__(subcon)
+        self.params = params
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        struct = resolved(self.subcon)
+        params = {name: ask(value, context, path=path) for name, value in self.params.items()}
+        return struct._parse(stream, context, path, params)
+
+    def _prepare(self, obj: Any, this: Any, path: str) -> Any:
+        return resolved(self.subcon)._prepare(obj, this, path, self.params)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        return resolved(self.subcon)._build(obj, stream, context, path)
+
+
+def struct_of(subcon: Any) -> Any:
+    """The struct behind parameters, names and late bindings."""
+    subcon = resolved(subcon)
+    return resolved(subcon.subcon) if isinstance(subcon, With) else subcon

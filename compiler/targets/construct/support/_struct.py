@@ -1,0 +1,188 @@
+# ruff: noqa: ARG002, SLF001 (signatures are those of construct; trees, drafts and declarations are friends)
+"""Structs. See `_support`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from construct import Construct, ConstructError, SizeofError, Subconstruct
+
+from ._draft import Draft, struct_params
+from ._fields import Bits, Enum, prepare
+from ._instances import At, Opened, Region
+from ._members import Derived, If
+from ._stream import Window
+from ._tree import BuildingError, Tree, ask
+
+
+class Member:
+    """A field or buildable instance of a struct, taken apart."""
+
+    def __init__(self, name: str, subcon: Any) -> None:
+        self.name, self.whole = name, subcon
+        self.condition = subcon.condition if isinstance(subcon, If) else None
+        self.asks_for_room = isinstance(subcon, If) and subcon.asks_for_room
+        self.subcon = subcon.subcon if isinstance(subcon, If | At | Opened) else subcon
+        self.derived = self.subcon if isinstance(self.subcon, Derived) else None
+        self.is_derived = self.derived is not None
+        self.stand_in = self.derived.stand_in if self.derived else 0
+        inner = self.subcon
+        while isinstance(inner, Subconstruct):
+            inner = inner.subcon
+        self.is_bits = isinstance(inner, Bits)
+
+    def subcon_size(self) -> int | None:
+        """Its size in bytes, None if that is not fixed."""
+        try:
+            return int(self.subcon.sizeof())
+        except SizeofError:
+            return None
+
+    def prepare(self, obj: Any, this: Any, path: str) -> Any:
+        """A given value as expressions see it while building; derived if it is None."""
+        return prepare(self.subcon, obj, this, path)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+class Struct(Construct):  # type: ignore[misc]
+    """Fields one after the other, and instances, which are read or computed when they are first asked for.
+
+    Args:
+        label: what it is called in messages.
+        members: fields and instances, each with its name.
+        params: names of parameters; those that are enums, with the enum.
+        size: in bytes, if the format fixes it.
+        is_root: whether it is what a schema describes, where `_root` ends.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        *members: Construct,
+        params: Mapping[str, Enum | None] | None = None,
+        size: int | None = None,
+        is_root: bool = False,
+    ) -> None:
+        super().__init__()
+        self.label, self.size, self.is_root = label, size, is_root
+        self.params: dict[str, Callable[[Any], Any]] = {
+            name: _as_it_is if enum is None else enum.convert for name, enum in (params or {}).items()
+        }
+        self.by_name: dict[str, Member] = {}
+        self.lazy: dict[str, Any] = {}
+        for named in members:
+            if hasattr(named.subcon, "compute"):
+                self.lazy[named.name] = named.subcon
+                named.subcon.name = named.name
+            else:
+                self.by_name[named.name] = Member(named.name, named.subcon)
+        buildable = {name: Member(name, lazy) for name, lazy in self.lazy.items() if hasattr(lazy, "subcon")}
+        self.members = self.by_name | buildable
+        self.names = {*self.params, *self.by_name, *self.lazy}
+        self.placed = [lazy for lazy in self.lazy.values() if lazy.is_placed and not isinstance(lazy, Region)]
+        self.placed.sort(key=lambda at: (at.is_bytes, at.is_number))
+        self.has_bytes = any(at.is_bytes for at in self.placed)
+        self.runs = list(_runs(self.by_name.values()))
+
+    def __repr__(self) -> str:
+        return self.label
+
+    def takes(self, given: Any) -> bool:
+        """Whether all that is given are fields or instances."""
+        return isinstance(given, Mapping) and self.names >= given.keys()
+
+    def _parse(self, stream: Any, context: Any, path: str, params: dict[str, Any] | None = None) -> Tree:
+        window = Window.over(stream, path)
+        begin = window.tell()
+        if params is None:
+            found = struct_params(context) if self.params and not isinstance(context, Tree | Draft) else {}
+            params = {name: found[name] for name in self.params if name in found}
+        params = {name: self.params[name](value) for name, value in params.items()}
+        tree = Tree(self, window, context, params, path)
+        own = tree.__dict__
+        for name, member in self.by_name.items():
+            value = member.whole._parse(window, tree, f"{path} -> {name}")
+            if value is not None:
+                own[name] = value
+        own["_end"] = window.tell()
+        if window is not stream and window.num_left:
+            stream.seek(window.tell() - begin - window.size, 2)
+        return tree
+
+    def _prepare(self, obj: Any, this: Any, path: str, params: dict[str, Any] | None = None) -> Draft:
+        given = {} if obj is None else obj
+        if isinstance(given, Draft):
+            return given
+        if not isinstance(given, Mapping | Tree):
+            raise BuildingError(f"a mapping of fields is wanted, not {type(obj).__name__}", path=path)
+        unknown = [] if isinstance(given, Tree) else [name for name in given if name not in self.names]
+        if unknown:
+            raise BuildingError(f"no such field in {self}: {', '.join(map(repr, unknown))}", path=path)
+        return Draft(self, given, this, params, path)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        draft = self._prepare(obj, context, path)
+        stream.write(draft._whole())
+        return draft
+
+    def _sizeof(self, context: Any, path: str) -> int:
+        if self.size is None:
+            raise SizeofError("the size depends on the fields", path=path)
+        return self.size
+
+    def plain(self, tree: Tree, convert: Callable[[Any], Any], derived: bool) -> dict[str, Any]:
+        """What building needs of a tree; see `_tree.plain`."""
+        own = tree.__dict__
+        there = {name: own[name] for name in self.by_name if own.get(name) is not None}
+        there = {name: value for name, value in there.items() if self.members[name].subcon_size() != 0}
+        there |= self._instances_to_build(tree)
+        kept: dict[str, Any] = {}
+        for name, value in there.items():
+            member = self.members[name]
+            if derived or member.derived is None or not member.derived.says_nothing(tree, value, there):
+                kept[name] = convert(value)
+        for name, member in self.by_name.items():
+            if member.asks_for_room and member.is_derived and name not in there:
+                kept[name] = None
+        return kept
+
+    def _instances_to_build(self, tree: Tree) -> dict[str, Any]:
+        """Instances that have bytes which no field and no other instance has."""
+        found: dict[str, Any] = {}
+        end = tree._end
+        for lazy in self.placed:
+            try:
+                value = getattr(tree, lazy.name)
+            except ConstructError:
+                continue  # what cannot be read this way is there as bytes
+            begin = ask(lazy.pos, tree)
+            stop = (tree._ends or {}).get(lazy.name, tree._io.size)
+            # What leaves bytes behind it gives way to the bytes, where the struct has them.
+            is_all = lazy.is_bytes or stop == tree._io.size or not self.has_bytes
+            if value is not None and value != b"" and begin >= end and is_all:
+                found[lazy.name] = value
+                end = max(end, stop)
+        for name, lazy in self.lazy.items():
+            if isinstance(lazy, Opened) and getattr(tree, name) is not None:
+                found[name] = getattr(tree, name)
+        return found
+
+
+def _runs(members: Any) -> Any:
+    """Members one by one, but bit fields side by side together."""
+    run: list[Member] = []
+    for member in members:
+        if run and member.is_bits:
+            run.append(member)
+            continue
+        if run:
+            yield run
+        run = [member] if member.is_bits else []
+        if not run:
+            yield [member]
+    if run:
+        yield run

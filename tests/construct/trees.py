@@ -1,0 +1,57 @@
+"""Trees of what the Construct target parses, in the shape of `tests.codegen.trees`, to be compared with Kaitai's."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from construct import ConstructError, EnumInteger, EnumIntegerString
+from kafka_segments_generated.construct._support import Struct, Tree, VarintNumber
+from tests.codegen.trees import Job, _camel, _tree
+
+
+def construct_of(schema: str) -> Any:
+    """The declaration of a schema."""
+    module = importlib.import_module(f"kafka_segments_generated.construct.{schema}")
+    return getattr(module, "".join(part.capitalize() for part in schema.split("_")))
+
+
+def parse(schema: str, params: tuple[Any, ...], data: bytes, **more: Any) -> Any:
+    """Parse with parameters by position, as the Kaitai classes take them."""
+    found = construct_of(schema)
+    names = list(found.params) if isinstance(found, Struct) else []
+    return found.parse(data, **dict(zip(names, params, strict=True)), **more)
+
+
+def construct_tree(job: Job) -> Any:
+    """The tree of a file by the Construct declarations."""
+    try:
+        return tree_of(parse(job.schema, job.params, job.file.read_bytes()))
+    except ConstructError as error:
+        return {"error": type(error).__name__, "message": str(error)}
+
+
+def tree_of(value: Any) -> Any:
+    """Something parsed as dictionaries, lists and leaves."""
+    if isinstance(value, VarintNumber):
+        members = {name: getattr(value, name) for name in value._encoding.members}
+        return {_camel(name): tree_of(part) for name, part in members.items()}
+    if isinstance(value, EnumInteger | EnumIntegerString):
+        return int(value)
+    if isinstance(value, list):
+        return [tree_of(part) for part in value]
+    if not isinstance(value, Tree):
+        return _tree(value)
+    names = [*value._struct.params, *value._struct.by_name, *value._struct.lazy]
+    fields = {_camel(name): _member(value, name) for name in names}
+    return {name: part for name, part in fields.items() if part is not None}
+
+
+def _member(value: Tree, name: str) -> Any:
+    try:
+        return tree_of(getattr(value, name))
+    except ConstructError as error:
+        cause = error.__cause__
+        if isinstance(cause, UnicodeDecodeError):
+            return cause.object.decode("utf-8", "replace")
+        return {"error": type(error).__name__}
