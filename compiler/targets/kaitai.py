@@ -1,4 +1,4 @@
-"""Target ``kaitai``: the Python classes that the real Kaitai compiler makes of ``schemas/*.ksy``."""
+"""Target ``kaitai``: the Python classes that the real Kaitai compiler makes of schemas, and their stubs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from compiler.errors import SchemaError
 from compiler.frontend import yaml_tree
 from compiler.frontend.model import Model
+from compiler.targets import stubs
 from compiler.toolchain import FOLDER, ensure_packages, find_toolchain, run_node
 
 COMMAND = 'run "python codegen.py"'
@@ -39,7 +40,7 @@ def generate(schemas: list[Path], model: Model) -> dict[str, str]:
     for path in schemas:
         name = f"{path.stem}.py"
         files[name] = _module(path, result["files"][str(path)][name], result["compiler"])
-    return files
+    return {**files, **stubs.generate(model)}
 
 
 def _module(schema: Path, text: str, version: str) -> str:

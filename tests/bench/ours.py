@@ -54,12 +54,14 @@ def kaitai_rows(segment: bytes) -> Iterator[Row]:
     from kaitaistruct import KaitaiStream
 
     from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
+    from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
 
     for entry in KafkaLogSegment(KaitaiStream(io.BytesIO(segment))).entries:
         batch = entry.body.content
+        assert isinstance(batch, KafkaRecordBatchV2)
         if crc32c(batch.crc_region) != batch.crc:
             raise ValueError("a wrong checksum")
-        for record in batch.records:
+        for record in batch.records or ():
             body = record.body
             headers = [(header.key, header.value) for header in body.headers]
             key, value = getattr(body, "key", None), getattr(body, "value", None)
@@ -69,7 +71,7 @@ def kaitai_rows(segment: bytes) -> Iterator[Row]:
 def construct_rows(segment: bytes) -> Iterator[Row]:
     """Records of uncompressed v2 batches by the generated Construct codecs, which check the CRC."""
     module = import_module("kafka_segments_generated.construct.kafka_log_segment")
-    for entry in module.KAFKA_LOG_SEGMENT.parse(segment).entries:
+    for entry in module.KafkaLogSegment.parse(segment).entries:
         batch = entry.body.content
         for record in batch.records:
             body = record.body

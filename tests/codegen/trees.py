@@ -55,12 +55,12 @@ def python_tree(job: Job) -> Any:
         return {"error": type(error).__name__, "message": str(error)}
 
 
-def javascript_trees(jobs: list[Job]) -> Iterator[Any]:
-    """The trees of files by the JavaScript classes, one process for all of them."""
+def javascript_trees(jobs: list[Job], schemas: Path = SCHEMAS) -> Iterator[Any]:
+    """The trees of files by the JavaScript classes of a folder's schemas, one process for all of them."""
     tools = find_toolchain()
     ensure_packages(tools)
     script = Path(__file__).with_name("trees.js")
-    command = [*tools.node, str(script), str(FOLDER), str(SCHEMAS)]
+    command = [*tools.node, str(script), str(FOLDER), str(schemas)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
         assert process.stdin is not None and process.stdout is not None
