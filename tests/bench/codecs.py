@@ -52,7 +52,7 @@ def cramjam(codec: str) -> Into:
 
 
 def usual(codec: str) -> Into:
-    """The library that kafka-segments depends on."""
+    """The library that kafka-segments depends on, or Python's own."""
     if codec == "gzip":
         return lambda payload: zlib.decompress(payload, GZIP)
     if codec == "lz4":

@@ -137,7 +137,7 @@ def decoder_rows(measured: Sequence[Measured]) -> Iterator[Row]:
         row: Row = {"name": entry.decoder.title, "corpus": entry.corpus.name, "ratio": ratio}
         row |= {"goal": None, "met": None, "decoder": entry.decoder.name, "kind": entry.decoder.kind}
         row |= {"mrps": rounded(entry.rate), "ours": entry.decoder.compared, "ours_mrps": rounded(ours)}
-        yield row | raw_of(entry) | {"note": entry.problem}
+        yield row | raw_of(entry) | {"note": entry.problem or entry.library}
 
 
 def raw_of(entry: Measured) -> Row:

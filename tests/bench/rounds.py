@@ -55,6 +55,7 @@ class Measured:
     num_bytes: int = 0
     consuming: float | None = None
     passes: int = 0
+    library: str = ""
     problem: str = ""
     missing: bool = False
 
@@ -65,6 +66,7 @@ class Measured:
         if self.passes > 1 and results != (self.records, self.checksum):
             raise WorkerError(f"two passes differ: {(self.records, self.checksum)} and {results}")
         self.records, self.checksum = results
+        self.library = answer.get("library", "")
         if self.seconds is None or answer["seconds"] < self.seconds:
             self.seconds, self.consuming = answer["seconds"], answer.get("consuming")
 
