@@ -6,7 +6,7 @@ Importing it imports nothing but `kafka_segments`: what that takes is measured t
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ COLUMNS = ("offset", "timestamp", "key", "value", "headers")
 CACHE_VARIABLE = "KAFKA_SEGMENTS_CACHE_DIR"
 
 # Offset, timestamp, key, value, headers.
-Row = tuple[int, int, bytes | None, bytes | None, list[tuple[Any, bytes | None]]]
+Row = tuple[int, int, bytes | None, bytes | None, Sequence[tuple[Any, bytes | None]]]
 
 
 def arrow_batches(source: bytes | Path, *, check_crc: bool = True) -> Iterator[pa.RecordBatch]:
