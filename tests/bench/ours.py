@@ -6,7 +6,7 @@ Importing it imports nothing but `kafka_segments`: what that takes is measured t
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,30 +49,28 @@ def num_batches(source: Path) -> int:
 
 
 def kaitai_rows(segment: bytes) -> Iterator[Row]:
-    """Records of uncompressed v2 batches by the generated Kaitai classes alone, CRC checked."""
-    from crc32c import crc32c
+    """Records of uncompressed v2 batches by the generated Kaitai classes."""
     from kaitaistruct import KaitaiStream
 
     from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
-    from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
 
-    for entry in KafkaLogSegment(KaitaiStream(io.BytesIO(segment))).entries:
-        batch = entry.body.content
-        assert isinstance(batch, KafkaRecordBatchV2)
-        if crc32c(batch.crc_region) != batch.crc:
-            raise ValueError("a wrong checksum")
-        for record in batch.records or ():
-            body = record.body
-            headers = [(header.key, header.value) for header in body.headers]
-            key, value = getattr(body, "key", None), getattr(body, "value", None)
-            yield body.offset, body.timestamp, key, value, headers
+    return rows_of(KafkaLogSegment(KaitaiStream(io.BytesIO(segment))).entries)
 
 
 def construct_rows(segment: bytes) -> Iterator[Row]:
-    """Records of uncompressed v2 batches by the generated Construct codecs, which check the CRC."""
+    """Records of uncompressed v2 batches by the generated Construct declarations."""
     module = import_module("kafka_segments_generated.construct.kafka_log_segment")
-    for entry in module.KafkaLogSegment.parse(segment).entries:
+    return rows_of(module.KafkaLogSegment.parse(segment).entries)
+
+
+def rows_of(entries: Iterable[Any]) -> Iterator[Row]:
+    """Records of parsed entries, whose trees are alike; the CRC is compared here: neither does it."""
+    from crc32c import crc32c
+
+    for entry in entries:
         batch = entry.body.content
+        if crc32c(batch.crc_region) != batch.crc:
+            raise ValueError("a wrong checksum")
         for record in batch.records:
             body = record.body
             headers = [(header.key, header.value) for header in body.headers]
