@@ -214,9 +214,10 @@ class Declarer:
             if implied.absent:
                 keywords["absent"] = str(implied.absent)
             return self._call("Derived", node, self._text(f"lambda this: {implied.text}"), **keywords)
-        if extensions.codec is not None and extensions.codec.content_type is not None:
-            text = self._text(f'lambda this: packed_of(this, "{opened_name(field)}")')
-            return self._call("Derived", node, text)
+        if extensions.codec is not None:
+            content = extensions.codec.content_instance or opened_name(field)
+            text = self._text(f'lambda this: packed_of(this, "{content}")')
+            return self._call("Derived", node, text, follows=quoted(content))
         return node
 
     def _inverted(self, field: Field, call: Call) -> Call:
@@ -259,7 +260,7 @@ class Declarer:
         keywords: dict[str, Node] = {}
         if instance.condition is not None:
             keywords["condition"] = function(instance.condition)
-        for source in self.struct.instances:
+        for source in (*self.struct.fields, *self.struct.instances):
             codec = source.extensions.codec
             if codec is not None and codec.content_instance == instance.id:
                 keywords["codec"] = self._codec(codec.algorithm, source.id)

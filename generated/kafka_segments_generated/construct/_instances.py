@@ -123,13 +123,14 @@ class At(Construct):  # type: ignore[misc]
         path = f"{draft._path} -> {self.name}"
         begin = ask(self.pos, draft, path=path)
         if begin >= len(whole):
-            data = self._data(draft, path)
+            data = self.packed(draft, path)
             whole += bytes(begin - len(whole)) + data
         elif self.is_number and not isinstance(draft._given, Tree):
-            data = self._data(draft, path)
+            data = self.packed(draft, path)
             whole[begin : begin + len(data)] = data
 
-    def _data(self, draft: Draft, path: str) -> bytes:
+    def packed(self, draft: Draft, path: str) -> bytes:
+        """The bytes of what was given for it, compressed if its condition does not hold."""
         data = draft._inner_bytes(self.name)
         if self.condition is None or ask(self.condition, draft, path=path):
             return data
@@ -146,6 +147,7 @@ class Opened(Construct):  # type: ignore[misc]
     """An instance that is read from a field's bytes once they are decompressed."""
 
     is_placed = is_number = is_computed = False
+    name: str
 
     def __init__(self, codec: Codec, subcon: Construct) -> None:
         super().__init__()
@@ -159,10 +161,13 @@ class Opened(Construct):  # type: ignore[misc]
         opened = self.codec.open(this, path)
         return None if opened is None else self.subcon._parse(opened, this, path)
 
+    def packed(self, draft: Draft, path: str) -> bytes:
+        """The bytes of what was given for it, compressed."""
+        return self.codec.pack(draft, draft._inner_bytes(self.name), path)
+
 
 def packed_of(this: Draft, name: str) -> bytes | None:
-    """An `Opened` instance that was given, compressed; None if none was."""
+    """The bytes of an instance that was given, compressed if it is to be; None if it was not given."""
     if this._given_for(name) is None:
         return None
-    codec: Codec = this._struct.lazy[name].codec
-    return codec.pack(this, this._inner_bytes(name), this._path)
+    return bytes(this._struct.lazy[name].packed(this, this._path))

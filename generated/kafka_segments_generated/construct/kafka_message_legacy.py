@@ -163,7 +163,11 @@ KafkaMessageLegacy: Construct = Struct(
     # value. Not there if it is null, empty if it is empty.
     "value" / If(
         lambda this: this.len_value >= 0,
-        Derived(Bytes(lambda this: this.len_value), lambda this: packed_of(this, "value_content")),
+        Derived(
+            Bytes(lambda this: this.len_value),
+            lambda this: packed_of(this, "value_content"),
+            follows="value_content",
+        ),
     ),
     # The message's offset; if it is compressed, that of the last one inside.
     "offset" / Value(lambda this: this.base_offset),

@@ -272,9 +272,10 @@ def elements_of(this: Draft, name: str) -> Any:
     lazy = this._struct.lazy.get(name)
     if lazy is None or this._given_for(name) is not None:
         return this._inner(name) or []
-    for other in this._struct.placed:
-        if other is not lazy and not other.is_number and this._given_for(other.name) is not None:
-            raise MissingError(f"it follows from {name}, but {other.name} was given instead", path=this._path)
+    others = [other.name for other in this._struct.placed if other is not lazy and not other.is_number]
+    for other in [*others, *([lazy.codec.source] if lazy.codec else [])]:
+        if this._given_for(other) is not None:
+            raise MissingError(f"it follows from {name}, but {other} was given instead", path=this._path)
     return []
 
 

@@ -163,7 +163,11 @@ class Struct(Construct):  # type: ignore[misc]
             stop = (tree._ends or {}).get(lazy.name, tree._io.size)
             # What leaves bytes behind it gives way to the bytes, where the struct has them.
             is_all = lazy.is_bytes or stop == tree._io.size or not self.has_bytes
-            if value is not None and value != b"" and begin >= end and is_all:
+            if value is None or value == b"":
+                continue
+            if lazy.codec is not None and lazy.codec.source in self.by_name:
+                found[lazy.name] = value  # the field that has its bytes follows from it
+            elif begin >= end and is_all:
                 found[lazy.name] = value
                 end = max(end, stop)
         for name, lazy in self.lazy.items():
