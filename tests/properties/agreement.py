@@ -18,4 +18,9 @@ def assert_read(readers: Sequence[Reader], data: bytes, rows: list[Row]) -> None
 
 def assert_entries_read(readers: Sequence[Reader], entries: Sequence[Entry]) -> None:
     """Every reader gives what the encoder was given."""
-    assert_read(readers, encode_segment(entries), [row for entry in entries for row in entry.rows()])
+    try:
+        assert_read(readers, encode_segment(entries), [row for entry in entries for row in entry.rows()])
+    except AssertionError:
+        for entry in entries:  # one that fails alone says more
+            assert_read(readers, entry.encode(), entry.rows())
+        raise

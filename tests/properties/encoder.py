@@ -2,7 +2,7 @@
 
 It shares no code with what it judges: neither the schemas, nor anything generated, nor the runtime. Kafka's
 own classes judge it in turn (`test_encoder.py`). What may be damaged on purpose has a field of its own here
-(`count`, `last_offset_delta`): the default is what Kafka writes.
+(`count`, `payload`, `stored`, `inner`): the default is what Kafka writes, and checksums are always right.
 
 Sources: DefaultRecord, DefaultRecordBatch, LegacyRecord, AbstractLegacyRecordBatch.
 """
@@ -70,12 +70,11 @@ class Batch:
     leader_epoch: int = -1
     last_offset_delta: int | None = None
     count: int | None = None
+    payload: bytes | None = None
+    stored: bytes | None = None
 
     def encode(self) -> bytes:
         """All bytes of the batch."""
-        payload = b"".join(map(encode_record, self.records))
-        if payload:
-            payload = compress(self.form, payload)
         attributes = IDS[codec_of(self.form)] | self.timestamp_type << 3 | self.is_transactional << 4
         attributes |= self.is_control << 5 | self.has_delete_horizon << 6
         covered = struct.pack(
@@ -89,9 +88,18 @@ class Batch:
             self.base_sequence,
             len(self.records) if self.count is None else self.count,
         )
-        covered += payload
+        covered += self.compressed() if self.stored is None else self.stored
         body = struct.pack(">ibI", self.leader_epoch, 2, crc32c.crc32c(covered)) + covered
         return struct.pack(">qi", self.base_offset, len(body)) + body
+
+    def content(self) -> bytes:
+        """The records, before they are compressed."""
+        return b"".join(map(encode_record, self.records)) if self.payload is None else self.payload
+
+    def compressed(self) -> bytes:
+        """The records as they are stored; none need no codec."""
+        content = self.content()
+        return compress(self.form, content) if content else content
 
     def rows(self) -> list[Row]:
         """What a consumer gets; control records too."""
@@ -168,16 +176,27 @@ class Wrapper:
     timestamp_type: int = CREATE_TIME
     first_inner: int = 0
     of_librdkafka: bool = False
+    inner: bytes | None = None
+    stored: bytes | None = None
 
     def encode(self) -> bytes:
         """All bytes of the entry."""
+        value = self.compressed() if self.stored is None else self.stored
+        attributes = IDS[codec_of(self.form)] | self.timestamp_type << 3
+        return _entry(self.last_offset(), self.magic, attributes, self.timestamp, None, value)
+
+    def content(self) -> bytes:
+        """The messages, before they are compressed."""
+        if self.inner is not None:
+            return self.inner
         shift = self.messages[0].offset - self.first_inner
         if self.magic == 0 or self.of_librdkafka:
             shift = 0
-        inner = b"".join(message.encode(message.offset - shift) for message in self.messages)
-        value = compress(self.form, inner, self.magic)
-        attributes = IDS[codec_of(self.form)] | self.timestamp_type << 3
-        return _entry(self.last_offset(), self.magic, attributes, self.timestamp, None, value)
+        return b"".join(message.encode(message.offset - shift) for message in self.messages)
+
+    def compressed(self) -> bytes:
+        """The messages as they are stored."""
+        return compress(self.form, self.content(), self.magic)
 
     def rows(self) -> list[Row]:
         """What a consumer gets: the wrapper's timestamp where the broker has set it, and always its type."""

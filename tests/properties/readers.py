@@ -1,16 +1,27 @@
 """The readers that must agree: each generated target, brought into one form.
 
 Kaitai: the runtime's scan over the generated classes; it leaves old messages undecoded, so `legacy` goes on.
+Construct: the declarations alone. They stop at the first entry that is cut off, and know of no checksums.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from io import BytesIO
+from typing import Any
+
+from kaitaistruct import KaitaiStream
 from tests.properties import legacy
-from tests.properties.encoder import Row
+from tests.properties.codecs import IDS
+from tests.properties.encoder import LOG_OVERHEAD, Row, to_long
 from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
 
+from construct import ConstructError
 from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.compression import decompress
+from kafka_segments_generated.construct import kafka_log_segment as construct_target
+from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
 
 
 def read_kaitai(data: bytes) -> Reading:
@@ -24,7 +35,7 @@ def read_kaitai(data: bytes) -> Reading:
             elif isinstance(event, Damage):
                 damage.append(_trouble(event))
             elif isinstance(event, Batch) and event.magic < 2 and event.crc_valid and is_known(event):
-                found, error = legacy.read(data[event.position : event.end_position])
+                found, error = _kaitai_legacy(data[event.position : event.end_position])
                 rows += found
                 if error is not None:
                     damage.append(Trouble(event.position, event.end_position, error))
@@ -34,6 +45,11 @@ def read_kaitai(data: bytes) -> Reading:
 def is_known(batch: Batch) -> bool:
     """Whether a message has a codec of its time; if not, the scan itself says so."""
     return batch.compression not in (None, "zstd")
+
+
+@lru_cache(maxsize=1000)  # files are cut at every byte
+def _kaitai_legacy(entry: bytes) -> tuple[tuple[Row, ...], str | None]:
+    return legacy.read(entry, lambda data: list(KafkaLogSegment(KaitaiStream(BytesIO(data))).entries))
 
 
 def _row(record: Record) -> Row:
@@ -52,7 +68,65 @@ def _trouble(damage: Damage) -> Trouble:
     return Trouble(damage.position, damage.end_position, type(damage.error).__name__)
 
 
-KAITAI = Reader("kaitai", read_kaitai)
+class _Hook:
+    """A codec as the Construct declarations want it."""
 
-READERS: list[Reader] = [KAITAI]
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def decompress(self, data: bytes) -> bytes:
+        return decompress(self._name, data)
+
+
+HOOKS = {name: _Hook(name) for name in IDS if name != "none"}
+
+
+def read_construct(data: bytes) -> Reading:
+    """By `KafkaLogSegment.parse`; what is cut off or damaged ends it."""
+    rows: list[Row] = []
+    position = 0
+    for entry in construct_target.KafkaLogSegment.parse(data).entries:
+        if entry.body is None:
+            cut = [Trouble(position, len(data), "TruncatedError")] if any(data[position:]) else []
+            return Reading(rows, cut)
+        end = position + LOG_OVERHEAD + entry.len_body
+        found, error = _construct_rows(data[position:end])
+        rows += found
+        if error is not None:
+            return Reading(rows, [Trouble(position, end, error)])
+        position = end
+    return Reading(rows, [])
+
+
+@lru_cache(maxsize=1000)
+def _construct_rows(data: bytes) -> tuple[tuple[Row, ...], str | None]:
+    """The records of one entry, and the name of the error that was met."""
+    try:
+        batch = construct_target.KafkaLogSegment.parse(data, codecs=HOOKS).entries[0].body
+        if batch.magic < 2:
+            return legacy.read(
+                data, lambda inside: list(construct_target.KafkaLogSegment.parse(inside).entries)
+            )
+        records = batch.content.records if batch.content.num_records else []
+        return tuple(_construct_row(batch.content, record.body) for record in records), None
+    except ConstructError:
+        return (), "ConstructError"
+
+
+def _construct_row(batch: Any, body: Any) -> Row:
+    return Row(
+        to_long(body.offset),
+        to_long(body.timestamp),
+        body.timestamp_type,
+        body.key,
+        body.value,
+        tuple((header.key, header.value) for header in body.headers),
+        batch.attributes.is_control,
+    )
+
+
+KAITAI = Reader("kaitai", read_kaitai)
+CONSTRUCT = Reader("construct", read_construct, resyncs=False)
+
+READERS: list[Reader] = [KAITAI, CONSTRUCT]
 """All of them."""

@@ -7,12 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from tests.oracle import run
 from tests.properties import census, encoder, oracle
 from tests.properties.codecs import IDS
 from tests.properties.encoder import Batch, Entry, Message, Record
-from tests.properties.shapes import segments
+from tests.properties.shapes import QUICK, segments
 
 NUM_SEGMENTS = 250
 
@@ -41,7 +41,7 @@ def drawn(codec: str, count: int) -> list[list[Entry]]:
     found: list[list[Entry]] = []
 
     @seed(codec)
-    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
+    @settings(QUICK, max_examples=count, database=None)
     @given(segments(4, codec))
     def keep(entries: list[Entry]) -> None:
         found.append(entries)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from tests.properties import census
 from tests.properties.agreement import assert_entries_read
 from tests.properties.codecs import IDS
 from tests.properties.encoder import Batch, Entry
 from tests.properties.readers import READERS
-from tests.properties.shapes import segments
+from tests.properties.shapes import QUICK, segments
 
 CODECS = tuple(IDS)
 ALL, SOME = 20_000, 1_000
@@ -20,14 +20,11 @@ PER_SEGMENT = 4
 
 
 def agree(codec: str, num_batches: int) -> Counter[str]:
-    """Let all readers read that many batches (and at most as many again, where Hypothesis shrinks)."""
+    """Let all readers read that many batches."""
     counts: Counter[str] = Counter()
     distinct: set[Entry] = set()
 
-    @settings(
-        max_examples=num_batches // len(CODECS) // PER_SEGMENT,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    @settings(QUICK, max_examples=num_batches // len(CODECS) // PER_SEGMENT)
     @given(segments(PER_SEGMENT, codec))
     def check(entries: list[Entry]) -> None:
         counts.update(census.count(entries))

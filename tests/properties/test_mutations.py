@@ -1,0 +1,77 @@
+"""Damaged segments: the targets that go on behind damage deliver the same records, name the same damage."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties.mutations import mutated, mutated_segments, sealed_entries
+from tests.properties.readers import CONSTRUCT, KAITAI, READERS
+from tests.properties.reading import Reading
+from tests.properties.recorded import distinct
+from tests.properties.shapes import QUICK
+
+RESYNCING = [reader for reader in READERS if reader.resyncs]
+
+generated = mutated_segments()
+recorded = st.sampled_from(distinct()).flatmap(lambda file: mutated(file.data[:4000]))
+
+
+def assert_same(data: bytes) -> Reading:
+    """All say what the first one says, or what they can of it."""
+    first = RESYNCING[0].read(data)
+    for reader in RESYNCING[1:]:
+        reading = reader.read(data)
+        assert reading.rows == reader.rows(first.rows), reader.name
+        assert reading.damage == first.damage, reader.name
+    return first
+
+
+@settings(QUICK, max_examples=400)
+@given(st.one_of(generated, recorded))
+def test_some_damaged_segments(data: bytes) -> None:
+    assert_same(data)
+
+
+@pytest.mark.properties
+def test_damaged_generated_segments() -> None:
+    errors: Counter[str] = Counter()
+
+    @settings(QUICK, max_examples=4000)
+    @given(generated)
+    def check(data: bytes) -> None:
+        errors.update({trouble.error for trouble in assert_same(data).damage})
+
+    check()
+    expected = {"ChecksumMismatchError", "TruncatedError", "CorruptBatchError", "DecompressionError"}
+    assert expected | {"LengthMismatchError", "UnsupportedMagicError"} <= errors.keys()
+
+
+def assert_trees_same(data: bytes) -> None:
+    """One entry with a right checksum: Construct refuses what Kaitai refuses, and else gives the same.
+
+    But that bytes are left behind the last record, no tree says.
+    """
+    kaitai, construct = KAITAI.read(data), CONSTRUCT.read(data)
+    if construct.damage:
+        assert kaitai.damage
+    else:
+        assert construct.rows == kaitai.rows
+        if kaitai.damage:
+            assert [trouble.error for trouble in kaitai.damage] == ["CorruptBatchError"]
+
+
+@pytest.mark.properties
+@settings(QUICK, max_examples=4000)
+@given(sealed_entries())
+def test_trees_of_damaged_entries(data: bytes) -> None:
+    assert_trees_same(data)
+
+
+@pytest.mark.properties
+@settings(QUICK, max_examples=2000)
+@given(recorded)
+def test_damaged_recorded_segments(data: bytes) -> None:
+    assert_same(data)
