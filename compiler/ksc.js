@@ -20,6 +20,7 @@ const RUNTIME_CONFIG = new RegExp(
   + '(new \\$c_Lio_kaitai_struct_JavaRuntimeConfig\\(.*?\\)), '
   + '"Kaitai", "", "", "kaitai_struct_nim_runtime", ""\\)', 'g');
 const PROBLEMS = 'var problems = $as_sc_Iterable(problems$2);';
+const SPECS = 'var specs = $as_Lio_kaitai_struct_format_ClassSpecs(specs$2);';
 
 function replaceOnce(text, found, replacement, what) {
   const hits = typeof found === 'string' ? text.split(found).length - 1 : [...text.matchAll(found)].length;
@@ -27,8 +28,11 @@ function replaceOnce(text, found, replacement, what) {
   return text.replace(found, replacement);
 }
 
-/** The compiler with `pythonPackage` set; `onWarning` gets each style warning as text. */
-function loadCompiler(pythonPackage, onWarning) {
+/**
+ * The compiler with `pythonPackage` set; `onWarning` gets each style warning as text, `onSpecs` what the compiler has
+ * resolved (Scala's objects) before it writes anything.
+ */
+function loadCompiler(pythonPackage, onWarning, onSpecs = () => {}) {
   const file = require.resolve('kaitai-struct-compiler');
   let text = fs.readFileSync(file, 'utf8');
   text = replaceOnce(text, RUNTIME_CONFIG, (whole, cpp, java) =>
@@ -37,9 +41,10 @@ function loadCompiler(pythonPackage, onWarning) {
   text = replaceOnce(text, PROBLEMS, () => PROBLEMS
     + ' { const found = problems.iterator__sc_Iterator();'
     + ' while (found.hasNext__Z()) { module.onWarning(String(found.next__O().message__T())); } }', 'the list of problems');
+  text = replaceOnce(text, SPECS, () => `${SPECS} module.onSpecs(specs);`, 'the resolved schemas');
   const loaded = new Module(file, module);
   loaded.filename = file;
-  loaded.onWarning = onWarning;
+  Object.assign(loaded, {onWarning, onSpecs});
   loaded._compile(text, file);
   return loaded.exports;
 }

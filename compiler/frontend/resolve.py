@@ -23,7 +23,6 @@ from compiler.frontend.nodes import (
     Int,
     IntType,
     NameKind,
-    SizeOf,
     SwitchType,
     UserType,
 )
@@ -295,9 +294,11 @@ class Resolver:
             in_bits = isinstance(found, BitsType) or (
                 isinstance(found, EnumType) and isinstance(found.base, BitsType)
             )
-            # What follows bits and is not bits itself begins at a whole byte.
-            total = (total if in_bits else (total + 7) // 8 * 8) + bits * count
-        return (total + 7) // 8
+            # What follows bits begins at a whole byte, which the Kaitai compiler forgets to count.
+            if total % 8 != 0 and not in_bits:
+                return None
+            total += bits * count
+        return total // 8 if total % 8 == 0 else None
 
     def _count_of(self, declared: Declared, entries: dict[str, Node]) -> int | None:
         if "repeat" not in entries:
@@ -331,8 +332,8 @@ def value_type(element: DataType, repeated: bool) -> DataType:
 
 
 def constant(found: Expr) -> int | None:
-    """The value of an expression that needs no data, None if it does."""
-    if isinstance(found, Int | SizeOf):
+    """The value of integers as written, their sums and products; None of all else, as in the compiler."""
+    if isinstance(found, Int):
         return found.value
     if isinstance(found, Binary) and found.op in ("+", "-", "*"):
         left, right = constant(found.left), constant(found.right)
