@@ -33,7 +33,7 @@ BYTE_ORDER = re.compile(r"[<>=!@|](\d*[?xcbBhHiIlLqQnNefdsSpPuUV]\d*)+")
 # All the bits of a Java or C integer: arithmetic that wraps, not fields of a layout.
 WHOLE_WORDS = frozenset((1 << bits) - 1 for bits in (31, 32, 63, 64))
 # Calls that go to a place or take so many bytes from there, and calls that look for bytes.
-READING = re.compile(r"preadv?|read1?|readexactly|readinto|recv|seek|skip")
+READING = re.compile(r"preadv?|read1?|readexactly|readinto|recv|seek|skip|_?load_[suf]\d(be|le)?")
 LOOKING = re.compile(r"count|endswith|r?find|r?index|r?partition|remove(prefix|suffix)|split|startswith")
 READING_ARRAYS = frozenset(["frombuffer", "fromfile", "fromstring", "cast"])
 PACKING = re.compile(r"(iter_)?unpack(_from)?|pack_into|calcsize|from_bytes|to_bytes|from_buffer(_copy)?")
@@ -60,8 +60,8 @@ class Scope:
         """Whether an expression is, or may well be, a buffer of bytes."""
         if isinstance(node, ast.Name | ast.Attribute):
             name = ast.unparse(node)
-            conventional = BUFFER_NAME.fullmatch(name.rpartition(".")[2])
-            return name in self.buffers or (conventional is not None and name not in self.others)
+            conventional = BUFFER_NAME.fullmatch(name.rpartition(".")[2]) and name.count(".") < 2
+            return name in self.buffers or (bool(conventional) and name not in self.others)
         if isinstance(node, ast.Call):
             return BUFFER_CALL.fullmatch(called(node)) is not None
         if isinstance(node, ast.Subscript):
@@ -257,12 +257,22 @@ RULES: dict[str, Callable[[ast.AST, Scope], bool]] = {
 }
 
 
+def looks_up(rule: str, node: ast.AST) -> bool:
+    """Whether code inside an index only finds a place in a table, by a byte, as checksums do."""
+    if rule == "an integer put together":
+        return True
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.BitAnd):
+        return False
+    return 0xFF in (number(node.left), number(node.right))
+
+
 class Finder(ast.NodeVisitor):
     """Walks a module, and notes (line, rule, code) where a rule applies."""
 
     def __init__(self) -> None:
         self.found: list[tuple[int, str, str]] = []
         self._scopes = [Scope()]
+        self._indexes: set[ast.AST] = set()
 
     def generic_visit(self, node: ast.AST) -> None:
         scope = self._scopes[-1]
@@ -274,8 +284,10 @@ class Finder(ast.NodeVisitor):
             scope.buffers |= {ast.unparse(target) for target in node.targets}
         elif isinstance(node, ast.For) and scope.holds_bytes(node.iter):
             scope.others.add(ast.unparse(node.target))  # a byte of a buffer is a number
+        elif isinstance(node, ast.Subscript) and not scope.holds_bytes(node.value):
+            self._indexes.update(ast.walk(node.slice))
         for rule, applies in RULES.items():
-            if applies(node, scope):
+            if applies(node, scope) and not (node in self._indexes and looks_up(rule, node)):
                 self.found.append((getattr(node, "lineno", 0), rule, ast.unparse(node).split("\n", 1)[0]))
         super().generic_visit(node)
 
