@@ -85,7 +85,7 @@ def read_construct(data: bytes) -> Reading:
     """By `KafkaLogSegment.parse`; what is cut off or damaged ends it."""
     rows: list[Row] = []
     position = 0
-    for entry in construct_target.KafkaLogSegment.parse(data).entries:
+    for entry in _construct_entries(data):
         if entry.body is None:
             cut = [Trouble(position, len(data), "TruncatedError")] if any(data[position:]) else []
             return Reading(rows, cut)
@@ -102,15 +102,22 @@ def read_construct(data: bytes) -> Reading:
 def _construct_rows(data: bytes) -> tuple[tuple[Row, ...], str | None]:
     """The records of one entry, and the name of the error that was met."""
     try:
-        batch = construct_target.KafkaLogSegment.parse(data, codecs=HOOKS).entries[0].body
-        if batch.magic < 2:
-            return legacy.read(
-                data, lambda inside: list(construct_target.KafkaLogSegment.parse(inside).entries)
-            )
-        records = batch.content.records if batch.content.num_records else []
+        batch = _construct_entries(data)[0].body
+        if batch.magic in (0, 1):
+            return legacy.read(data, _construct_entries)
+        if batch.magic == 2 and batch.content.num_records == 0 and not batch.content.payload:
+            return (), None  # lawful, whatever codec it names
+        # Bytes that another magic or codec leaves as they are have no records.
+        records = getattr(batch.content, "records", None)
+        if records is None:
+            return (), "ConstructError"
         return tuple(_construct_row(batch.content, record.body) for record in records), None
     except ConstructError:
         return (), "ConstructError"
+
+
+def _construct_entries(data: bytes) -> list[Any]:
+    return list(construct_target.KafkaLogSegment.parse(data, codecs=HOOKS).entries)
 
 
 def _construct_row(batch: Any, body: Any) -> Row:
