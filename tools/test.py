@@ -26,7 +26,7 @@ class NotHereError(Exception):
     """A kind of test cannot run on this machine; the message says what it lacks."""
 
 
-FAST = "not (spark or cluster or oracle or node or packaging)"
+FAST = "not (spark or cluster or oracle or node or packaging or properties)"
 
 
 def prepare_spark() -> None:
