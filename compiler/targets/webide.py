@@ -68,9 +68,9 @@ README = """\
 # Kafka's log segments in the Kaitai Web IDE
 
 1. Open <https://ide.kaitai.io/>. It works in the browser alone: no file leaves your machine.
-2. Upload the {num_schemas} `.ksy` files in the order of the list below, imports first, then the samples.
-3. Double-click `{main}.ksy`, then `plain.log`. Should an import be missing, do the first once more.
-4. Open `entries` in the object tree, an entry, its `body`; a click on anything marks its bytes.
+2. *Upload a file* below the file tree takes all {num_schemas} `.ksy` and {num_samples} `.log` files at once.
+3. Click `{main}.ksy` in the file tree, which compiles it, then `plain.log`, which opens it.
+4. Open `entries` in the *object tree*, an entry, its `body`; a click on anything marks its bytes.
 5. Click `content` there: only then is it read, so that a damaged entry does not hide the others.
 6. Click `records` in it, then a record and its `body`: key, value, headers, and the absolute offset.
 7. Where `attributes` says `isControl`, a record has `controlKey` and `controlValue` as well.
@@ -79,6 +79,8 @@ README = """\
 10. Integers past 2^53 are rounded here (a large producer id, say); the bytes beside them are exact.
 
 ## Upload in this order
+
+One by one, a schema can be compiled as soon as it is there; all at once, the order does not matter.
 
 {order}
 
@@ -140,6 +142,7 @@ def _readme(schemas: list[str], samples: dict[str, bytes]) -> str:
         command=COMMAND,
         main=MAIN,
         num_schemas=len(schemas),
+        num_samples=len(samples),
         order="\n".join(f"{number}. `{name}`" for number, name in enumerate(schemas, 1)),
         samples="\n".join(rows),
     )
