@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
+SEGMENT = RECORDED / "kafka-4.3" / "clean" / "codec-lz4-0" / "00000000000000000000.log"
 # Each takes longer to import than all of ours may (0.15 s), and is needed for columns or Spark alone.
 LARGE = frozenset({"llvmlite", "numba", "numpy", "pandas", "pyarrow", "pyspark", "tqdm"})
 SHOW = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
@@ -18,6 +21,14 @@ def test_an_import_brings_nothing_large_with_it(what: str) -> None:
     imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert "kafka_segments" in imported
     assert LARGE.isdisjoint(imported)
+
+
+def test_headers_alone_are_dumped_without_anything_large() -> None:
+    code = f"from kafka_segments.cli.main import main; main(['dump', '--headers-only', {str(SEGMENT)!r}]); {SHOW}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *batches, imported = done.stdout.splitlines()
+    assert batches
+    assert LARGE.isdisjoint(imported.split())
 
 
 def test_a_large_import_would_be_seen() -> None:
