@@ -1,4 +1,4 @@
-"""Trees of what the Construct target parses, in the shape of `tests.codegen.trees`, to be compared with Kaitai's."""
+"""Trees of what the Construct target parses, in the shape of `tests.codegen.trees`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import importlib
 from typing import Any
 
 from construct import ConstructError, EnumInteger, EnumIntegerString
-from kafka_segments_generated.construct._support import Struct, Tree, VarintNumber
 from tests.codegen.trees import Job, _camel, _tree
+
+from kafka_segments_generated.construct._support import Struct, Tree, VarintNumber
 
 
 def construct_of(schema: str) -> Any:

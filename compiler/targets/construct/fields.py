@@ -224,7 +224,7 @@ class Declarer:
         """With the value instance that says as much as the field, if there is one."""
         found = inverse_of(self.model, self.struct, field)
         if found is not None:
-            call.keywords["given"] = f'("{found[0]}", {found[1]})'
+            call.keywords |= {"given": quoted(found[0]), "solve": found[1]}
         return call
 
     def _checksum(self, checksum: Checksum, node: Node) -> Node:

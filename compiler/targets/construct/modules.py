@@ -21,7 +21,7 @@ from compiler.frontend.model import (
 from compiler.targets.construct.derive import implied_fields
 from compiler.targets.construct.expressions import function
 from compiler.targets.construct.fields import Declarer, opened_name
-from compiler.targets.construct.layout import Call, Labelled, Mapped, Node, comment, docstring, lines
+from compiler.targets.construct.layout import WIDTH, Call, Labelled, Mapped, Node, comment, docstring, lines
 from compiler.targets.construct.names import Names
 from compiler.targets.construct.walk import instances_at
 
@@ -149,7 +149,7 @@ class ModuleWriter:
         members = [*struct.fields, *(at for at in instances_at(struct) if at.id not in regions)]
         for field in members:
             note = "derived" if field.id in implied else _note(field)
-            yield f"    {field.id}: {declarer.annotation(field)}{note and '  # '}{note}"
+            yield from _annotated(field.id, declarer.annotation(field), f"  # {note}" if note else "")
             codec = field.extensions.codec
             if codec is not None and codec.content_type is not None:
                 yield f"    {opened_name(field)}: {declarer.values(codec.content_type)}"
@@ -177,6 +177,15 @@ class ModuleWriter:
             if codec is not None and codec.content_type is not None:
                 text = f"What is inside `{field.id}`, if it is compressed and a codec for it is given."
                 yield Labelled(opened_name(field), declarer.opened(field), comment(text, 1))
+
+
+def _annotated(name: str, annotation: str, note: str) -> list[str]:
+    flat = f"    {name}: {annotation}{note}"
+    if len(flat) <= WIDTH:
+        return [flat]
+    first, *others = annotation.split(" | ")
+    rows = [f"        {first}", *(f"        | {other}" for other in others)]
+    return [f"    {name}: ({note}", *rows, "    )"]
 
 
 def _import(module: str, names: set[str]) -> list[str]:

@@ -110,7 +110,7 @@ class Tree:
         own = self.__dict__
         there = {name: own[name] for name in self._struct.by_name if own.get(name) is not None}
         fields = (
-            f"{name}={str(value) if isinstance(value, EnumIntegerString) else value!r}"
+            f"{name}={(str(value) if isinstance(value, EnumIntegerString) else value)!r}"
             for name, value in there.items()
         )
         return f"{self._struct}({', '.join(fields)})"

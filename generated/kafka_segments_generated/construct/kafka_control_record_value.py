@@ -360,7 +360,15 @@ VotersRecord: Construct = Struct(
 class KafkaControlRecordValueValues(TypedDict, total=False):
     """What `KafkaControlRecordValue.build` takes."""
 
-    content: EndTxnMarkerValues | LeaderChangeMessageValues | SnapshotHeaderRecordValues | SnapshotFooterRecordValues | KRaftVersionRecordValues | VotersRecordValues | bytes
+    content: (
+        EndTxnMarkerValues
+        | LeaderChangeMessageValues
+        | SnapshotHeaderRecordValues
+        | SnapshotFooterRecordValues
+        | KRaftVersionRecordValues
+        | VotersRecordValues
+        | bytes
+    )
 
 
 KafkaControlRecordValue: Construct = Struct(

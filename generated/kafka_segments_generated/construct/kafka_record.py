@@ -78,13 +78,17 @@ RecordBody: Construct = Struct(
     "timestamp_delta" / Default(
         KafkaVarlong,
         0,
-        given=("timestamp", lambda this, it: None if this._parent.timestamp_type == 1 else it - this._parent.base_timestamp),
+        given="timestamp",
+        solve=lambda this, it: (
+            None if this._parent.timestamp_type == 1 else it - this._parent.base_timestamp
+        ),
     ),
     # offsetDelta. To be added to the batch's `base_offset`.
     "offset_delta" / Derived(
         KafkaVarint,
         lambda this: place_of(this),
-        given=("offset", lambda this, it: it - this._parent.base_offset),
+        given="offset",
+        solve=lambda this, it: it - this._parent.base_offset,
     ),
     # keyLength. Negative for null; -1 is what is written, Kafka takes any.
     "len_key" / Derived(

@@ -70,7 +70,8 @@ class Draft:
         if key in self._memo:
             return self._memo[key]
         if mark in work.busy:
-            raise CircularError(f"{name} is not given, and what implies it depends on it", path=self._path)
+            what = name or "something"
+            raise CircularError(f"{what} is not given, and what implies it depends on it", path=self._path)
         work.busy.add(mark)
         before = work.num_stand_ins
         try:

@@ -48,8 +48,8 @@ class Derived(Wrapper):
         derive: what it is then, a function of the fields around.
         follows: the field that it is the length or count of: it says nothing which that one does not.
         absent: what it is if that field is not there.
-        given: an instance that is computed from the field, and how the field follows from it where that one
-            is given: a function of the fields around and of its value.
+        given: an instance that is computed from the field, and may be given instead.
+        solve: what the field is then, a function of the fields around and of that value.
     """
 
     stand_in: int = 0
@@ -61,15 +61,17 @@ class Derived(Wrapper):
         *,
         follows: str | None = None,
         absent: int = 0,
-        given: tuple[str, Callable[[Any, Any], int | None]] | None = None,
+        given: str | None = None,
+        solve: Callable[[Any, Any], int | None] | None = None,
     ) -> None:
         super().__init__(subcon)
-        self.derive, self.follows, self.absent, self.given = derive, follows, absent, given
+        self.derive, self.follows, self.absent = derive, follows, absent
+        self.given, self.solve = given, solve
 
     def _prepare(self, obj: Any, this: Any, path: str) -> Any:
         if obj is None and self.given is not None:
-            value = this._given_for(self.given[0])
-            obj = None if value is None else ask(self.given[1], this, value, path=path)
+            value = this._given_for(self.given)
+            obj = None if value is None else ask(self.solve, this, value, path=path)
         if obj is None:
             obj = ask(self.derive, this, path=path)
         return prepare(self.subcon, obj, this, path)
@@ -151,10 +153,10 @@ class Switch(Construct):  # type: ignore[misc]
             return next(case for case in self.cases.values() if struct_of(case) is obj._struct)
         try:
             key = ask(self.key, this, path=path)
-        except MissingError:
+        except MissingError as error:
             fits = {struct_of(case): case for case in self.cases.values() if struct_of(case).takes(obj)}
             if len(fits) != 1:
-                raise
+                raise MissingError("nothing tells which of the cases it is", path=path) from error
             return next(iter(fits.values()))
         if key not in self.cases:
             raise BuildingError(f"bytes are wanted where the type is {key!r}", path=path)
