@@ -18,6 +18,7 @@ import yaml
 from compiler.errors import SchemaError
 from compiler.frontend.nodes import Place
 
+EXACT_IN_JAVASCRIPT = 2**53
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _INT = re.compile(r"[-+]?(0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)")
@@ -206,7 +207,10 @@ class _Builder:
             ]
             return Node(place, items)
         assert isinstance(node, yaml.ScalarNode)
-        return Node(place, self._scalar(node))
+        scalar = self._scalar(node)
+        if isinstance(scalar.value, int) and abs(scalar.value) > EXACT_IN_JAVASCRIPT:
+            raise self._refuse(place, f"{scalar.text} has to be in quotes: the Kaitai compiler would round it")
+        return Node(place, scalar)
 
     def _entries(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str, Node]]:
         seen = set()

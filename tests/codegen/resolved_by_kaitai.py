@@ -60,7 +60,7 @@ class TheirSchema:
         return tuple(struct["parentClass"]) if isinstance(struct["parentClass"], list) else None
 
     def _doc(self, doc: Tree) -> Tree:
-        return self._summary(doc), tuple(reference["url"] for reference in doc["ref"])
+        return self._summary(doc), tuple(found.get("url") or found["text"] for found in doc["ref"])
 
     def _summary(self, doc: Tree) -> str:
         return (doc["summary"] or "").rstrip("\n")
