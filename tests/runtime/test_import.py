@@ -24,7 +24,8 @@ def test_an_import_brings_nothing_large_with_it(what: str) -> None:
 
 
 def test_headers_alone_are_dumped_without_anything_large() -> None:
-    code = f"from kafka_segments.cli.main import main; main(['dump', '--headers-only', {str(SEGMENT)!r}]); {SHOW}"
+    dump = f"main(['dump', '--headers-only', {str(SEGMENT)!r}])"
+    code = f"from kafka_segments.cli.main import main; {dump}; {SHOW}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     *batches, imported = done.stdout.splitlines()
     assert batches
