@@ -33,7 +33,9 @@ BYTE_ORDER = re.compile(r"[<>=!@|](\d*[?xcbBhHiIlLqQnNefdsSpPuUV]\d*)+")
 # All the bits of a Java or C integer: arithmetic that wraps, not fields of a layout.
 WHOLE_WORDS = frozenset((1 << bits) - 1 for bits in (31, 32, 63, 64))
 # Calls that go to a place or take so many bytes from there, and calls that look for bytes.
-READING = re.compile(r"preadv?|read1?|readexactly|readinto|recv|seek|skip|_?load_[suf]\d(be|le)?")
+READING = re.compile(
+    r"preadv?|read1?|readexactly|readinto|recv|seek|skip|_?(load|peek)_?[suif]?\d+([bl]e)?|_?[bl]e\d+"
+)
 LOOKING = re.compile(r"count|endswith|r?find|r?index|r?partition|remove(prefix|suffix)|split|startswith")
 READING_ARRAYS = frozenset(["frombuffer", "fromfile", "fromstring", "cast"])
 PACKING = re.compile(r"(iter_)?unpack(_from)?|pack_into|calcsize|from_bytes|to_bytes|from_buffer(_copy)?")
@@ -82,10 +84,13 @@ def number(node: ast.AST | None) -> int | None:
     """The value of a literal integer, or of arithmetic on such; None for everything else."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
+    if isinstance(node, ast.Call) and len(node.args) == 1 and re.fullmatch(r"(u?int|[ui])\d*", called(node)):
+        return number(node.args[0])  # np.uint64(127), and numba's short forms of it
     if isinstance(node, ast.UnaryOp | ast.BinOp):
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
         if all(number(part) is not None for part in parts):
-            return int(eval(compile(ast.Expression(node), "literal", "eval")))
+            code = re.sub(r"[\w.]*\(", "(", ast.unparse(node))
+            return int(eval(code))
     return None
 
 
@@ -188,7 +193,9 @@ def is_moved(node: ast.expr) -> bool:
 
 
 def masks(node: ast.AST, scope: Scope) -> bool:
-    """`attributes & 7`, `byte & 0x7f`, `flags >> 3 & 1`. Of other values, `& 1` asks whether they are odd."""
+    """`attributes & 7`, `byte & 0x7f`, `byte < 0x80`. Of other values, `& 1` asks whether they are odd."""
+    if isinstance(node, ast.Compare):
+        return any(number(part) == 0x80 for part in [node.left, *node.comparators])
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.BitAnd):
         return False
     for mask, value in ((number(node.left), node.right), (number(node.right), node.left)):
