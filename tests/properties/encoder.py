@@ -2,7 +2,7 @@
 
 It shares no code with what it judges: neither the schemas, nor anything generated, nor the runtime. Kafka's
 own classes judge it in turn (`test_encoder.py`). What may be damaged on purpose has a field of its own here
-(`count`, `payload`, `stored`, `inner`): the default is what Kafka writes, and checksums are always right.
+(`count`, `payload`, `stored`, `inner`, `raw`): the default is what Kafka writes, with right checksums.
 
 Sources: DefaultRecord, DefaultRecordBatch, LegacyRecord, AbstractLegacyRecordBatch.
 """
@@ -143,9 +143,12 @@ class Message:
     value: bytes | None = b""
     timestamp: int = -1
     timestamp_type: int = CREATE_TIME
+    raw: bytes | None = None
 
     def encode(self, offset: int | None = None) -> bytes:
         """All bytes of the entry, under another offset if one is given."""
+        if self.raw is not None:
+            return self.raw
         offset = self.offset if offset is None else offset
         return _entry(offset, self.magic, self.timestamp_type << 3, self.timestamp, self.key, self.value)
 
@@ -189,10 +192,13 @@ class Wrapper:
         """The messages, before they are compressed."""
         if self.inner is not None:
             return self.inner
-        shift = self.messages[0].offset - self.first_inner
+        return b"".join(message.encode(message.offset - self.shift()) for message in self.messages)
+
+    def shift(self) -> int:
+        """What the messages' offsets lack inside."""
         if self.magic == 0 or self.of_librdkafka:
-            shift = 0
-        return b"".join(message.encode(message.offset - shift) for message in self.messages)
+            return 0
+        return self.messages[0].offset - self.first_inner
 
     def compressed(self) -> bytes:
         """The messages as they are stored."""

@@ -7,6 +7,8 @@ reaches the decoders of records). The edits know what hurts: varints, lengths, c
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -71,11 +73,24 @@ def _edited(dice: Dice, data: bytes) -> bytes:
     return data
 
 
+def _resealed(message: bytes) -> bytes:
+    """A right checksum and length for what was a message of magic 0 or 1."""
+    body = message[16:]
+    return message[:8] + struct.pack(">iI", len(body) + 4, zlib.crc32(body)) + body
+
+
 def _damaged(dice: Dice, entry: Entry) -> Entry:
     """The entry with something wrong that its checksum covers."""
     kind = dice.below(8)
     if isinstance(entry, Message):
-        return replace(entry, value=entry.value if kind else b"", magic=entry.magic)
+        return entry if kind < 4 else replace(entry, raw=_resealed(_edited(dice, entry.encode())))
+    if isinstance(entry, Wrapper) and kind < 2:
+        at = dice.below(len(entry.messages))
+        message = entry.messages[at]
+        damaged = replace(
+            message, raw=_resealed(_edited(dice, message.encode(message.offset - entry.shift())))
+        )
+        return replace(entry, messages=(*entry.messages[:at], damaged, *entry.messages[at + 1 :]))
     if kind < 4:
         field = "payload" if isinstance(entry, Batch) else "inner"
         return replace(entry, **{field: _edited(dice, entry.content())})

@@ -10,6 +10,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
+from construct import ConstructError
 from kaitaistruct import KaitaiStream
 from tests.properties import legacy
 from tests.properties.codecs import IDS
@@ -17,7 +18,6 @@ from tests.properties.encoder import LOG_OVERHEAD, Row, to_long
 from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
 
-from construct import ConstructError
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.compression import decompress
 from kafka_segments_generated.construct import kafka_log_segment as construct_target
