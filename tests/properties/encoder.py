@@ -82,7 +82,7 @@ class Batch:
             attributes,
             self._last_offset_delta(),
             self.base_timestamp,
-            self._max_timestamp(),
+            self.highest_timestamp(),
             self.producer_id,
             self.producer_epoch,
             self.base_sequence,
@@ -103,7 +103,7 @@ class Batch:
 
     def rows(self) -> list[Row]:
         """What a consumer gets; control records too."""
-        appended = self._max_timestamp() if self.timestamp_type == LOG_APPEND_TIME else None
+        appended = self.highest_timestamp() if self.timestamp_type == LOG_APPEND_TIME else None
         return [
             Row(
                 to_long(self.base_offset + record.offset_delta),
@@ -126,7 +126,8 @@ class Batch:
             return self.last_offset_delta
         return max((record.offset_delta for record in self.records), default=0)
 
-    def _max_timestamp(self) -> int:
+    def highest_timestamp(self) -> int:
+        """The header's maxTimestamp."""
         if self.max_timestamp is not None:
             return self.max_timestamp
         times = [to_long(self.base_timestamp + record.timestamp_delta) for record in self.records]

@@ -85,7 +85,7 @@ def read_construct(data: bytes) -> Reading:
     """By `KafkaLogSegment.parse`; what is cut off or damaged ends it."""
     rows: list[Row] = []
     position = 0
-    for entry in _construct_entries(data):
+    for entry in construct_entries(data):
         if entry.body is None:
             cut = [Trouble(position, len(data), "TruncatedError")] if any(data[position:]) else []
             return Reading(rows, cut)
@@ -102,9 +102,9 @@ def read_construct(data: bytes) -> Reading:
 def _construct_rows(data: bytes) -> tuple[tuple[Row, ...], str | None]:
     """The records of one entry, and the name of the error that was met."""
     try:
-        batch = _construct_entries(data)[0].body
+        batch = construct_entries(data)[0].body
         if batch.magic in (0, 1):
-            return legacy.read(data, _construct_entries)
+            return legacy.read(data, construct_entries)
         if batch.magic == 2 and batch.content.num_records == 0 and not batch.content.payload:
             return (), None  # lawful, whatever codec it names
         # Bytes that another magic or codec leaves as they are have no records.
@@ -116,7 +116,8 @@ def _construct_rows(data: bytes) -> tuple[tuple[Row, ...], str | None]:
         return (), "ConstructError"
 
 
-def _construct_entries(data: bytes) -> list[Any]:
+def construct_entries(data: bytes) -> list[Any]:
+    """The entries of a segment as trees, with codecs for what is compressed."""
     return list(construct_target.KafkaLogSegment.parse(data, codecs=HOOKS).entries)
 
 

@@ -1,0 +1,77 @@
+"""Headers of generated entries: each target reads the fields that the encoder was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from tests.properties.codecs import codec_of
+from tests.properties.encoder import Batch, Entry, Message, encode_segment
+from tests.properties.readers import construct_entries
+from tests.properties.shapes import QUICK, segments
+
+from kafka_segments import open_segment
+
+TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
+
+
+def header_of(entry: Entry) -> dict[str, Any]:
+    """What the header says, in the words of `kafka_segments.Batch`."""
+    if isinstance(entry, Batch):
+        return {
+            "magic": 2,
+            "base_offset": entry.base_offset,
+            "last_offset": entry.last_offset(),
+            "partition_leader_epoch": entry.leader_epoch,
+            "compression": codec_of(entry.form),
+            "timestamp_type": TYPES[entry.timestamp_type],
+            "is_transactional": entry.is_transactional,
+            "is_control": entry.is_control,
+            "delete_horizon_ms": entry.base_timestamp if entry.has_delete_horizon else None,
+            "base_timestamp": entry.base_timestamp,
+            "max_timestamp": entry.highest_timestamp(),
+            "producer_id": entry.producer_id,
+            "producer_epoch": entry.producer_epoch,
+            "base_sequence": entry.base_sequence,
+            "num_records": len(entry.records),
+        }
+    return {
+        "magic": entry.magic,
+        "last_offset": entry.last_offset(),
+        "compression": "none" if isinstance(entry, Message) else codec_of(entry.form),
+        "timestamp_type": TYPES[entry.timestamp_type if entry.magic else -1],
+        "max_timestamp": entry.timestamp if entry.magic else -1,
+        "partition_leader_epoch": -1,
+        "base_timestamp": None,
+    }
+
+
+@settings(QUICK, max_examples=250)
+@given(segments())
+def test_kaitai(entries: list[Entry]) -> None:
+    with open_segment(encode_segment(entries), headers_only=True) as segment:
+        found = list(segment.iter_entries())
+    position = 0
+    for batch, entry in zip(found, entries, strict=True):
+        right = {"position": position, "size": len(entry.encode())} | header_of(entry)
+        assert {name: getattr(batch, name) for name in right} == right
+        position += right["size"]
+
+
+@settings(QUICK, max_examples=250)
+@given(segments())
+def test_construct(entries: list[Entry]) -> None:
+    for found, entry in zip(construct_entries(encode_segment(entries)), entries, strict=True):
+        right, content = header_of(entry), found.body.content
+        attributes = content.attributes if isinstance(entry, Batch) else content.header.attributes
+        assert (str(attributes.compression), found.body.magic) == (right["compression"], right["magic"])
+        if not isinstance(entry, Batch):
+            assert content.timestamp_value == right["max_timestamp"]
+            continue
+        same = ["partition_leader_epoch", "base_timestamp", "max_timestamp", "producer_id", "producer_epoch"]
+        for name in [*same, "base_sequence", "num_records"]:
+            assert getattr(content, name) == right[name], name
+        assert int(attributes.timestamp_type) == entry.timestamp_type
+        assert attributes.has_delete_horizon == entry.has_delete_horizon
+        assert found.base_offset == right["base_offset"]
+        assert found.base_offset + content.last_offset_delta == right["last_offset"]
