@@ -44,9 +44,10 @@ PACKAGE_INIT = """\
 
 def targets() -> dict[str, Target]:
     """What is generated: a folder below ``GENERATED``, and what fills it."""
-    from compiler.targets import construct, kaitai, webide
+    from compiler.targets import columns, construct, kaitai, webide
 
     return {
+        f"{PACKAGE}/columns": columns.generate,
         f"{PACKAGE}/construct": construct.generate,
         f"{PACKAGE}/kaitai": kaitai.generate,
         "webide": webide.generate,

@@ -1,0 +1,172 @@
+"""Python source as a tree: written line by line, then rid of what nothing uses, then laid out.
+
+Strategy: an emitter writes down every value that it comes across, as an assignment that may be left out. Which
+of them are of use only shows at the end.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = ["WIDTH", "Names", "Source", "bracketed"]
+
+WIDTH = 110
+_NAME = re.compile(r"[a-zA-Z_]\w*")
+
+
+@dataclass(slots=True)
+class _Line:
+    """A statement; with `target` it only sets that variable, and is left out if nothing uses it."""
+
+    text: str
+    target: str | None = None
+
+
+@dataclass(slots=True)
+class _Block:
+    """Statements under an `if`, `for`, `while` or `else`."""
+
+    head: str
+    body: list[_Line | _Block] = field(default_factory=list)
+
+
+_Node: TypeAlias = _Line | _Block
+
+
+class Names:
+    """Names of variables in one function, each given once."""
+
+    def __init__(self, *taken: str) -> None:
+        self._taken = {*keyword.kwlist, *keyword.softkwlist, *taken}
+
+    def new(self, wanted: str) -> str:
+        """A name that is still free: the one that is wanted, or like it."""
+        name = wanted
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+class Source:
+    """The statements of one function."""
+
+    def __init__(self) -> None:
+        self._top: list[_Node] = []
+        self._body = self._top
+
+    def add(self, *lines: str) -> None:
+        """Statements that stay."""
+        self._body += [_Line(text) for text in lines]
+
+    def let(self, target: str, value: str) -> None:
+        """`target = value`, if anything uses it."""
+        self._body.append(_Line(f"{target} = {value}", target))
+
+    def move(self, target: str, step: str) -> None:
+        """`target += step`, if anything uses it."""
+        self._body.append(_Line(f"{target} += {step}", target))
+
+    def mark(self) -> int:
+        """The place behind the last statement, for `let_before`."""
+        return len(self._body)
+
+    def let_before(self, mark: int, target: str, value: str) -> None:
+        """`target = value` at a place that was marked in this block, if anything uses it."""
+        self._body.insert(mark, _Line(f"{target} = {value}", target))
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Everything inside goes under `head`; without anything inside there is no head either."""
+        block = _Block(head)
+        self._body.append(block)
+        outer, self._body = self._body, block.body
+        yield
+        self._body = outer
+
+    def lines(self, indent: int) -> list[str]:
+        """The text, without what nothing uses."""
+        used: set[str] = set()
+        while (found := _used(self._top, used)) != used:
+            used = found
+        return list(_lines(self._top, used, indent))
+
+    def uses(self, name: str) -> bool:
+        """Whether a name is used by anything that stays."""
+        return any(name in _NAME.findall(line) for line in self.lines(0))
+
+
+def _is_kept(node: _Node, used: set[str]) -> bool:
+    if isinstance(node, _Line):
+        return node.target is None or node.target in used
+    return any(_is_kept(each, used) for each in node.body)
+
+
+def _used(nodes: list[_Node], used: set[str]) -> set[str]:
+    """The names in all that stays if `used` are used."""
+    found: set[str] = set()
+    for node in nodes:
+        if not _is_kept(node, used):
+            continue
+        if isinstance(node, _Block):
+            found |= {*_NAME.findall(node.head)} | _used(node.body, used)
+        elif node.target is None:
+            found |= {*_NAME.findall(node.text)}
+        else:
+            found |= {*_NAME.findall(node.text.partition("= ")[2])}
+    return found
+
+
+def _lines(nodes: list[_Node], used: set[str], indent: int) -> Iterator[str]:
+    for node in nodes:
+        if not _is_kept(node, used):
+            continue
+        if isinstance(node, _Line):
+            yield from _wrapped(node.text, indent)
+        else:
+            yield from _wrapped(node.head, indent)
+            yield from _lines(node.body, used, indent + 1)
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    """A statement; if it is too long for one line, a call has its arguments on the next, else each operand one."""
+    space = "    " * indent
+    if len(space) + len(text) <= WIDTH:
+        return [space + text]
+    call = re.fullmatch(r"((?:[\w, ]+ = )?\w+\()(.*)(\))", text)
+    if call is not None:
+        inside = f"{space}    {call[2]}"
+        if len(inside) <= WIDTH:
+            return [space + call[1], inside, space + call[3]]
+        return [space + call[1], *(f"{space}    {part}," for part in _arguments(call[2])), space + call[3]]
+    found = re.fullmatch(r"((?:if|elif|while|return|[\w, ]+ \+?=) ?)(.*?)(:?)", text)
+    if found is None:
+        raise ValueError(f"a line is too long: {text}")
+    parts = re.split(r" (?=(?:and|or|if|else) )", found[2])
+    return [f"{space}{found[1]}(", *(f"{space}    {part}" for part in parts), f"{space}){found[3]}"]
+
+
+def _arguments(text: str) -> list[str]:
+    """What stands between the commas of a call."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def bracketed(opening: str, items: list[str], closing: str, indent: int = 0) -> list[str]:
+    """`opening item, item closing` on one line if it fits, else one item a line."""
+    space = "    " * indent
+    whole = f"{space}{opening}{', '.join(items)}{closing}"
+    if len(whole) <= WIDTH:
+        return [whole]
+    return [f"{space}{opening}", *(f"{space}    {item}," for item in items), f"{space}{closing}"]

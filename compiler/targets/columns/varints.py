@@ -1,0 +1,64 @@
+"""The reader of a `-varint` schema."""
+
+from __future__ import annotations
+
+from compiler.frontend.model import Varint
+
+__all__ = ["reader"]
+
+_QUICK = 3  # bytes that are read without a loop: most numbers in records have one or two
+
+
+def reader(varint: Varint) -> list[str]:
+    """The functions `read` and `read_slowly`."""
+    return [
+        "def read(data, at, end):",
+        '    """The integer at `at` and the position behind it; 0 and `end + 1` if it is cut off or too long."""',
+        *_quick(varint),
+        "    return read_slowly(data, at, end)",
+        "",
+        "",
+        "def read_slowly(data, at, end):",
+        '    """The same, byte by byte."""',
+        "    groups = 0",
+        f"    for shift in range(0, {-(-varint.bits // 7) * 7}, 7):",
+        "        if at >= end:",
+        "            break",
+        "        group = load_u1(data, at)",
+        "        at += 1",
+        "        groups |= (group & 0x7F) << shift",
+        "        if group < 0x80:",
+        *_slow_value(varint),
+        "    return 0, end + 1",
+    ]
+
+
+def _quick(varint: Varint) -> list[str]:
+    lines = []
+    value = [
+        "first",
+        "(first & 0x7F) | (second << 7)",
+        "(first & 0x7F) | ((second & 0x7F) << 7) | (third << 14)",
+    ]
+    for number, name in enumerate(("first", "second", "third")[:_QUICK]):
+        place = f"at + {number}" if number else "at"
+        space = "    " * (number + 1)
+        lines += [f"{space}if {place} < end:", f"{space}    {name} = load_u1(data, {place})"]
+        lines += [f"{space}    if {name} < 0x80:"]
+        if not varint.zigzag or number == 0:
+            found = "(first >> 1) ^ -(first & 1)" if varint.zigzag else value[number]
+        else:
+            lines += [f"{space}        groups = {value[number]}"]
+            found = "(groups >> 1) ^ -(groups & 1)"
+        lines += [f"{space}        return {found}, at + {number + 1}"]
+    return lines
+
+
+def _slow_value(varint: Varint) -> list[str]:
+    """What the groups mean: bits beyond those that count are shifted out."""
+    if varint.zigzag:
+        mask = "0x7FFF_FFFF" if varint.bits == 32 else "0x7FFF_FFFF_FFFF_FFFF"
+        return [f"            return ((groups >> 1) & {mask}) ^ -(groups & 1), at"]
+    if varint.bits == 32:
+        return ["            return groups & 0xFFFF_FFFF, at"]
+    return ["            return wrap(groups & 0xFFFF_FFFF_FFFF_FFFF), at"]
