@@ -144,8 +144,6 @@ def _check_name(name: str, node: Node) -> None:
 def _declare_enum(path: Names, node: Node) -> Enum:
     members = []
     for key, value in node.mapping().items():
-        if key.startswith("-"):
-            continue
         if not re.fullmatch(r"[0-9]+", key):
             raise value.error(f"{key!r} is no number; supported are integers from 0")
         members.append(_enum_member(int(key), value))

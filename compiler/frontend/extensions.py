@@ -64,9 +64,7 @@ def read_varint(declared: Declared, resolver: Resolver) -> Varint | None:
     node = declared.node.mapping().get("-varint")
     if node is None:
         return None
-    parts = node.check_keys(("bits", "zigzag"), "-varint")
-    if parts.keys() < {"bits", "zigzag"}:
-        raise node.error("-varint needs bits and zigzag")
+    parts = node.all_of(("bits", "zigzag"), "-varint")
     bits = parts["bits"].integer()
     if bits not in (32, 64):
         raise parts["bits"].error("supported are 32 and 64")
@@ -127,7 +125,7 @@ class ExtensionReader:
         )
 
     def _checksum(self, declared: Declared, node: Node, found: DataType) -> Checksum:
-        parts = _all_of(node, ("algorithm", "region"), "-checksum")
+        parts = node.all_of(("algorithm", "region"), "-checksum")
         algorithm = parts["algorithm"].text()
         if algorithm not in ALGORITHMS:
             raise parts["algorithm"].error(f"supported are {', '.join(ALGORITHMS)}")
@@ -139,7 +137,7 @@ class ExtensionReader:
         return Checksum(cast(Any, algorithm), region)
 
     def _codec(self, declared: Declared, node: Node, found: DataType) -> Codec:
-        parts = _all_of(node, ("algorithm", "content"), "-codec")
+        parts = node.all_of(("algorithm", "content"), "-codec")
         if not isinstance(found, BytesType):
             raise node.error("what may be compressed are bytes")
         algorithm = self._resolver.expression(parts["algorithm"], Scope(declared, parts["algorithm"]))
@@ -208,7 +206,7 @@ class ExtensionReader:
             return None
         place = node
         if isinstance(node.content, dict):
-            parts = _all_of(node, ("name", "type"), "a column")
+            parts = node.all_of(("name", "type"), "a column")
             name, place = parts["name"].text(), parts["type"]
         arrow = place.text()
         if arrow not in ARROW_TYPES:
@@ -254,12 +252,3 @@ class ExtensionReader:
         declared = self._resolver.declarations.types[element.path]
         members = (*declared.fields.values(), *declared.instances.values())
         return any("-record-column" in node.mapping() for node in members)
-
-
-def _all_of(node: Node, keys: tuple[str, ...], what: str) -> dict[str, Node]:
-    """The mapping's entries, which have to be these."""
-    parts = node.check_keys(keys, what)
-    missing = [key for key in keys if key not in parts]
-    if missing:
-        raise node.error(f"{what} needs {' and '.join(keys)}")
-    return parts

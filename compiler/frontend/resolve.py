@@ -160,9 +160,7 @@ class Resolver:
     def _switch_type(self, place: Node, scope: Scope, entries: dict[str, Node], shallow: bool) -> SwitchType:
         if "enum" in entries:
             raise entries["enum"].error("an enum needs an integer type")
-        parts = place.check_keys(("switch-on", "cases"), "a switched type")
-        if parts.keys() < {"switch-on", "cases"}:
-            raise place.error("a switched type needs switch-on and cases")
+        parts = place.all_of(("switch-on", "cases"), "a switched type")
         on = self.expression(parts["switch-on"], Scope(scope.struct, parts["switch-on"]))
         cases: list[tuple[Expr | None, UserType]] = []
         for text, node in parts["cases"].mapping().items():

@@ -159,6 +159,17 @@ class Node:
                 raise node.error(f"unknown key {key!r} of {what}; supported are {', '.join(known)}")
         return entries
 
+    def all_of(self, keys: tuple[str, ...], what: str) -> dict[str, Node]:
+        """The mapping's entries, which have to be these.
+
+        Raises:
+            SchemaError: no mapping, one of them is missing, or there is another.
+        """
+        entries = self.check_keys(keys, what)
+        if any(key not in entries for key in keys):
+            raise self.error(f"{what} needs {' and '.join(keys)}")
+        return entries
+
 
 def read(path: Path) -> Node:
     """The tree of a file; places name it with its folder, `schemas/kafka_record.ksy`.
@@ -209,7 +220,9 @@ class _Builder:
         assert isinstance(node, yaml.ScalarNode)
         scalar = self._scalar(node)
         if isinstance(scalar.value, int) and abs(scalar.value) > EXACT_IN_JAVASCRIPT:
-            raise self._refuse(place, f"{scalar.text} has to be in quotes: the Kaitai compiler would round it")
+            raise self._refuse(
+                place, f"{scalar.text} has to be in quotes: the Kaitai compiler would round it"
+            )
         return Node(place, scalar)
 
     def _entries(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str, Node]]:

@@ -165,7 +165,8 @@ def test_the_column_is_right_in_every_style(tmp_path: Path, style: str, line: in
 
 def test_dashed_keys_of_others_are_left_alone(tmp_path: Path) -> None:
     dashed = "    -orig-id: [x, y]\n    -anything: {at: [all]}\n    -webide-parse-mode: eager\n    type: u1\n"
-    text = META + "-affected-by: 9\nseq:\n  - id: x\n" + dashed + "enums:\n  e:\n    -note: 1\n    0: zero\n"
+    enum = "enums:\n  e:\n    0:\n      id: zero\n      -note: 1\n"
+    text = META + "-affected-by: 9\nseq:\n  - id: x\n" + dashed + enum
     model = load([_written(tmp_path, text)])
     assert model.struct(("a",)).fields[0].orig_id == ("x", "y")
     assert model.enum(("a", "e")).label(0) == "zero"
