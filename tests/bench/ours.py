@@ -27,13 +27,7 @@ Row = tuple[int, int, bytes | None, bytes | None, Sequence[tuple[Any, bytes | No
 def arrow_batches(source: bytes | Path, *, check_crc: bool = True) -> Iterator[pa.RecordBatch]:
     """All records of a segment as arrow batches with the columns of the checksum, one at a time."""
     with kafka_segments.open_segment(source, check_crc=check_crc) as segment:
-        if hasattr(segment, "read_batches"):
-            yield from segment.read_batches(columns=list(COLUMNS))
-            return
-        from kafka_segments import arrow  # until Segment.read_batches is there
-
-        records = (event for event in segment.iter_events() if isinstance(event, kafka_segments.Record))
-        yield from arrow.record_batches(records, columns=COLUMNS)
+        yield from segment.read_batches(columns=list(COLUMNS))
 
 
 def num_table_rows(source: Path) -> int:
@@ -46,6 +40,20 @@ def num_batches(source: Path) -> int:
     """Read the headers of all batches of a segment, without payloads; return how many there are."""
     with kafka_segments.open_segment(source, headers_only=True) as segment:
         return sum(1 for _ in segment.iter_entries())
+
+
+def direct_codec(name: str) -> Any:
+    """`(payload, its address, target, its address) -> bytes written`; not public, and only for the limits.
+
+    Raises:
+        ImportError: a codec has no such way in this installation.
+    """
+    from kafka_segments.compression.direct import direct_codec
+
+    found = direct_codec(name)
+    if found is None:
+        raise ImportError(f"no direct way for {name}")
+    return found
 
 
 def kaitai_rows(segment: bytes) -> Iterator[Row]:
