@@ -114,7 +114,7 @@ class At(Construct):  # type: ignore[misc]
         window.seek(ask(self.pos, this, path=path))
         value = self.subcon._parse(window, this, path)
         if isinstance(this, Tree):
-            this.__dict__["_ends"] = {**(this._ends or {}), self.name: window.tell()}
+            this._ends = {**(this._ends or {}), self.name: window.tell()}
             window.seek(before)
         return value
 

@@ -109,7 +109,7 @@ class Struct(Construct):  # type: ignore[misc]
             value = member.whole._parse(window, tree, f"{path} -> {name}")
             if value is not None:
                 own[name] = value
-        own["_end"] = window.tell()
+        tree._end = window.tell()
         if window is not stream and window.num_left:
             stream.seek(window.tell() - begin - window.size, 2)
         return tree

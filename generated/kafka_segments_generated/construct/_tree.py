@@ -55,17 +55,19 @@ def ask(question: Any, this: Any, *more: Any, path: str = "") -> Any:
 class Tree:
     """A struct that was parsed; see the module's text."""
 
-    _index: int | None = None
+    _struct_of_schema = True
+    # What belongs to the tree itself; its own dictionary has nothing but parameters, fields and instances.
+    __slots__ = ("__dict__", "_context", "_end", "_ends", "_index", "_io", "_parent", "_path", "_struct")
 
     def __init__(self, struct: Any, io: Any, context: Any, params: dict[str, Any], path: str) -> None:
-        parent = context if hasattr(type(context), "_struct_of_schema") else None
-        own = self.__dict__
-        own["_struct"], own["_io"], own["_parent"], own["_path"] = struct, io, parent, path
-        own["_context"] = context if parent is None else parent._context
-        own["_ends"] = None
-        own.update(params)
-
-    _struct_of_schema = True
+        around = context if hasattr(type(context), "_struct_of_schema") else None
+        self._struct, self._io, self._parent, self._path = struct, io, around, path
+        self._context = context if around is None else around._context
+        self._index: int | None = None  # of the element that is being read
+        self._end = 0  # where the fields end in the stream
+        self._ends: dict[str, int] | None = None  # where instances end that were read
+        if params:
+            self.__dict__.update(params)
 
     @property
     def _root(self) -> Any:

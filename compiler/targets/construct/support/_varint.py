@@ -12,13 +12,18 @@ from ._tree import MissingError, ask
 
 
 class VarintNumber(int):
-    """A number with the bytes it was read from or will be written as, which may be more than needed.
+    """A number that knows the bytes it was read from or will be written as, which may be more than needed.
 
-    It also has the fields and instances that the schema gives its encoding, by their names there.
+    It also has the fields and instances that the schema gives its encoding, by their names there. A subclass
+    belongs to each encoding; only numbers in a longer form keep their bytes.
     """
 
     _encoding: Any
-    _groups: bytes
+    _longer: bytes | None = None
+
+    @property
+    def _groups(self) -> bytes:
+        return self._longer or bytes(self._encoding.encode(int(self)))
 
     def __getattr__(self, name: str) -> Any:
         compute = None if name.startswith("_") else self._encoding.members.get(name)
@@ -43,49 +48,45 @@ class Varint(Construct):  # type: ignore[misc]
         super().__init__()
         self.bits, self.zigzag, self.members = bits, zigzag, members
         self.most_groups = (bits + 6) // 7
+        self.number: type[VarintNumber] = type("VarintNumber", (VarintNumber,), {"_encoding": self})
 
     def _parse(self, stream: Any, context: Any, path: str) -> VarintNumber:
-        groups = bytearray()
-        while True:
-            data = stream.read(1)
-            if not data:
-                raise IntegerError("the bytes end within a number", path=path)
-            groups += data
-            if data[0] < 0x80:
-                break
+        groups = stream.read(1)
+        while groups[-1:] > b"\x7f":
             if len(groups) == self.most_groups:
                 raise IntegerError(f"a number of more than {self.most_groups} bytes", path=path)
-        return self._number(self._decode(groups), bytes(groups))
-
-    def _decode(self, groups: bytearray) -> int:
-        number = 0
+            fresh = stream.read(1)
+            groups = groups + fresh if fresh else b""
+        if not groups:
+            raise IntegerError("the bytes end within a number", path=path)
+        bits = 0
         for group in reversed(groups):
-            number = number << 7 | group & 0x7F
-        number &= (1 << self.bits) - 1
-        return number >> 1 ^ -(number & 1) if self.zigzag else number
-
-    def _number(self, value: int, groups: bytes) -> VarintNumber:
-        number = VarintNumber(value)
-        number._encoding, number._groups = self, groups
+            bits = bits << 7 | group & 0x7F
+        is_longer = bits >> self.bits or (len(groups) > 1 and not groups[-1])
+        bits &= (1 << self.bits) - 1
+        number = self.number(bits >> 1 ^ -(bits & 1) if self.zigzag else bits)
+        if is_longer:
+            number._longer = groups
         return number
 
     def _prepare(self, obj: Any, this: Any, path: str) -> VarintNumber:
         if obj is None:
             raise MissingError("it is not given, and nothing implies it", path=path)
-        if isinstance(obj, VarintNumber) and obj._encoding is self:
+        if isinstance(obj, self.number):
             return obj
         least, most = (-1 << self.bits - 1, 1 << self.bits - 1) if self.zigzag else (0, 1 << self.bits)
         if not isinstance(obj, int) or not least <= obj < most:
             raise IntegerError(f"{obj!r} is no integer from {least} to {most - 1}", path=path)
-        return self._number(int(obj), self._encode(int(obj)))
+        return self.number(int(obj))
 
-    def _encode(self, value: int) -> bytes:
-        number = value << 1 ^ value >> self.bits if self.zigzag else value
+    def encode(self, value: int) -> bytes:
+        """The shortest form of a number."""
+        bits = value << 1 ^ value >> self.bits if self.zigzag else value
         groups = bytearray()
-        while number >= 0x80:
-            groups.append(number & 0x7F | 0x80)
-            number >>= 7
-        groups.append(number)
+        while bits >= 0x80:
+            groups.append(bits & 0x7F | 0x80)
+            bits >>= 7
+        groups.append(bits)
         return bytes(groups)
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
