@@ -83,9 +83,6 @@ def _shapes_of_row(row: Row) -> Iterator[str]:
 
 OLD = ("none", *LEGACY_FORMS)
 
-PROPERTY = "generated batches"
-"""Under this name a test's report carries its counts."""
-
 SHAPES = (
     "headers",
     "duplicate header keys",
@@ -121,7 +118,7 @@ def forms(codec: str) -> list[str]:
 
 
 def lines(counts: Counter[str]) -> Iterator[str]:
-    """The counts as a table."""
-    first = ("batches", "distinct batches", "records")
-    rest = sorted(counts.keys() - {*first, *SHAPES})
-    yield from (f"{counts[name]:9,} {name}" for name in (*first, *SHAPES, *rest))
+    """The counts as a table: the shapes in their order, then others."""
+    known = [name for name in ("batches", "distinct batches", "records", *SHAPES) if name in counts]
+    rest = sorted(counts.keys() - {*known})
+    yield from (f"{counts[name]:9,} {name}" for name in (*known, *rest))

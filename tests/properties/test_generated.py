@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,8 @@ ALL, SOME = 20_000, 1_000
 """Batches in the long form and in the short one, over all codecs."""
 PER_SEGMENT = 4
 
+Tell = Callable[[str, Mapping[str, int]], None]
+
 
 def agree(codec: str, num_batches: int) -> Counter[str]:
     """Let all readers read that many batches."""
@@ -29,7 +32,7 @@ def agree(codec: str, num_batches: int) -> Counter[str]:
     def check(entries: list[Entry]) -> None:
         counts.update(census.count(entries))
         distinct.update(entries)
-        assert_entries_read(READERS, entries)
+        counts.update(assert_entries_read(READERS, entries))
 
     check()
     counts["distinct batches"] = len(distinct)
@@ -43,9 +46,9 @@ def test_a_thousand_batches(codec: str) -> None:
 
 @pytest.mark.properties
 @pytest.mark.parametrize("codec", CODECS)
-def test_twenty_thousand_batches(codec: str, request: pytest.FixtureRequest) -> None:
+def test_twenty_thousand_batches(codec: str, tell: Tell) -> None:
     counts = agree(codec, ALL)
-    request.node.user_properties.append((census.PROPERTY, dict(counts)))
+    tell("generated batches, by shape", counts)
     assert counts["batches"] >= ALL // len(CODECS)
     assert [name for name in (*census.SHAPES, *census.forms(codec)) if not counts[name]] == []
 

@@ -5,7 +5,8 @@ Files up to 4 KiB are cut at every byte, the others around every boundary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 from tests.properties import prefixes
@@ -13,6 +14,9 @@ from tests.properties.prefixes import SMALL, Cut, is_lz4_wrapper
 from tests.properties.readers import READERS
 from tests.properties.reading import Reading
 from tests.properties.recorded import Recorded, distinct
+
+Tell = Callable[[str, Mapping[str, int]], None]
+INSIDE = "a message of the cut wrapper was found behind"
 
 FILES = distinct()
 NAMES = [file.name for file in FILES]
@@ -24,11 +28,10 @@ def name_of(file: Recorded) -> str:
     return file.name
 
 
-def assert_cuts(file: Recorded, cuts: Iterable[Cut]) -> int:
-    """Let every reader read all these; how many there were."""
-    count = 0
+def assert_cuts(file: Recorded, cuts: Iterable[Cut]) -> Counter[str]:
+    """Let every reader read all these; returns how many there were, and how many ended in an entry."""
+    counts: Counter[str] = Counter()
     for cut in cuts:
-        count += 1
         data, right = file.data[cut.start : cut.end], prefixes.expected(file, cut)
         resync: Reading | None = None
         for reader in READERS:
@@ -40,7 +43,8 @@ def assert_cuts(file: Recorded, cuts: Iterable[Cut]) -> int:
                 resync = right if reading == right else found_inside(file, cut, right, reading)
             assert reading.rows == reader.rows(resync.rows), (reader.name, cut)
             assert reading.damage == resync.damage, (reader.name, cut)
-    return count
+        counts.update({"cuts": 1, "inside an entry": bool(right.damage), INSIDE: resync != right})
+    return counts
 
 
 def assert_stops_there(reading: Reading, right: Reading, where: tuple[str, Cut]) -> None:
@@ -72,14 +76,18 @@ def test_around_the_boundaries_of_some_small_files(file: Recorded) -> None:
 
 @pytest.mark.properties
 @pytest.mark.parametrize("file", small, ids=name_of)
-def test_every_prefix_of_small_files(file: Recorded) -> None:
-    assert assert_cuts(file, prefixes.every_prefix(file)) == len(file.data) + 1
+def test_every_prefix_of_small_files(file: Recorded, tell: Tell) -> None:
+    counts = assert_cuts(file, prefixes.every_prefix(file))
+    tell("files up to 4 KiB, every prefix", counts | {"files": 1})
+    assert counts["cuts"] == len(file.data) + 1
 
 
 @pytest.mark.properties
 @pytest.mark.parametrize("file", large, ids=name_of)
-def test_around_the_boundaries_of_large_files(file: Recorded) -> None:
-    assert assert_cuts(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)]) > 100
+def test_around_the_boundaries_of_large_files(file: Recorded, tell: Tell) -> None:
+    counts = assert_cuts(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)])
+    tell("larger files, around every boundary", counts | {"files": 1})
+    assert counts["cuts"] > 100
 
 
 def test_there_are_files_of_all_sizes() -> None:
