@@ -127,16 +127,16 @@ types:
         -record-column: int64
         value: _parent.base_offset + offset_delta.value
         doc: |
-          The record's offset. Kafka adds in 64 bits; so it does where this
-          would not fit.
+          The record's offset. Kafka adds in 64 bits and wraps, which languages
+          with larger integers do not.
       timestamp:
         -record-column: timestamp[ms, UTC]
         value: >-
           _parent.timestamp_type == 1 ? _parent.max_timestamp
           : _parent.base_timestamp + timestamp_delta.value
         doc: |
-          The record's timestamp, in milliseconds since 1970; -1 for none. Kafka
-          adds in 64 bits.
+          The record's timestamp, in milliseconds since 1970; -1 for none. It
+          wraps as the offset does.
       timestamp_type:
         -record-column: int8
         value: _parent.timestamp_type

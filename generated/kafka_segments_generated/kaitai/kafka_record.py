@@ -189,8 +189,8 @@ class KafkaRecord(KaitaiStruct):
 
         @property
         def offset(self):
-            """The record's offset. Kafka adds in 64 bits; so it does where this
-            would not fit.
+            """The record's offset. Kafka adds in 64 bits and wraps, which languages
+            with larger integers do not.
             """
             if hasattr(self, '_m_offset'):
                 return self._m_offset
@@ -218,8 +218,8 @@ class KafkaRecord(KaitaiStruct):
 
         @property
         def timestamp(self):
-            """The record's timestamp, in milliseconds since 1970; -1 for none. Kafka
-            adds in 64 bits.
+            """The record's timestamp, in milliseconds since 1970; -1 for none. It
+            wraps as the offset does.
             """
             if hasattr(self, '_m_timestamp'):
                 return self._m_timestamp

@@ -88,13 +88,13 @@ class KafkaRecord(KaitaiStruct):
         """
         @property
         def offset(self) -> int:
-            """The record's offset. Kafka adds in 64 bits; so it does where this
-            would not fit.
+            """The record's offset. Kafka adds in 64 bits and wraps, which languages
+            with larger integers do not.
             """
         @property
         def timestamp(self) -> int:
-            """The record's timestamp, in milliseconds since 1970; -1 for none. Kafka
-            adds in 64 bits.
+            """The record's timestamp, in milliseconds since 1970; -1 for none. It
+            wraps as the offset does.
             """
         @property
         def timestamp_type(self) -> int:
