@@ -25,7 +25,7 @@ from tests.construct.values import (
 )
 from tests.runtime import build as by_hand
 
-from kafka_segments_generated.construct._support import BuildingError, MissingError, plain
+from kafka_segments_generated.construct import BuildingError, MissingError, plain
 from kafka_segments_generated.construct.kafka_control_record_key import KafkaControlRecordKey
 from kafka_segments_generated.construct.kafka_control_record_value import KafkaControlRecordValue
 from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment

@@ -19,8 +19,9 @@ from tests.codegen.trees import Job, count_leaves, differences, python_tree
 from tests.codegen.vectors import all_vectors
 from tests.construct.trees import construct_tree, parse, tree_of
 from tests.construct.values import RECORDED, hooks, segments
+from tests.runtime import build as by_hand
 
-from kafka_segments_generated.construct._support import ExpressionError, Tree
+from kafka_segments_generated.construct import ExpressionError, Tree
 from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment
 from kafka_segments_generated.construct.kafka_record_batch_v2 import KafkaRecordBatchV2
 from kafka_segments_generated.construct.kafka_varint import KafkaVarint
@@ -158,6 +159,20 @@ def test_a_lying_count_or_size_is_found_out_quickly(lie: str) -> None:
         tracemalloc.stop()
     assert peak < BOUND
     assert time.process_time() - begin < 2
+
+
+def test_many_small_things_take_memory_in_proportion() -> None:
+    """Headers of two bytes each: nothing has more parts to the byte."""
+    body = bytes.fromhex("0000000101") + by_hand.varint(20_000) + bytes(40_000)
+    data = by_hand.batch(0, [by_hand.varint(len(body)) + body])
+    tracemalloc.start()
+    try:
+        tree = KafkaLogSegment.parse(data)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+        assert len(tree.entries[0].body.content.records[0].body.headers) == 20_000
+        assert tracemalloc.get_traced_memory()[1] < 400 * len(data)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_tree_is_its_fields() -> None:

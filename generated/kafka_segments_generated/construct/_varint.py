@@ -49,7 +49,7 @@ class Varint(Construct):  # type: ignore[misc]
         super().__init__()
         self.bits, self.zigzag, self.members = bits, zigzag, members
         self.most_groups = (bits + 6) // 7
-        self.number = type("VarintNumber", (VarintNumber,), {"_encoding": self})
+        self.number: type[VarintNumber] = type("VarintNumber", (VarintNumber,), {"_encoding": self})
 
     def _parse(self, stream: Any, context: Any, path: str) -> VarintNumber:
         groups = stream.read(1)
@@ -65,7 +65,7 @@ class Varint(Construct):  # type: ignore[misc]
             bits = bits << 7 | group & 0x7F
         is_longer = bits >> self.bits or (len(groups) > 1 and not groups[-1])
         bits &= (1 << self.bits) - 1
-        number: VarintNumber = self.number(bits >> 1 ^ -(bits & 1) if self.zigzag else bits)
+        number = self.number(bits >> 1 ^ -(bits & 1) if self.zigzag else bits)
         if is_longer:
             number._longer = groups
         return number

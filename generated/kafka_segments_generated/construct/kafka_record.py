@@ -127,9 +127,10 @@ RecordBody: Construct = Struct(
         lambda this: not this.has_too_many_headers,
         Valid(Bytes(0), lambda this, it: this._io.eof),
     ),
-    # The record's offset. Kafka adds in 64 bits; so it does where this would not fit.
+    # The record's offset. Kafka adds in 64 bits and wraps, which languages with larger integers do
+    # not.
     "offset" / Value(lambda this: this._parent.base_offset + this.offset_delta.value),
-    # The record's timestamp, in milliseconds since 1970; -1 for none. Kafka adds in 64 bits.
+    # The record's timestamp, in milliseconds since 1970; -1 for none. It wraps as the offset does.
     "timestamp" / Value(
         lambda this: (
             this._parent.max_timestamp if this._parent.timestamp_type == 1
