@@ -1,10 +1,10 @@
-"""Target `columns`: plain Python modules that scan segments and decode records into columns, made to be compiled.
+"""Target `columns`: plain Python that scans segments and decodes records into columns, made to be compiled.
 
-A module for each schema that has something to offer: `kafka_segments.native` compiles it, and says what the code
-may use. All of it is in `support.py`, which goes along as `_support.py`.
+A module for each schema that has something to offer: `kafka_segments.native` compiles it, and says what the
+code may use. All of it is in `support.py`, which goes along as `_support.py`.
 
     varint schemas      read(data, at, end) -> value, position behind it
-    records             decoder(columns that are wanted) -> decode(data, spans, batches, state, arrays...) -> status
+    records             decoder(columns wanted) -> decode(data, spans, batches, state, arrays...) -> status
     segments            scanner(check_crc, whole) -> scan(data, state, table) -> status
 """
 
@@ -14,9 +14,9 @@ import re
 from pathlib import Path
 
 from compiler.frontend.model import Model, Schema
-from compiler.targets.columns import records, scanning, varints
+from compiler.targets.columns import contents, records, scanning, support, varints
 from compiler.targets.columns.routes import Routes, find_routes
-from compiler.targets.columns.source import WIDTH, bracketed
+from compiler.targets.columns.source import bracketed
 
 __all__ = ["generate"]
 
@@ -72,7 +72,7 @@ def _module(schema: Schema, routes: Routes) -> str | None:
         if segment.schema is schema:
             constants += _table(routes)
             constants += ["# By the number in the column `content`.", "CONTENTS = ("]
-            constants += [f"    {line}" for line in scanning.contents(segment, routes)] + [")"]
+            constants += [f"    {line}" for line in contents.described_contents(segment, routes)] + [")"]
             functions.append(scanning.scanner(segment, routes))
     if not functions:
         return None
@@ -98,8 +98,7 @@ def _docstring(schema: Schema) -> list[str]:
 def _imports(body: list[str], routes: Routes) -> list[str]:
     """Imports of all that the text uses."""
     used = {name for line in body for name in _NAME.findall(line)}
-    support = _NAME.findall(re.search(r"__all__ = \[(.*?)\]", _SUPPORT.read_text("utf-8"), re.DOTALL)[1])
-    names = sorted(used & {*support}, key=lambda name: (not name.isupper(), name.islower(), name))
+    names = sorted(used & {*support.__all__}, key=lambda name: (not name.isupper(), name.islower(), name))
     lines = bracketed("from ._support import (", names, ")")
     if len(lines) == 1:
         lines = [lines[0].replace("(", "").replace(")", "")]

@@ -1,60 +1,51 @@
 """Code that reads a struct: a variable for each member, and a check before each access.
 
-Strategy: `Reader` goes through the fields in order and keeps in mind where it is: at a variable, so many bytes
-on. Fields of fixed size that follow one another are checked at once. A varint that cannot be read is 0, and what
-is behind it is beyond the end: every check fails there, so that there is one at the latest when all is read.
+Strategy: `Reader` goes through the fields in order and keeps in mind where it is: at a variable, so many
+bytes on. Fields of fixed size that follow one another are checked at once. A varint that cannot be read is
+0, and what is behind it is beyond the end: every check fails there, so that there is one at the latest when
+all is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 from compiler.frontend.model import (
     BitsType,
     BytesType,
-    Compare,
-    DataType,
     EnumType,
-    Expr,
     Field,
     Int,
     IntType,
-    Model,
-    Place,
     Struct,
     UserType,
-    Valid,
     ValueInstance,
 )
-from compiler.targets.columns.source import Names, Source
-from compiler.targets.columns.terms import (
-    LONG,
-    TRUE,
-    Term,
-    compare,
-    error,
-    flag,
-    logic,
-    negate,
-    variable,
+from compiler.targets.columns.checks import (
+    BYTE,
+    bits_of,
+    bounds_of,
+    is_bits,
+    is_size_test,
+    refined,
+    validity,
+    widened,
 )
+from compiler.targets.columns.cursor import MOVING, Cursor, Fail
+from compiler.targets.columns.source import Function
+from compiler.targets.columns.terms import LONG, TRUE, Term, error, flag, logic, variable
 from compiler.targets.columns.values import (
     BytesValue,
     Frame,
     Io,
-    ListValue,
     Position,
     Value,
     VarintValue,
-    integer,
     lower,
 )
 
-__all__ = ["Reader", "bounds_of", "varint_reader"]
-
-_BYTE = 8
+__all__ = ["Reader", "varint_reader"]
 
 
 def varint_reader(struct: Struct) -> str:
@@ -62,117 +53,38 @@ def varint_reader(struct: Struct) -> str:
     return f"read_{struct.path[0]}"
 
 
-def bounds_of(found: DataType) -> tuple[int, int]:
-    """The least and the most that a number of a type can be."""
-    if isinstance(found, EnumType):
-        found = found.base
-    if isinstance(found, BitsType):
-        return 0, (1 << found.width) - 1
-    if isinstance(found, IntType) and not found.signed and found.width_bytes < _BYTE:
-        return 0, (1 << 8 * found.width_bytes) - 1
-    if isinstance(found, IntType):
-        return -(1 << 8 * found.width_bytes - 1), (1 << 8 * found.width_bytes - 1) - 1
-    return LONG
+class Reader(Cursor):
+    """Emits code that reads structs into one function.
 
-
-class Reader:
-    """Emits into one function.
-
-    Args:
-        model: where structs are.
-        source: the function's statements.
-        names: its variables.
-        here: the place of the first field.
-        end: the variable that has the end of what may be read.
-        fail: what is to be done if the bytes do not fit; it is told whether they may only end too early.
+    Attributes:
+        read_list: reads a repeated field.
+        on_size: is told the size of each struct with a stream of its own, when that is known to be there.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        source: Source,
-        names: Names,
-        here: Position,
-        end: str,
-        fail: Callable[[bool], None],
-    ) -> None:
-        self.model = model
-        self.source = source
-        self.names = names
-        self.here = here
-        self.end = end
-        self.fail = fail
-        self.read_list: Callable[[Frame, Field], None] = self._refuse_list
-        self.on_size: Callable[[Term], None] = lambda _size: None
-        self.meanings: dict[str, str] = {}  # of variables that hold what a value instance is
-        self._moving = "here"
-        self._safe: dict[str, int] = {}  # by variable: bytes behind it that are known to be there
-        self._doubtful = False  # whether a varint may have failed since the last check
-        self._depth = 0  # of conditions around
-        names.new("here")
+    read_list: Callable[[Frame, Field], None]
+    on_size: Callable[[Term], None]
 
-    # Frames and places
+    def __init__(self, function: Function, start: str, end: str, fail: Fail) -> None:
+        super().__init__(function, start, end, fail)
+        self.model = function.model
+        self.read_list = self._refuse_list
+        self.on_size = lambda _size: None
+        self.meanings: dict[str, str] = {}  # of variables that hold what a value instance is
+        self._depth = 0  # of conditions around
 
     def frame(
         self, struct: Struct, io: Io, parent: Frame | None = None, name: str = "", prefix: str = ""
     ) -> Frame:
-        """A struct that is about to be read: its stream, whose field it is, how that and variables are called."""
+        """A struct that is about to be read.
+
+        Args:
+            struct: what it is.
+            io: its stream.
+            parent: the struct whose field it is.
+            name: of that field.
+            prefix: what variables for its members begin with.
+        """
         return Frame(struct, io, parent, name, prefix, lambda: self.here, self.read_instance, self._remember)
-
-    def settle(self) -> None:
-        """Have the place in the one variable that moves."""
-        if self.here.base != self._moving:
-            self.source.let(self._moving, self.here.text)
-        elif self.here.offset:
-            self.source.move(self._moving, str(self.here.offset))
-        self._moved()
-
-    def _moved(self) -> None:
-        self._safe.pop(self._moving, None)
-        self.here = Position(self._moving)
-
-    def require(self, condition: Term) -> None:
-        """Fail unless a condition holds."""
-        if condition.value == 1:
-            return
-        with self.source.block(f"if {negate(condition).text}:"):
-            self.fail(self._doubtful)
-        if condition.text == f"{self.here.text} == {self.end}":
-            self._doubtful = False
-
-    def require_bytes(self, size: int, at: Position | None = None) -> None:
-        """Fail unless so many bytes are there."""
-        at = at or self.here
-        if not self._doubtful and at.offset + size <= self._safe.get(at.base, 0):
-            return
-        needed = at.offset + size
-        with self.source.block(f"if {self.end} - {at.base} < {needed}:"):
-            self.fail(True)
-        self._safe[at.base] = needed
-        self._doubtful = self._doubtful and at.base != self.here.base
-
-    def is_known(self, place: Position) -> bool:
-        """Whether a place is known not to be beyond the end."""
-        return place.offset <= self._safe.get(place.base, 0)
-
-    def finish(self) -> None:
-        """Fail if a varint could not be read and no check behind it has told."""
-        if self._doubtful:
-            with self.source.block(f"if {self.here.text} > {self.end}:"):
-                self.fail(True)
-            self._doubtful = False
-
-    def limit(self, end: str) -> None:
-        """From here on read up to another end."""
-        self.end, self._safe = end, {}
-
-    @contextmanager
-    def limited(self, end: str) -> Iterator[None]:
-        """Read up to another end in between."""
-        outer, self.end = self.end, end
-        known, self._safe = self._safe, {}
-        yield
-        self.end, self._safe = outer, known
 
     # Structs
 
@@ -183,7 +95,7 @@ class Reader:
             run = self._fixed_run(tuple(rest))
             if run:
                 self.require_bytes(run)
-            if _is_bits(rest[0].type) and rest[0].condition is None:
+            if is_bits(rest[0].type) and rest[0].condition is None:
                 group = self._bits_group(rest)
                 self._read_bits(frame, group)
                 del rest[: len(group)]
@@ -198,19 +110,19 @@ class Reader:
                 break
             found = field.type.base if isinstance(field.type, EnumType) else field.type
             if isinstance(found, IntType):
-                bits += _BYTE * found.width_bytes
+                bits += BYTE * found.width_bytes
             elif isinstance(found, BitsType):
                 bits += found.width
             elif isinstance(found, UserType) and self._struct(found).varint is None:
                 struct = self._struct(found)
                 if struct.fixed_size is None and field.size is None:
-                    return bits // _BYTE + self._fixed_run(struct.fields)
+                    return bits // BYTE + self._fixed_run(struct.fields)
                 if struct.fixed_size is None or field.size not in (None, Int(struct.fixed_size)):
                     break
-                bits += _BYTE * struct.fixed_size
+                bits += BYTE * struct.fixed_size
             else:
                 break
-        return bits // _BYTE
+        return bits // BYTE
 
     def _struct(self, found: UserType) -> Struct:
         return self.model.struct(found.path)
@@ -222,7 +134,7 @@ class Reader:
             return
         if condition.value == 1:
             self._read(frame, field)
-        elif _is_size_test(field):
+        elif is_size_test(field):
             frame.values[field.id] = self._read_bytes(frame, field, condition)
         else:
             self._read_if(frame, field, condition)
@@ -231,14 +143,11 @@ class Reader:
         """A field that need not be there: its variables are set before, to what stands for nothing."""
         self.settle()
         self.finish()
-        mark, known = self.source.mark(), dict(self._safe)
+        mark = self.source.mark()
         self._depth += 1
-        with self.source.block(f"if {condition.text}:"):
+        with self.under(condition):
             self._read(frame, field)
-            self.finish()
-            self.settle()
         self._depth -= 1
-        self._safe = known
         for target, value in self._defaults(frame, field, condition):
             self.source.let_before(mark, target, value)
 
@@ -249,7 +158,7 @@ class Reader:
             is_there = logic("and", [condition, value.is_there])
             frame.values[field.id] = replace(value, is_there=is_there)
             return [(value.start, "0")]
-        frame.values[field.id], targets = _widened(value, field.extensions.default or 0)
+        frame.values[field.id], targets = widened(value, field.extensions.default or 0)
         return targets
 
     def _read(self, frame: Frame, field: Field) -> None:
@@ -260,9 +169,9 @@ class Reader:
         frame.values[field.id] = value
         if field.valid is not None:
             frame.element = value
-            condition = _validity(field.valid, value, frame, field.place)
+            condition = validity(field.valid, value, frame, field.place)
             self.require(condition)
-            frame.values[field.id] = _refined(value, condition)
+            frame.values[field.id] = refined(value, condition)
             frame.element = None
 
     def _read_value(self, frame: Frame, field: Field) -> Value:
@@ -291,15 +200,15 @@ class Reader:
         """The fields of bits at the beginning, up to a whole byte and then to the last of them."""
         group = []
         for field in fields:
-            if not _is_bits(field.type) or field.condition is not None or field.repeat is not None:
+            if not is_bits(field.type) or field.condition is not None or field.repeat is not None:
                 break
             group.append(field)
         return group
 
     def _read_bits(self, frame: Frame, group: list[Field]) -> None:
-        widths = [_bits(field.type).width for field in group]
-        size, rest = divmod(sum(widths), _BYTE)
-        big_endian = _bits(group[0].type).big_endian
+        widths = [bits_of(field.type).width for field in group]
+        size, rest = divmod(sum(widths), BYTE)
+        big_endian = bits_of(group[0].type).big_endian
         if rest or size not in (1, 2, 4):
             raise error("bits are supported that fill 1, 2 or 4 bytes together", group[0].place)
         name = frame.name if len(group) == len(frame.struct.fields) and frame.name else "bits"
@@ -307,7 +216,7 @@ class Reader:
         self.here = self.here.plus(size)
         done = 0
         for field, width in zip(group, widths, strict=True):
-            shift = _BYTE * size - done - width if big_endian else done
+            shift = BYTE * size - done - width if big_endian else done
             done += width
             target = self.names.new(f"{frame.prefix}{field.id}")
             shifted = f"({word.text} >> {shift})" if shift else word.text
@@ -329,17 +238,17 @@ class Reader:
             return self._to_end(name)
         assert field.size is not None
         size = lower(field.size, frame, field.place)
-        self._require_size(size, can_be_negative=condition.value is None)
+        self.require_size(size, can_be_negative=condition.value is None)
         if size.value == 0:
             return BytesValue(self.here.text, size, TRUE)
         self.settle()
         start = self.names.new(f"{name}_start")
-        self.source.let(start, self._moving)
+        self.source.let(start, MOVING)
         if condition.value is None:
             with self.source.block(f"if {condition.text}:"):
-                self.source.move(self._moving, size.text)
+                self.source.move(MOVING, size.text)
         else:
-            self.source.move(self._moving, size.text)
+            self.source.move(MOVING, size.text)
         return BytesValue(start, size, condition)
 
     def _to_end(self, name: str) -> BytesValue:
@@ -348,19 +257,6 @@ class Reader:
         size = Term(f"{self.end} - {start}", 10, 0, 1 << 40)
         self.here = Position(self.end)
         return BytesValue(start, size, TRUE)
-
-    def _require_size(self, size: Term, *, can_be_negative: bool) -> None:
-        """Fail if so many bytes are not there, or are negatively many."""
-        if size.value is not None and size.value >= 0:
-            if size.value:
-                self.require_bytes(size.value)
-            return
-        if not can_be_negative and size.low < 0:
-            with self.source.block(f"if {size.within(5)} < 0:"):
-                self.fail(self._doubtful)
-        with self.source.block(f"if {size.within(5)} > {self.end} - {self.here.operand}:"):
-            self.fail(True)
-        self._doubtful = False
 
     def _read_struct(self, frame: Frame, field: Field, struct: Struct) -> Value:
         if struct.varint is not None:
@@ -387,12 +283,12 @@ class Reader:
             self._give_arguments(inner, field, frame)
             self.read_fields(inner, struct.fields)
             return inner
-        self._require_size(size, can_be_negative=False)
+        self.require_size(size, can_be_negative=False)
         self.settle()
         self.on_size(size)
         start, end = (self.names.new(f"{frame.prefix}{field.id}_{part}") for part in ("start", "end"))
-        self.source.let(start, self._moving)
-        self.source.add(f"{end} = {self._moving} + {size.within(10)}")
+        self.source.let(start, MOVING)
+        self.source.add(f"{end} = {MOVING} + {size.within(10)}")
         inner = self.frame(struct, Io(Position(start), end), frame, field.id, frame.prefix)
         self._give_arguments(inner, field, frame)
         with self.limited(end):
@@ -410,12 +306,10 @@ class Reader:
         assert struct.varint is not None
         target, size, at = (self.names.new(each) for each in (name, f"{name}_size", f"{name}_at"))
         self.source.let(at, self.here.text)
-        self.source.add(
-            f"{target}, {self._moving} = {varint_reader(struct)}(data, {self.here.text}, {self.end})"
-        )
-        self._moved()
-        self.source.let(size, f"{self._moving} - {at}")
-        self._doubtful = True
+        self.source.add(f"{target}, {MOVING} = {varint_reader(struct)}(data, {self.here.text}, {self.end})")
+        self.moved()
+        self.source.let(size, f"{MOVING} - {at}")
+        self.doubtful = True
         bits, zigzag = struct.varint.bits, struct.varint.zigzag
         bounds = LONG if bits == 64 else (-(1 << 31), (1 << 31) - 1) if zigzag else (0, (1 << 32) - 1)
         return VarintValue(variable(target, bounds), variable(size, (0, 10)))
@@ -443,79 +337,5 @@ class Reader:
         self.meanings[name] = term.text
         return flag(name) if term.opposite else variable(name, (term.low, term.high))
 
-    def _refuse_list(self, frame: Frame, field: Field) -> None:
+    def _refuse_list(self, _frame: Frame, field: Field) -> None:
         raise error("a repeated field is not supported here", field.place)
-
-
-def _bits(found: DataType) -> BitsType:
-    base = found.base if isinstance(found, EnumType) else found
-    assert isinstance(base, BitsType)
-    return base
-
-
-def _is_bits(found: DataType) -> bool:
-    return isinstance(found.base if isinstance(found, EnumType) else found, BitsType)
-
-
-def _is_size_test(field: Field) -> bool:
-    """Whether a field is there if its size is not negative."""
-    return (
-        isinstance(field.type, BytesType)
-        and field.repeat is None
-        and field.valid is None
-        and isinstance(field.condition, Compare)
-        and field.condition.op == ">="
-        and field.condition.left == field.size
-        and field.condition.right == Int(0)
-    )
-
-
-def _validity(valid: Valid, value: Value, frame: Frame, place: Place) -> Term:
-    """Whether a value is what the schema says that it has to be."""
-
-    def is_related(op: str, expr: Expr | None) -> Term:
-        return TRUE if expr is None else compare(op, integer(value, place), lower(expr, frame, place), place)
-
-    if valid.kind == "eq":
-        return is_related("==", valid.exprs[0])
-    if valid.kind == "any_of":
-        return logic("or", [is_related("==", expr) for expr in valid.exprs])
-    if valid.kind == "min_max":
-        return logic("and", [is_related(">=", valid.exprs[0]), is_related("<=", valid.exprs[1])])
-    assert valid.exprs[0] is not None
-    return lower(valid.exprs[0], frame, place)
-
-
-def _refined(value: Value, condition: Term) -> Value:
-    """A value of which it is known now that a condition holds: it may never be negative then."""
-    if isinstance(value, VarintValue):
-        refined = _refined(value.value, condition)
-        assert isinstance(refined, Term)
-        return replace(value, value=refined)
-    if isinstance(value, Term) and " or " not in condition.text:
-        if f"{value.text} >= 0" in condition.text.split(" and "):
-            return replace(value, low=max(value.low, 0))
-    return value
-
-
-def _widened(value: Value, default: int) -> tuple[Value, list[tuple[str, str]]]:
-    """A value that may also be `default`; and the variables to be set, to what."""
-    if isinstance(value, Term):
-        if not value.text.isidentifier():
-            return value, []  # made of others, which are widened themselves
-        wide = replace(value, low=min(value.low, default), high=max(value.high, default))
-        return wide, [(value.text, str(default))]
-    if isinstance(value, VarintValue):
-        wide, targets = _widened(value.value, default)
-        assert isinstance(wide, Term)
-        return VarintValue(wide, value.size), [*targets, (value.size.text, "0")]
-    if isinstance(value, BytesValue):
-        return value, [(value.start, "0")]
-    targets = []
-    if isinstance(value, Frame):
-        for name, each in value.values.items():
-            member = value.struct.member(name)
-            default = (member.extensions.default or 0) if isinstance(member, Field) else 0
-            value.values[name], more = _widened(each, default)
-            targets += more
-    return value, targets

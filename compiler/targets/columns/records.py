@@ -1,26 +1,18 @@
 """The decoder of a record: a function that reads records and appends to the arrays of columns.
 
 Strategy: a record is read and checked as a whole, then it is written; what is written before (items of lists)
-counts only when the record is sound. Whatever there may be no room for is asked beforehand, so that decoding can
-go on behind the last record that was taken, in the middle of a batch.
+counts only when the record is sound. Whatever there may be no room for is asked beforehand, so that decoding
+can go on behind the last record that was taken, in the middle of a batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from compiler.frontend.model import (
-    ArrayType,
-    Field,
-    Model,
-    Struct,
-    UserType,
-    ValueInstance,
-)
+from compiler.errors import SchemaError
+from compiler.frontend.model import Field, UserType
+from compiler.targets.columns.layout import RecordColumn, described, record_columns
 from compiler.targets.columns.reading import Reader
-from compiler.targets.columns.routes import Content, Routes, Segment, has_columns, table_frame
-from compiler.targets.columns.source import Names, Source, bracketed
+from compiler.targets.columns.routes import Content, Routes, Segment, table_frame
+from compiler.targets.columns.source import Function, Names, bracketed
 from compiler.targets.columns.terms import Term, error, stored, variable
 from compiler.targets.columns.values import (
     BytesValue,
@@ -29,13 +21,13 @@ from compiler.targets.columns.values import (
     Io,
     ListValue,
     Position,
+    Value,
     integer,
     lower,
 )
 
-__all__ = ["RecordColumn", "decoder", "record_columns"]
+__all__ = ["decoder"]
 
-_ARRAYS = {"int64": "Longs", "timestamp[ms, UTC]": "Longs", "int32": "Ints", "int8": "Tinies"}
 _STATE = {
     "batch": "BATCH",
     "record": "RECORD",
@@ -50,122 +42,6 @@ _STATE = {
 _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordColumn:
-    """A column of a decoder.
-
-    Attributes:
-        name: of the column.
-        path: what its arrays are called after: the name, behind that of the list that it is a member of.
-        kind: its Arrow type.
-        nullable: whether it may be null.
-        member: the field or value instance that it holds.
-        inside: the fields that lead from the record to the member's struct.
-        members: of a list of structs.
-        slot: its place in the state, behind `COLUMNS`.
-    """
-
-    name: str
-    path: str
-    kind: str
-    nullable: bool
-    member: Field | ValueInstance
-    inside: tuple[str, ...]
-    members: tuple[RecordColumn, ...]
-    slot: int
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether it has bytes."""
-        return self.kind == "binary" or any(member.is_binary for member in self.members)
-
-    def walk(self) -> Iterator[RecordColumn]:
-        """This column and its members."""
-        yield self
-        for member in self.members:
-            yield from member.walk()
-
-    def arrays(self) -> Iterator[tuple[str, str]]:
-        """Names and types of its arrays."""
-        if self.kind == "binary":
-            yield from ((f"{self.path}_{part}", kind) for part, kind in _BINARY)
-        elif self.members:
-            yield f"{self.path}_offsets", "Ints"
-            for member in self.members:
-                yield from member.arrays()
-        else:
-            yield f"{self.path}_values", _ARRAYS[self.kind]
-
-    def counters(self) -> Iterator[tuple[str, int]]:
-        """Variables that count what is used, and their slots."""
-        if self.kind == "binary":
-            yield f"{self.path}_used", self.slot
-            if self.nullable:
-                yield f"{self.path}_nulls", self.slot + 1
-        elif self.members:
-            yield f"{self.path}_items", self.slot
-            for member in self.members:
-                yield from member.counters()
-
-
-_BINARY = (("offsets", "Ints"), ("bytes", "Bytes"), ("validity", "Bytes"))
-
-
-def record_columns(struct: Struct, model: Model) -> tuple[RecordColumn, ...]:
-    """The columns of a record, in the order of its fields and then its instances.
-
-    Raises:
-        SchemaError: a column of a type that is not supported there.
-    """
-    slot = 0
-
-    def of_struct(struct: Struct, prefix: str, inside: tuple[str, ...]) -> Iterator[RecordColumn]:
-        for member in (*struct.fields, *struct.instances):
-            if member.extensions.record_column is not None:
-                yield of_member(member, prefix, inside)
-            elif isinstance(member, Field) and isinstance(member.type, UserType) and not member.repeat:
-                if member.pos is None:
-                    yield from of_struct(model.struct(member.type.path), prefix, (*inside, member.id))
-
-    def of_member(member: Field | ValueInstance, prefix: str, inside: tuple[str, ...]) -> RecordColumn:
-        nonlocal slot
-        column = member.extensions.record_column
-        assert column is not None
-        own, path = slot, f"{prefix}{column.name}"
-        members: tuple[RecordColumn, ...] = ()
-        if column.type == "binary":
-            slot += 2
-        elif column.type == "list<struct>":
-            if (
-                prefix
-                or not isinstance(member, Field)
-                or not isinstance(member.type, UserType)
-                or not member.repeat
-            ):
-                raise error("a list<struct> is a repeated struct, and not inside another one", member.place)
-            slot += 1
-            members = tuple(of_struct(model.struct(member.type.path), f"{path}_", ()))
-        elif column.type not in _ARRAYS:
-            known = ", ".join([*_ARRAYS, "binary", "list<struct>"])
-            raise error(
-                f"a record column of type {column.type} is not supported; supported are {known}", member.place
-            )
-        nullable = column.type == "binary" and member.condition is not None
-        return RecordColumn(column.name, path, column.type, nullable, member, inside, members, own)
-
-    return tuple(of_struct(struct, "", ()))
-
-
-def described(columns: tuple[RecordColumn, ...]) -> list[str]:
-    """The columns as a generated module tells of them: name, Arrow type, whether there are nulls, members."""
-    lines = []
-    for column in columns:
-        members = ", ".join(f'("{m.name}", "{m.kind}", {m.nullable}, ())' for m in column.members)
-        members = f"({members},)" if len(column.members) == 1 else f"({members})"
-        lines.append(f'("{column.name}", "{column.kind}", {column.nullable}, {members})')
-    return lines
-
-
 class _Decoder:
     """Writes the function `decode` of one record struct."""
 
@@ -173,37 +49,41 @@ class _Decoder:
         self._routes = routes
         self._uses = uses
         self._content = uses[0][1]
-        self.record = self._content.record
-        self.columns = record_columns(self.record, routes.model)
-        self._source = Source()
-        self._lists = {id(column.member): column for column in self.columns if column.members}
-        self._counters = [each for column in self.columns for each in column.counters()]
+        self._record = self._content.record
+        self.columns = record_columns(self._record, routes.model)
         self.arrays = [each for column in self.columns for each in column.arrays()]
-        self._names = Names(
+        self._counters = [each for column in self.columns for each in column.counters()]
+        self._lists = {id(column.member): column for column in self.columns if column.members}
+        names = Names(
             *(column.name for column in self.columns),
             *(name for name, _ in (*self.arrays, *self._counters)),
             *(f"new_{name}" for name, _ in self._counters),
             *_STATE,
             *("data", "spans", "batches", "state", "status", "end", "head", "copies"),
         )
-        self._bounded = self._content.records is None
-        self._reader: Reader
+        self._function = Function(routes.model, names)
+        self._source = self._function.source
+        self._reader = Reader(self._function, "at", "end", lambda _is_missing: self._stop("DAMAGED"))
+        self._reader.read_list = self._read_list
+        self._reader.on_size = self._on_size
+        self._is_bounded = self._content.records is None
+        self._size = "end - at"
 
     def lines(self) -> list[str]:
         """The body of `decode`."""
         source = self._source
         for name, slot in _STATE.items():
             source.let(name, f"load(state, {slot})")
-        for name, slot in self._counters:
-            source.add(f"{name} = load(state, {_slot(slot)})")
+        for name, number in self._counters:
+            source.add(f"{name} = load(state, {_slot(number)})")
         source.add("status = DONE")
         with source.block("while batch < num_batches:"):
             self._batch()
         for name in _CHANGING:
             if name != "record" or self._content.records is not None:
                 source.add(f"store(state, {_STATE[name]}, {name})")
-        for name, slot in self._counters:
-            source.add(f"store(state, {_slot(slot)}, {name})")
+        for name, number in self._counters:
+            source.add(f"store(state, {_slot(number)}, {name})")
         source.add("return status")
         return source.lines(2)
 
@@ -228,14 +108,14 @@ class _Decoder:
 
         def load(name: str) -> str:
             if name not in known:
-                known[name] = self._names.new(f"batch_{name}")
+                known[name] = self._function.names.new(f"batch_{name}")
                 self._source.let(known[name], f"load(batches, head + {self._routes.place(name)})")
             return known[name]
 
         frames = [table_frame(segment, content, self._routes, load) for segment, content in self._uses]
         texts = {self._needs(frame, content) for frame, (_, content) in zip(frames, self._uses, strict=True)}
         if len(texts) > 1:
-            raise error("formats give these records different things", self.record.place)
+            raise error("formats give these records different things", self._record.place)
         return frames[0]
 
     def _needs(self, table: Frame, content: Content) -> tuple[str, ...]:
@@ -243,13 +123,12 @@ class _Decoder:
         values = self._params(table, content).values()
         return tuple(str(value.error) if isinstance(value, Failure) else str(value) for value in values)
 
-    def _params(self, table: Frame, content: Content) -> dict[str, Term | Failure]:
-        from compiler.errors import SchemaError
-
+    def _params(self, table: Frame, content: Content) -> dict[str, Value]:
+        """What a record is given, by the names of its parameters; an error only if one is asked for."""
         if content.records is None:
-            return {param.id: table.values[param.id] for param in content.struct.params}  # type: ignore[misc]
+            return {param.id: table.values[param.id] for param in content.struct.params}
         assert isinstance(content.records.type, UserType)
-        found: dict[str, Term | Failure] = {}
+        found: dict[str, Value] = {}
         for param, argument in zip(content.record.params, content.records.type.args, strict=True):
             try:
                 found[param.id] = lower(argument, table, content.records.place)
@@ -265,7 +144,7 @@ class _Decoder:
         count = lower(records.repeat.expr, table, records.place)
         num_records = count.text
         if not num_records.isidentifier():
-            num_records = self._names.new("num_records")
+            num_records = self._function.names.new("num_records")
             source.add(f"{num_records} = {count.text}")
         with source.block("if record == 0:"):
             source.add("at = load(spans, 3 * batch)")
@@ -298,36 +177,26 @@ class _Decoder:
         self._size = size
 
     def _read(self, table: Frame) -> Frame:
-        reader = self._reader = Reader(
-            self._routes.model,
-            self._source,
-            self._names,
-            Position("at"),
-            "end",
-            lambda _is_missing: self._stop("DAMAGED"),
-        )
-        reader.read_list = self._read_list
-        if self._content.records is not None:
-            reader.on_size = self._on_size
+        reader = self._reader
         for column in self._lists.values():
             for name, _slot in column.counters():
                 self._source.let(f"new_{name}", name)
-        frame = reader.frame(self.record, Io(Position("at"), "end"))
+        frame = reader.frame(self._record, Io(Position("at"), "end"))
         frame.values.update(self._params(table, self._content))
-        reader.read_fields(frame, self.record.fields)
+        reader.read_fields(frame, self._record.fields)
         reader.finish()
-        if not self._bounded:
+        if not self._is_bounded:
             if self._lists:
                 raise error(
-                    "records that have a list need a field with the size of the rest", self.record.place
+                    "records that have a list need a field with the size of the rest", self._record.place
                 )
             self._bound(f"{reader.here.text} - at")
         return frame
 
     def _on_size(self, size: Term) -> None:
         """The first sized struct of a record is what its bytes are in."""
-        if not self._bounded:
-            self._bounded = True
+        if not self._is_bounded:
+            self._is_bounded = True
             self._bound(size.text)
 
     # Lists
@@ -366,25 +235,20 @@ class _Decoder:
     def _write_item(self, column: RecordColumn, element: Frame) -> None:
         row = f"new_{column.path}_items"
         for member in column.members:
-            self._write_value(member, element, row, "new_")
+            self._write_value(member, _owner(member, element), row, "new_")
         self._source.add(f"{row} += 1")
 
     # Columns
 
     def _write(self, record: Frame) -> None:
         for column in self.columns:
-            frame = record
-            for name in column.inside:
-                inner = frame.member(name, column.member.place)
-                assert isinstance(inner, Frame)
-                frame = inner
             with self._source.block(f"if {column.name}:"):
                 if column.members:
                     for name, _slot in column.counters():
                         self._source.add(f"{name} = new_{name}")
                     self._source.add(f"store({column.path}_offsets, row + 1, {column.path}_items)")
                 else:
-                    self._write_value(column, frame, "row", "")
+                    self._write_value(column, _owner(column, record), "row", "")
         self._source.add(f"num_bytes += {self._size}")
 
     def _write_value(self, column: RecordColumn, frame: Frame, row: str, prefix: str) -> None:
@@ -393,7 +257,7 @@ class _Decoder:
         if column.kind != "binary":
             term = integer(value, place)
             if term.is_choice:
-                name = self._names.new(column.member.id)
+                name = self._function.names.new(column.member.id)
                 self._source.add(f"{name} = {term.text}")
                 term = variable(name, (term.low, term.high))
             self._source.add(f"store({column.path}_values, {row}, {stored(term)})")
@@ -419,6 +283,15 @@ class _Decoder:
         )
 
 
+def _owner(column: RecordColumn, frame: Frame) -> Frame:
+    """The struct that a column's member is in."""
+    for name in column.inside:
+        inner = frame.member(name, column.member.place)
+        assert isinstance(inner, Frame)
+        frame = inner
+    return frame
+
+
 def _slot(number: int) -> str:
     return f"COLUMNS + {number}" if number else "COLUMNS"
 
@@ -439,11 +312,11 @@ def decoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> tuple[list[s
     head = ["RECORD_COLUMNS = (", *(f"    {line}," for line in described(writer.columns)), ")"]
     factory = [
         *bracketed("def decoder(", ["*", *options], ") -> Decode:"),
-        '    """A function that appends the records of batches to the arrays of the columns that are wanted.',
+        '    """A function that appends the records of batches to the arrays of columns that are wanted.',
         "",
-        "    `spans` has three numbers for each batch: start and end of its records in `data`, and its row in",
-        f"    `batches`, which has {routes.width} numbers a row. `state` tells where to begin, what there is room for",
-        "    and, in the end, where it stopped: see `_support`.",
+        "    `spans` has three numbers for each batch: start and end of its records in `data`, and its row",
+        f"    in `batches`, which has {routes.width} numbers a row. `state` tells where to begin, what there",
+        "    is room for and, in the end, where it stopped: see `_support`.",
         '    """',
         *([f"    copies = {' or '.join(copying)}"] if copying else []),
         "",

@@ -1,9 +1,9 @@
-"""Which structs are a segment, its entries, their contents and records; and the table of what is known of entries.
+"""Which structs are a segment, its entries, their contents and records; and the table of entries' headers.
 
-Strategy: by shape alone. A segment is a root that repeats one struct, the entry, to the end. An entry has a body
-of a given size, and somewhere in it a switch between contents. A content repeats a struct that has record columns,
-or has some itself and is one record. The table has the same columns whatever the segment, so that each decoder
-works with all of them.
+Strategy: by shape alone. A segment is a root that repeats one struct, the entry, to the end. An entry has a
+body of a given size, and somewhere in it a switch between contents. A content repeats a struct that has
+record columns, or has some itself and is one record. The table has the same columns whatever the segment, so
+that each decoder works with all of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,17 @@ from compiler.frontend.model import (
 from compiler.targets.columns.terms import LONG, Term, error, flag, variable
 from compiler.targets.columns.values import Failure, Frame, Io, Position, Value, VarintValue, lower
 
-__all__ = ["FRAMEWORK", "Content", "Routes", "Segment", "find_routes", "has_columns", "table_frame"]
+__all__ = [
+    "FRAMEWORK",
+    "Content",
+    "Routes",
+    "Segment",
+    "batch_columns",
+    "codecs",
+    "find_routes",
+    "is_part",
+    "table_frame",
+]
 
 # Columns of the table that no schema has.
 FRAMEWORK = ("position", "end_position", "content", "payload", "end_payload", "codec")
@@ -62,6 +72,11 @@ class Content:
     def stem(self) -> str:
         """Of the schema that the content is in."""
         return self.struct.path[0]
+
+    @property
+    def function(self) -> str:
+        """What the scanner's function for it is called."""
+        return "_".join(["scan", *self.struct.path])
 
 
 @dataclass(slots=True)
@@ -134,11 +149,11 @@ def batch_columns(struct: Struct, model: Model) -> Iterator[tuple[Column, Field 
     for member in (*struct.fields, *struct.instances):
         if member.extensions.batch_column is not None:
             yield member.extensions.batch_column, member
-        elif isinstance(member, Field) and _is_part(member):
+        elif isinstance(member, Field) and is_part(member):
             yield from batch_columns(_struct_of(member, model), model)
 
 
-def _is_part(member: Field) -> bool:
+def is_part(member: Field) -> bool:
     """Whether a field is a struct that is read as part of the one around."""
     return isinstance(member.type, UserType) and member.repeat is None and member.pos is None
 
@@ -199,7 +214,7 @@ def has_columns(struct: Struct, model: Model) -> bool:
     for member in (*struct.fields, *struct.instances):
         if member.extensions.record_column is not None:
             return True
-        if isinstance(member, Field) and _is_part(member) and has_columns(_struct_of(member, model), model):
+        if isinstance(member, Field) and is_part(member) and has_columns(_struct_of(member, model), model):
             return True
     return False
 
@@ -263,7 +278,7 @@ def _from_table(struct: Struct, parent: Frame | None, routes: Routes, load: Call
             term = flag(load(column.name)) if bounds == (0, 1) else variable(load(column.name), bounds)
             is_varint = isinstance(member, Field) and isinstance(member.type, UserType)
             frame.values[member.id] = VarintValue(term, variable("0")) if is_varint else term
-        elif isinstance(member, Field) and _is_part(member):
+        elif isinstance(member, Field) and is_part(member):
             nested = _struct_of(member, routes.model)
             if nested.varint is None:
                 frame.values[member.id] = _from_table(nested, frame, routes, load)

@@ -1,7 +1,7 @@
 """Python source as a tree: written line by line, then rid of what nothing uses, then laid out.
 
-Strategy: an emitter writes down every value that it comes across, as an assignment that may be left out. Which
-of them are of use only shows at the end.
+Strategy: an emitter writes down every value that it comes across, as an assignment that may be left out.
+Which of them are of use only shows at the end.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["WIDTH", "Names", "Source", "bracketed"]
+from compiler.frontend.model import Model
 
-WIDTH = 110
+__all__ = ["Function", "Names", "Source", "bracketed"]
+
+_WIDTH = 110
 _NAME = re.compile(r"[a-zA-Z_]\w*")
 
 
@@ -101,6 +103,15 @@ class Source:
         return any(name in _NAME.findall(line) for line in self.lines(0))
 
 
+@dataclass(slots=True)
+class Function:
+    """A function that is being written."""
+
+    model: Model
+    names: Names
+    source: Source = field(default_factory=Source)
+
+
 def _is_kept(node: _Node, used: set[str]) -> bool:
     if isinstance(node, _Line):
         return node.target is None or node.target in used
@@ -134,14 +145,14 @@ def _lines(nodes: list[_Node], used: set[str], indent: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
-    """A statement; if it is too long for one line, a call has its arguments on the next, else each operand one."""
+    """A statement. Of one that is too long for a line, arguments or operands get lines of their own."""
     space = "    " * indent
-    if len(space) + len(text) <= WIDTH:
+    if len(space) + len(text) <= _WIDTH:
         return [space + text]
     call = re.fullmatch(r"((?:[\w, ]+ = )?\w+\()(.*)(\))", text)
     if call is not None:
         inside = f"{space}    {call[2]}"
-        if len(inside) <= WIDTH:
+        if len(inside) <= _WIDTH:
             return [space + call[1], inside, space + call[3]]
         return [space + call[1], *(f"{space}    {part}," for part in _arguments(call[2])), space + call[3]]
     found = re.fullmatch(r"((?:if|elif|while|return|[\w, ]+ \+?=) ?)(.*?)(:?)", text)
@@ -167,6 +178,6 @@ def bracketed(opening: str, items: list[str], closing: str, indent: int = 0) -> 
     """`opening item, item closing` on one line if it fits, else one item a line."""
     space = "    " * indent
     whole = f"{space}{opening}{', '.join(items)}{closing}"
-    if len(whole) <= WIDTH:
+    if len(whole) <= _WIDTH:
         return [whole]
     return [f"{space}{opening}", *(f"{space}    {item}," for item in items), f"{space}{closing}"]

@@ -1,12 +1,13 @@
 """Expressions of the schemas as Python, with the least and the most that each can be.
 
-The bounds decide what is left to be computed: a comparison whose outcome they tell is none. And what may be beyond
-64 bits has to be wrapped before it is stored, and is refused where it would be compared.
+The bounds decide what is left to be computed: a comparison whose outcome they tell is none. And what may be
+beyond 64 bits has to be wrapped before it is stored, and is refused where it would be compared.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import floordiv, lshift, mul, rshift
 
 from compiler.errors import SchemaError
 from compiler.frontend.model import Place
@@ -33,6 +34,7 @@ LONG = (-(1 << 63), (1 << 63) - 1)
 _CHOICE, _OR, _AND, _NOT, _COMPARE = 1, 2, 3, 4, 5
 _POWERS = {"|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "//": 11, "%": 11}
 _ATOM = 20
+_OPERATIONS = {"*": mul, "//": floordiv, "<<": lshift, ">>": rshift}
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -125,15 +127,10 @@ def _bounds(op: str, left: Term, right: Term, place: Place) -> tuple[int, int]:
     if op == "-":
         return a - d, b - c
     if op == "%":
-        return (a, b) if 0 <= a and b < c else (0, c - 1)
+        return (a, b) if a >= 0 and b < c else (0, c - 1)
     if op in ("*", "//", "<<", ">>"):
-        apply = {
-            "*": lambda x, y: x * y,
-            "//": lambda x, y: x // y,
-            "<<": lambda x, y: x << y,
-            ">>": lambda x, y: x >> y,
-        }[op]
-        corners = [apply(x, y) for x in (a, b) for y in (c, d)]
+        apply = _OPERATIONS[op]
+        corners = [int(apply(x, y)) for x in (a, b) for y in (c, d)]
         return min(corners), max(corners)
     if a < 0 or c < 0:
         raise error(f"{op} is supported of numbers that are never negative only", place)

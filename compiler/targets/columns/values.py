@@ -1,8 +1,8 @@
 """What the members of a struct are while code is emitted for it, and expressions over them.
 
-Strategy: a `Frame` stands for one struct that is being read; it knows, by the names of its members, which variable
-holds what. Value instances are put in where they are used. Those that depend on the position in a stream are
-computed once, where they are first asked for, as Kaitai does it.
+Strategy: a `Frame` stands for one struct that is being read; it knows, by the names of its members, which
+variable holds what. Value instances are put in where they are used. Those that depend on the position in a
+stream are computed once, where they are first asked for, as Kaitai does it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ def reader(varint: Varint) -> list[str]:
     """The functions `read` and `read_slowly`."""
     return [
         "def read(data, at, end):",
-        '    """The integer at `at` and the position behind it; 0 and `end + 1` if it is cut off or too long."""',
+        '    """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""',
         *_quick(varint),
         "    return read_slowly(data, at, end)",
         "",

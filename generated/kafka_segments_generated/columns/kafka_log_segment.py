@@ -182,7 +182,7 @@ def scanner(*, check_crc: bool, whole: bool) -> Scan:
 
 
 def scan_entry(data, at, len_data, size, window, table, row, check_crc, whole):
-    """`entry`: a row of the table. Returns a status, and where the entry ends in `data`."""
+    """`entry`: a row of the table. Returns a status and where it ends."""
     has_log_overhead = size - at >= 12
     if not has_log_overhead:
         return DAMAGED, at

@@ -51,11 +51,11 @@ RECORD_COLUMNS = (
 
 
 def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_type: bool) -> Decode:
-    """A function that appends the records of batches to the arrays of the columns that are wanted.
+    """A function that appends the records of batches to the arrays of columns that are wanted.
 
-    `spans` has three numbers for each batch: start and end of its records in `data`, and its row in
-    `batches`, which has 23 numbers a row. `state` tells where to begin, what there is room for
-    and, in the end, where it stopped: see `_support`.
+    `spans` has three numbers for each batch: start and end of its records in `data`, and its row
+    in `batches`, which has 23 numbers a row. `state` tells where to begin, what there
+    is room for and, in the end, where it stopped: see `_support`.
     """
     copies = key or value
 

@@ -24,7 +24,7 @@ from ._support import load_u1
 
 
 def read(data, at, end):
-    """The integer at `at` and the position behind it; 0 and `end + 1` if it is cut off or too long."""
+    """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""
     if at < end:
         first = load_u1(data, at)
         if first < 0x80:

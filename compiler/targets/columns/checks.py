@@ -1,0 +1,112 @@
+"""What the schemas ask of values: types, bounds, what is valid, what stands for a field that is not there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.frontend.model import (
+    BitsType,
+    BytesType,
+    Compare,
+    DataType,
+    EnumType,
+    Expr,
+    Field,
+    Int,
+    IntType,
+    Place,
+    Valid,
+)
+from compiler.targets.columns.terms import LONG, TRUE, Term, compare, logic
+from compiler.targets.columns.values import BytesValue, Frame, Value, VarintValue, integer, lower
+
+__all__ = ["BYTE", "bits_of", "bounds_of", "is_bits", "is_size_test", "refined", "validity", "widened"]
+
+BYTE = 8
+
+
+def bounds_of(found: DataType) -> tuple[int, int]:
+    """The least and the most that a number of a type can be."""
+    if isinstance(found, EnumType):
+        found = found.base
+    if isinstance(found, BitsType):
+        return 0, (1 << found.width) - 1
+    if isinstance(found, IntType) and not found.signed and found.width_bytes < BYTE:
+        return 0, (1 << 8 * found.width_bytes) - 1
+    if isinstance(found, IntType):
+        return -(1 << 8 * found.width_bytes - 1), (1 << 8 * found.width_bytes - 1) - 1
+    return LONG
+
+
+def bits_of(found: DataType) -> BitsType:
+    base = found.base if isinstance(found, EnumType) else found
+    assert isinstance(base, BitsType)
+    return base
+
+
+def is_bits(found: DataType) -> bool:
+    return isinstance(found.base if isinstance(found, EnumType) else found, BitsType)
+
+
+def is_size_test(field: Field) -> bool:
+    """Whether a field is there if its size is not negative."""
+    return (
+        isinstance(field.type, BytesType)
+        and field.repeat is None
+        and field.valid is None
+        and isinstance(field.condition, Compare)
+        and field.condition.op == ">="
+        and field.condition.left == field.size
+        and field.condition.right == Int(0)
+    )
+
+
+def validity(valid: Valid, value: Value, frame: Frame, place: Place) -> Term:
+    """Whether a value is what the schema says that it has to be."""
+
+    def is_related(op: str, expr: Expr | None) -> Term:
+        return TRUE if expr is None else compare(op, integer(value, place), lower(expr, frame, place), place)
+
+    if valid.kind == "eq":
+        return is_related("==", valid.exprs[0])
+    if valid.kind == "any_of":
+        return logic("or", [is_related("==", expr) for expr in valid.exprs])
+    if valid.kind == "min_max":
+        return logic("and", [is_related(">=", valid.exprs[0]), is_related("<=", valid.exprs[1])])
+    assert valid.exprs[0] is not None
+    return lower(valid.exprs[0], frame, place)
+
+
+def refined(value: Value, condition: Term) -> Value:
+    """A value of which it is known now that a condition holds: it may never be negative then."""
+    if isinstance(value, VarintValue):
+        number = refined(value.value, condition)
+        assert isinstance(number, Term)
+        return replace(value, value=number)
+    facts = [] if " or " in condition.text else condition.text.split(" and ")
+    if isinstance(value, Term) and f"{value.text} >= 0" in facts:
+        return replace(value, low=max(value.low, 0))
+    return value
+
+
+def widened(value: Value, default: int) -> tuple[Value, list[tuple[str, str]]]:
+    """A value that may also be `default`; and the variables to be set, to what."""
+    if isinstance(value, Term):
+        if not value.text.isidentifier():
+            return value, []  # made of others, which are widened themselves
+        wide = replace(value, low=min(value.low, default), high=max(value.high, default))
+        return wide, [(value.text, str(default))]
+    if isinstance(value, VarintValue):
+        number, targets = widened(value.value, default)
+        assert isinstance(number, Term)
+        return VarintValue(number, value.size), [*targets, (value.size.text, "0")]
+    if isinstance(value, BytesValue):
+        return value, [(value.start, "0")]
+    targets = []
+    if isinstance(value, Frame):
+        for name, each in value.values.items():
+            member = value.struct.member(name)
+            default = (member.extensions.default or 0) if isinstance(member, Field) else 0
+            value.values[name], more = widened(each, default)
+            targets += more
+    return value, targets

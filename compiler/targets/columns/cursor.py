@@ -1,0 +1,127 @@
+"""Where in the data the code is that is being written, and what it knows of what is there.
+
+Strategy: a place is a variable and a number of bytes from there. Bytes whose number the schema tells are
+counted; only behind others does the one variable that moves get a new value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from compiler.targets.columns.source import Function
+from compiler.targets.columns.terms import Term, negate
+from compiler.targets.columns.values import Position
+
+__all__ = ["MOVING", "Cursor", "Fail"]
+
+Fail = Callable[[bool], None]
+"""Writes what is to be done if the bytes do not fit; it is told whether they may only end too early."""
+
+MOVING = "here"
+
+
+class Cursor:
+    """A place, and the checks before it.
+
+    Args:
+        function: what is being written.
+        start: the variable that has the place of the first byte.
+        end: the variable that has the end of what may be read.
+        fail: writes what is to be done if something does not fit.
+
+    Attributes:
+        here: the place.
+        doubtful: whether a varint may have failed since the last check: then `here` is beyond the end.
+    """
+
+    def __init__(self, function: Function, start: str, end: str, fail: Fail) -> None:
+        self.source = function.source
+        self.names = function.names
+        self.here = Position(start)
+        self.end = end
+        self.fail = fail
+        self.doubtful = False
+        self._safe: dict[str, int] = {}  # by variable: bytes behind it that are known to be there
+        self.names.new(MOVING)
+
+    def settle(self) -> None:
+        """Have the place in the one variable that moves."""
+        if self.here.base != MOVING:
+            self.source.let(MOVING, self.here.text)
+        elif self.here.offset:
+            self.source.move(MOVING, str(self.here.offset))
+        self.moved()
+
+    def moved(self) -> None:
+        """The variable that moves has been set to the place."""
+        self._safe.pop(MOVING, None)
+        self.here = Position(MOVING)
+
+    def require(self, condition: Term) -> None:
+        """Fail unless a condition holds."""
+        if condition.value == 1:
+            return
+        with self.source.block(f"if {negate(condition).text}:"):
+            self.fail(self.doubtful)
+        if condition.text == f"{self.here.text} == {self.end}":
+            self.doubtful = False
+
+    def require_bytes(self, size: int, at: Position | None = None) -> None:
+        """Fail unless so many bytes are there."""
+        at = at or self.here
+        needed = at.offset + size
+        if not self.doubtful and needed <= self._safe.get(at.base, 0):
+            return
+        with self.source.block(f"if {self.end} - {at.base} < {needed}:"):
+            self.fail(True)
+        self._safe[at.base] = needed
+        self.doubtful = self.doubtful and at.base != self.here.base
+
+    def require_size(self, size: Term, *, can_be_negative: bool) -> None:
+        """Fail if so many bytes are not there, or are negatively many and that has no meaning."""
+        if size.value is not None and size.value >= 0:
+            if size.value:
+                self.require_bytes(size.value)
+            return
+        if not can_be_negative and size.low < 0:
+            with self.source.block(f"if {size.within(5)} < 0:"):
+                self.fail(self.doubtful)
+        with self.source.block(f"if {size.within(5)} > {self.end} - {self.here.operand}:"):
+            self.fail(True)
+        self.doubtful = False
+
+    def is_known(self, place: Position) -> bool:
+        """Whether a place is known not to be beyond the end."""
+        return place.offset <= self._safe.get(place.base, 0)
+
+    def finish(self) -> None:
+        """Fail if a varint could not be read and no check behind it has told."""
+        if self.doubtful:
+            with self.source.block(f"if {self.here.text} > {self.end}:"):
+                self.fail(True)
+            self.doubtful = False
+
+    def limit(self, end: str) -> None:
+        """From here on read up to another end."""
+        self.end, self._safe = end, {}
+
+    @contextmanager
+    def limited(self, end: str) -> Iterator[None]:
+        """Read up to another end in between."""
+        outer, known = self.end, self._safe
+        self.limit(end)
+        yield
+        self.end, self._safe = outer, known
+
+    @contextmanager
+    def under(self, condition: Term) -> Iterator[None]:
+        """What is read inside is read if a condition holds; the place is in the variable that moves."""
+        self.settle()
+        self.finish()
+        known = dict(self._safe)
+        with self.source.block(f"if {condition.text}:"):
+            yield
+            self.finish()
+            self.settle()
+        self._safe = known

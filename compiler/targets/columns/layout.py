@@ -1,0 +1,127 @@
+"""The columns of a record: which there are, what their arrays are called, what the state counts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from compiler.frontend.model import Column, Field, Model, Struct, UserType, ValueInstance
+from compiler.targets.columns.routes import is_part
+from compiler.targets.columns.terms import error
+
+__all__ = ["RecordColumn", "described", "record_columns"]
+
+_ARRAYS = {"int64": "Longs", "timestamp[ms, UTC]": "Longs", "int32": "Ints", "int8": "Tinies"}
+_BINARY = (("offsets", "Ints"), ("bytes", "Bytes"), ("validity", "Bytes"))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumn:
+    """A column of a decoder.
+
+    Attributes:
+        name: of the column.
+        path: what its arrays are called after: the name, behind that of the list that it is a member of.
+        kind: its Arrow type.
+        nullable: whether it may be null.
+        member: the field or value instance that it holds.
+        inside: the fields that lead from the record to the member's struct.
+        members: of a list of structs.
+        slot: its place in the state, behind `COLUMNS`.
+    """
+
+    name: str
+    path: str
+    kind: str
+    nullable: bool
+    member: Field | ValueInstance
+    inside: tuple[str, ...]
+    members: tuple[RecordColumn, ...]
+    slot: int
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether it has bytes."""
+        return self.kind == "binary" or any(member.is_binary for member in self.members)
+
+    def arrays(self) -> Iterator[tuple[str, str]]:
+        """Names and types of its arrays."""
+        if self.kind == "binary":
+            yield from ((f"{self.path}_{part}", kind) for part, kind in _BINARY)
+        elif self.members:
+            yield f"{self.path}_offsets", "Ints"
+            for member in self.members:
+                yield from member.arrays()
+        else:
+            yield f"{self.path}_values", _ARRAYS[self.kind]
+
+    def counters(self) -> Iterator[tuple[str, int]]:
+        """Variables that count what is used, and their slots."""
+        if self.kind == "binary":
+            yield f"{self.path}_used", self.slot
+            if self.nullable:
+                yield f"{self.path}_nulls", self.slot + 1
+        elif self.members:
+            yield f"{self.path}_items", self.slot
+            for member in self.members:
+                yield from member.counters()
+
+
+def record_columns(struct: Struct, model: Model) -> tuple[RecordColumn, ...]:
+    """The columns of a record, in the order of its fields and then its instances.
+
+    Raises:
+        SchemaError: two of one name, or one of a type that is not supported there.
+    """
+    columns = tuple(_Collector(model).of_struct(struct, "", ()))
+    for column in columns:
+        if sum(each.name == column.name for each in columns) > 1:
+            raise error(f"two record columns are called {column.name}", column.member.place)
+    return columns
+
+
+class _Collector:
+    """Finds columns, and gives each its place in the state."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._slot = 0
+
+    def of_struct(self, struct: Struct, prefix: str, inside: tuple[str, ...]) -> Iterator[RecordColumn]:
+        """The columns of a struct, with those of what is nested in it."""
+        for member in (*struct.fields, *struct.instances):
+            if member.extensions.record_column is not None:
+                yield self._of_member(member, member.extensions.record_column, prefix, inside)
+            elif isinstance(member, Field) and isinstance(member.type, UserType) and is_part(member):
+                nested = self._model.struct(member.type.path)
+                yield from self.of_struct(nested, prefix, (*inside, member.id))
+
+    def _of_member(
+        self, member: Field | ValueInstance, column: Column, prefix: str, inside: tuple[str, ...]
+    ) -> RecordColumn:
+        own, path = self._slot, f"{prefix}{column.name}"
+        members: tuple[RecordColumn, ...] = ()
+        if column.type == "binary":
+            self._slot += 2
+        elif column.type == "list<struct>":
+            is_repeated = isinstance(member, Field) and member.repeat is not None
+            if prefix or not is_repeated or not isinstance(member.type, UserType):
+                raise error("a list<struct> is a repeated struct, and not inside another one", member.place)
+            self._slot += 1
+            members = tuple(self.of_struct(self._model.struct(member.type.path), f"{path}_", ()))
+        elif column.type not in _ARRAYS:
+            known = ", ".join([*_ARRAYS, "binary", "list<struct>"])
+            detail = f"a record column of type {column.type} is not supported; supported are {known}"
+            raise error(detail, member.place)
+        nullable = column.type == "binary" and member.condition is not None
+        return RecordColumn(column.name, path, column.type, nullable, member, inside, members, own)
+
+
+def described(columns: tuple[RecordColumn, ...]) -> list[str]:
+    """The columns as a generated module tells of them: name, Arrow type, whether there are nulls, members."""
+    lines = []
+    for column in columns:
+        members = ", ".join(f'("{m.name}", "{m.kind}", {m.nullable}, ())' for m in column.members)
+        members = f"({members},)" if len(column.members) == 1 else f"({members})"
+        lines.append(f'("{column.name}", "{column.kind}", {column.nullable}, {members})')
+    return lines

@@ -1,0 +1,87 @@
+"""What the functions of a scanner have in common: how they fail, what they store, where parts begin."""
+
+from __future__ import annotations
+
+from compiler.frontend.model import Field
+from compiler.targets.columns.cursor import Fail
+from compiler.targets.columns.reading import Reader
+from compiler.targets.columns.routes import Routes
+from compiler.targets.columns.source import Function, Names, Source
+from compiler.targets.columns.terms import Term, error, stored
+from compiler.targets.columns.values import Frame, Position, integer, lower
+
+__all__ = ["ScanReader", "failing"]
+
+
+def failing(source: Source, start: str, end: str, whole: str) -> Fail:
+    """Failure of what begins at `start`: more bytes may help if `end` is not yet the end of the `whole`."""
+
+    def fail(is_missing: bool) -> None:
+        status = f"(SHORT if {end} < {whole} else DAMAGED)" if is_missing else "DAMAGED"
+        source.add(f"return {status}, {start}")
+
+    return fail
+
+
+class ScanReader(Reader):
+    """Emits one function of a scanner.
+
+    Args:
+        routes: the table's columns.
+        taken: the function's parameters.
+        start: the one that has the first byte's place.
+        end: the one that has the end of what may be read.
+        whole: the one that has the end of all that there should be.
+
+    Attributes:
+        facts: what is known to hold, as text.
+    """
+
+    def __init__(self, routes: Routes, taken: tuple[str, ...], start: str, end: str, whole: str) -> None:
+        names = Names(*taken, "limit", "end", "codec", "payload", "end_payload")
+        function = Function(routes.model, names)
+        super().__init__(function, start, end, failing(function.source, start, end, whole))
+        self.routes = routes
+        self.facts: set[str] = set()
+
+    def start_of(self, frame: Frame, member: Field) -> Position:
+        """Where a parse instance begins that goes on to the end."""
+        if member.pos is None or not member.size_eos:
+            raise error("it has to have a pos and go on to the end (size-eos)", member.place)
+        return self.place_of(frame, lower(member.pos, frame, member.place), member)
+
+    def place_of(self, frame: Frame, pos: Term, member: Field) -> Position:
+        """A place in a struct's stream, which is checked to be in it."""
+        start = frame.io.start
+        if start is None:
+            raise error("a pos is not supported here", member.place)
+        if pos.value is not None and pos.value >= 0:
+            place = start.plus(pos.value)
+            if self.is_known(place):
+                return place
+        else:
+            name = self.names.new(f"{member.id}_start")
+            self.source.let(name, f"{start.text} + {pos.within(10)}")
+            place = Position(name)
+            self._require_not(f"{pos.within(5)} < 0" if pos.low < 0 else "")
+        self._require_not(f"{place.text} > {frame.io.end}")
+        return place
+
+    def _require_not(self, condition: str) -> None:
+        if condition:
+            with self.source.block(f"if {condition}:"):
+                self.fail(False)
+
+    def store(self, name: str, value: str) -> None:
+        """Set a column of the table's row."""
+        place = self.routes.place(name)
+        self.source.add(f"store(table, {f'row + {place}' if place else 'row'}, {value})")
+
+    def store_members(self, frame: Frame) -> None:
+        """Set the columns that a struct and those in it have."""
+        for member in (*frame.struct.fields, *frame.struct.instances):
+            column, value = member.extensions.batch_column, frame.values.get(member.id)
+            if column is not None:
+                self.store(column.name, stored(integer(frame.member(member.id, member.place), member.place)))
+            elif isinstance(value, Frame):
+                self.store_members(value)
