@@ -5,6 +5,7 @@ The Kaitai compiler takes more than what is spelled out here; whatever is not, i
 
 from __future__ import annotations
 
+from compiler.frontend.circles import check_circles
 from compiler.frontend.declare import Declared, DeclaredSchema, doc_of, original_names
 from compiler.frontend.extensions import ExtensionReader, read_varint
 from compiler.frontend.infer import Scope, describe
@@ -47,7 +48,7 @@ class Builder:
         entries = declared.node.mapping()
         self._extensions.check_type(declared)
         instances = tuple(self._instance(declared, *item) for item in declared.instances.items())
-        return Struct(
+        struct = Struct(
             path=declared.path,
             doc=doc_of(entries),
             doc_refs=entries["doc-ref"].texts() if "doc-ref" in entries else (),
@@ -62,6 +63,8 @@ class Builder:
             fixed_size=self._resolver.fixed_size(declared.path),
             varint=read_varint(declared, self._resolver),
         )
+        check_circles(struct)
+        return struct
 
     def _param(self, declared: Declared, name: str, node: Node) -> Param:
         entries = node.check_keys(_PARAM, "a parameter")

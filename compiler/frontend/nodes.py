@@ -70,7 +70,7 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True)
 class UserType:
-    """Another struct, with the arguments for its parameters."""
+    """Another struct, with the arguments for its parameters; the type of an expression leaves them out."""
 
     path: Path
     args: tuple[Expr, ...] = ()
@@ -85,7 +85,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class SwitchType:
-    """One of several structs, or bytes as they are if no case fits.
+    """One of several structs. If no case fits, a field with a size is bytes, any other is not there.
 
     A case is (expression to be equal to, type); the expression is None for the case that always fits (`_`).
     """
@@ -176,8 +176,9 @@ class Attribute:
 class Method:
     """What the language itself offers on a value that is no struct.
 
-    By type of the object: array and bytes `size`, `first`, `last`, `min`, `max`; bytes `to_s` (one argument,
-    the encoding); text `to_i`, `length`; enum and bool `to_i`; integer `to_s`; stream `size`, `pos`, `eof`.
+    By type of the object: array `size`, `first`, `last`, and of integers `min`, `max`; bytes `size`, `to_s`
+    (one argument, the encoding, `ASCII` or `UTF-8`); text `to_i`, `length`; enum and bool `to_i`; stream
+    `size`, `pos`, `eof`. All others are without arguments.
     """
 
     object: Expr
