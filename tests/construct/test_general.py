@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +15,13 @@ from typing import Any
 import crc32c
 import pytest
 from compiler.frontend import load
+from compiler.targets import kaitai
 from compiler.targets.construct import generate
 from construct import ConstructError
+from kaitaistruct import KaitaiStream, KaitaiStructError
+from tests.codegen.trees import _tree as kaitai_tree
+from tests.codegen.trees import differences
+from tests.construct.trees import tree_of
 
 HERE = Path(__file__).resolve().parent
 SCHEMAS = HERE.parents[1] / "schemas"
@@ -27,22 +34,38 @@ class Deflate:
     decompress = staticmethod(zlib.decompress)
 
 
-@pytest.fixture(scope="module")
-def invented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    folder = tmp_path_factory.mktemp("invented")
-    package = folder / "invented_generated"
-    package.mkdir()
-    schema = HERE / "invented_batch.ksy"
-    for name, text in generate([schema], load([schema], [SCHEMAS])).items():
-        (package / name).write_text(text, encoding="utf-8")
-    sys.path.insert(0, str(folder))
+def imported(folder: Path, name: str, files: Mapping[str, str], module: str) -> ModuleType:
+    """A module of a package that is made of files."""
+    (folder / name).mkdir()
+    for file, text in files.items():
+        (folder / name / file).write_text(text, encoding="utf-8")
     importlib.invalidate_caches()
+    return importlib.import_module(f"{name}.{module}")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder to import from."""
+    found = tmp_path_factory.mktemp("invented")
+    sys.path.insert(0, str(found))
     try:
-        yield importlib.import_module("invented_generated.invented_batch")
+        yield found
     finally:
-        sys.path.remove(str(folder))
+        sys.path.remove(str(found))
         for name in [name for name in sys.modules if name.startswith("invented_generated")]:
             del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def invented(folder: Path) -> ModuleType:
+    schemas = [HERE / "invented_batch.ksy", HERE / "invented_parts.ksy"]
+    files = generate(schemas, load(schemas, [SCHEMAS]))
+    return imported(folder, "invented_generated", files, "invented_batch")
+
+
+@pytest.fixture(scope="module")
+def parts(invented: ModuleType) -> ModuleType:
+    return importlib.import_module(f"{invented.__package__}.invented_parts")
 
 
 VALUES: dict[str, Any] = {
@@ -114,12 +137,88 @@ def test_compressed(invented: ModuleType) -> None:
 
 def test_every_prefix_and_every_flipped_byte(invented: ModuleType) -> None:
     """Nothing but a ConstructError, when it is parsed or when a part is asked for."""
-    damaged = [BYTES[:size] for size in range(len(BYTES))]
-    damaged += [bytes([*BYTES[:at], BYTES[at] ^ 0xFF, *BYTES[at + 1 :]]) for at in range(len(BYTES))]
-    for data in damaged:
+    for data in damaged(BYTES):
         try:
             tree = invented.InventedBatch.parse(data, base=3)
             for name in tree:
                 _ = tree[name]
         except ConstructError:
             continue
+
+
+PARTS: dict[str, Any] = {
+    "bits": {"a": 5, "b": True, "c": 9},
+    "low": 0xABC,
+    "high": 0xD,
+    "name": b"abc",
+    "kind": "pair",
+    "thing": {"left": 1, "right": 2},
+    "places": [{"x": 5}, {"x": 6}],
+    "steps": [{"code": 7}, {"code": 0}],
+    "tail": {"words": [1, 2]},
+}
+PARTS_BYTES = bytes.fromhex("9d bcda 61626300 02 0000 0001 0200 04 0506 0700 05 0001 0002")
+
+
+def test_parts_of_the_language_that_no_schema_uses_yet(parts: ModuleType) -> None:
+    assert parts.InventedParts.build(PARTS) == PARTS_BYTES
+    tree = parts.InventedParts.parse(PARTS_BYTES)
+    assert (tree.bits.a, tree.bits.b, tree.bits.c, tree.low, tree.high) == (5, True, 9, 0xABC, 0xD)
+    assert (tree.name, tree.kind, tree.num_places.value, tree.len_tail) == (b"abc", "pair", 2, 5)
+    assert [place.sum for place in tree.places] == [5, 7]
+    assert [step.code for step in tree.steps] == [7, 0]
+    assert (tree.first_byte, tree.last_level) == (0x9D, 2)
+    assert parts.InventedParts.build(plain(parts)(tree)) == PARTS_BYTES
+    without = {name: value for name, value in PARTS.items() if name != "tail"}
+    assert parts.InventedParts.build(without) == PARTS_BYTES[:-5] + b"\0"
+
+
+def test_numbers_may_be_written_over_what_is_there(parts: ModuleType) -> None:
+    assert parts.InventedParts.build(PARTS | {"first_byte": 0}) == b"\0" + PARTS_BYTES[1:]
+
+
+@pytest.mark.parametrize("place", [7, 8])
+def test_what_is_not_valid_is_refused(parts: ModuleType, place: int) -> None:
+    with pytest.raises(ConstructError, match="no valid value"):
+        parts.InventedParts.parse(PARTS_BYTES[:place] + b"\x77" + PARTS_BYTES[place + 1 :])
+
+
+@pytest.mark.node
+def test_kaitai_sees_the_same(invented: ModuleType, parts: ModuleType, folder: Path) -> None:
+    """The real compiler's classes for the same schemas, on sound and on damaged bytes."""
+    schemas = folder / "schemas"
+    shutil.copytree(SCHEMAS, schemas)
+    for path in HERE.glob("*.ksy"):
+        shutil.copy(path, schemas)
+    paths = sorted(schemas.glob("*.ksy"))
+    files = kaitai.generate(paths, load(paths))
+    batches = imported(folder, "invented_generated_kaitai", files, "invented_batch")
+    others = importlib.import_module("invented_generated_kaitai.invented_parts")
+    num_sound = 0
+    for data in damaged(BYTES):
+        num_sound += same(data, invented.InventedBatch, batches.InventedBatch, 3)
+    for data in damaged(PARTS_BYTES):
+        num_sound += same(data, parts.InventedParts, others.InventedParts)
+    assert num_sound > 50
+
+
+def damaged(data: bytes) -> Iterator[bytes]:
+    """Bytes as they are, each prefix, and with each byte turned round."""
+    yield data
+    yield from (data[:size] for size in range(len(data)))
+    yield from (bytes([*data[:at], data[at] ^ 0xFF, *data[at + 1 :]]) for at in range(len(data)))
+
+
+def same(data: bytes, declared: Any, cls: Any, *params: int) -> bool:
+    """Check that two targets make the same of bytes; whether they take them."""
+    try:
+        theirs = kaitai_tree(cls(*params, KaitaiStream(BytesIO(data))))
+    except (KaitaiStructError, EOFError, ValueError):
+        theirs = {"error": ""}
+    try:
+        tree = declared.parse(data, **dict(zip(declared.params, params, strict=True)))
+        ours = tree_of(tree)
+    except ConstructError:
+        ours = {"error": ""}
+    assert list(differences(theirs, ours)) == [], data.hex()
+    return "error" not in ours

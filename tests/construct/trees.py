@@ -8,7 +8,7 @@ from typing import Any
 from construct import ConstructError, EnumInteger, EnumIntegerString
 from tests.codegen.trees import Job, _camel, _tree
 
-from kafka_segments_generated.construct._support import Struct, Tree, VarintNumber
+from kafka_segments_generated.construct._support import Struct, Tree
 
 
 def construct_of(schema: str) -> Any:
@@ -34,14 +34,14 @@ def construct_tree(job: Job) -> Any:
 
 def tree_of(value: Any) -> Any:
     """Something parsed as dictionaries, lists and leaves."""
-    if isinstance(value, VarintNumber):
+    if hasattr(type(value), "_encoding"):
         members = {name: getattr(value, name) for name in value._encoding.members}
         return {_camel(name): tree_of(part) for name, part in members.items()}
     if isinstance(value, EnumInteger | EnumIntegerString):
         return int(value)
     if isinstance(value, list):
         return [tree_of(part) for part in value]
-    if not isinstance(value, Tree):
+    if not hasattr(type(value), "_struct_of_schema"):
         return _tree(value)
     names = [*value._struct.params, *value._struct.by_name, *value._struct.lazy]
     fields = {_camel(name): _member(value, name) for name in names}

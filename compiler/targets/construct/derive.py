@@ -84,7 +84,7 @@ def implied_fields(model: Model, struct: Struct, regions: frozenset[str]) -> dic
             solution = _solve(model, struct, expr)
             if solution is None or solution.field in found or not _is_free(struct, solution.field):
                 continue
-            absent = _when_absent(target, solution)
+            absent = _when_absent(model, struct, target, solution)
             extra = f", absent={absent - solution.plus}" if absent != solution.plus else ""
             size = f'{function}(this, "{target.id}"{extra})'
             found[solution.field] = Implied(target.id, solution.text(size), absent)
@@ -169,10 +169,18 @@ def _solve_sum(model: Model, struct: Struct, op: str, left: Expr, right: Expr) -
     return None
 
 
-def _when_absent(target: Field, solution: _Solution) -> int:
-    """The value of a length that says that the target is not there."""
+def _when_absent(model: Model, struct: Struct, target: Field, solution: _Solution) -> int:
+    """The value of a length that says that the target is not there; less than 0 where that can be written."""
     if target.condition is not None:
-        for value in (-1, 0):
+        for value in (-1, 0) if _is_signed(model, struct.member(solution.field)) else (0,):
             if worth(target.condition, {solution.field: value}) == 0:
                 return value
     return solution.plus
+
+
+def _is_signed(model: Model, field: object) -> bool:
+    kind = field.type if isinstance(field, Field) else None
+    if isinstance(kind, UserType):
+        varint = model.struct(kind.path).varint
+        return varint is not None and varint.zigzag
+    return isinstance(kind, IntType) and kind.signed

@@ -125,6 +125,10 @@ def quoted(text: str) -> str:
 
 def function(expr: Expr) -> str:
     """An expression as a function of `this`, or as itself if it is a constant."""
-    if isinstance(expr, Int | SizeOf | EnumLabel | Bool | Str):
+    if isinstance(expr, Int | SizeOf | EnumLabel | Bool | Str) or _is_negative(expr):
         return Writer().text(expr)
     return f"lambda this: {Writer().text(expr)}"
+
+
+def _is_negative(expr: Expr) -> bool:
+    return isinstance(expr, Unary) and expr.op == "-" and isinstance(expr.operand, Int)

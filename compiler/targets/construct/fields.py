@@ -23,7 +23,6 @@ from compiler.frontend.model import (
     Name,
     Param,
     Path,
-    StrType,
     Struct,
     SwitchType,
     UserType,
@@ -70,14 +69,13 @@ class Declarer:
         """A field's type, for one element, with its size."""
         kind = field.type
         size = self._size(field.size)
-        if isinstance(kind, BytesType | StrType):
+        if isinstance(kind, BytesType):
             inner: Node = self.names.from_construct("GreedyBytes")
             if field.terminator is not None:
                 inner = self._terminated(inner, field)
             elif size is not None:
                 inner = self._call("Bytes", size)
-            is_text = isinstance(kind, StrType)
-            return self._call("Text", inner, quoted(kind.encoding)) if is_text else inner  # type: ignore[union-attr]
+            return inner
         if not isinstance(kind, UserType | SwitchType):
             return self._scalar(kind)
         has_bytes = size is not None or field.size_eos or field.terminator is not None
@@ -294,8 +292,6 @@ class Declarer:
                 return "bool" if width == 1 else "int"
             case BoolType():
                 return "bool"
-            case StrType():
-                return "str"
             case ArrayType(element=element):
                 return f"list[{self._annotation(element)}]"
             case UserType(path=path):

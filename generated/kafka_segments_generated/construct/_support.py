@@ -26,7 +26,6 @@ from ._fields import (
     Rest,
     Sized,
     Terminated,
-    Text,
     Valid,
 )
 from ._instances import At, Codec, Opened, Region, Value, packed_of
@@ -65,7 +64,6 @@ __all__ = [
     "Struct",
     "Switch",
     "Terminated",
-    "Text",
     "Tree",
     "Valid",
     "Value",

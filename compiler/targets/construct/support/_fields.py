@@ -79,30 +79,6 @@ class Bytes(Construct):  # type: ignore[misc]
         return _constant_size(self.size, path)
 
 
-class Text(Wrapper):
-    """Text in an encoding, over a construct for its bytes."""
-
-    def __init__(self, subcon: Construct, encoding: str) -> None:
-        super().__init__(subcon)
-        self.encoding = encoding
-
-    def _parse(self, stream: Any, context: Any, path: str) -> str:
-        data = self.subcon._parse(stream, context, path)
-        try:
-            return str(data, self.encoding)
-        except UnicodeDecodeError as error:
-            raise StringError(f"no {self.encoding}: {error}", path=path) from error
-
-    def _prepare(self, obj: Any, this: Any, path: str) -> Any:
-        if obj is None:
-            raise MissingError("it is not given, and nothing implies it", path=path)
-        return obj
-
-    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
-        data = obj.encode(self.encoding) if isinstance(obj, str) else obj
-        return self.subcon._build(data, stream, context, path)
-
-
 def _as_bytes(obj: Any, path: str) -> bytes:
     if not isinstance(obj, bytes | bytearray | memoryview):
         raise StringError(f"bytes are wanted, not {type(obj).__name__}", path=path)

@@ -25,7 +25,6 @@ from ._fields import (
     Rest,
     Sized,
     Terminated,
-    Text,
     Valid,
 )
 from ._instances import At, Codec, Opened, Region, Value, packed_of
@@ -64,7 +63,6 @@ __all__ = [
     "Struct",
     "Switch",
     "Terminated",
-    "Text",
     "Tree",
     "Valid",
     "Value",
