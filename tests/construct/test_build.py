@@ -240,6 +240,15 @@ def test_a_wrapper_of_messages() -> None:
     assert segment(plain(tree), codecs=hooks(1)) == built
 
 
+def test_two_views_of_the_same_bytes() -> None:
+    key = KafkaControlRecordKey.build({"type": "abort"})
+    control = {"attributes": {"is_control": True}}
+    once = segment(batch([{"key": key}], **control))
+    assert once == segment(batch([{"key": key, "control_key": {"type": "abort"}}], **control))
+    with pytest.raises(BuildingError, match="other bytes"):
+        segment(batch([{"key": key, "control_key": {"type": "commit"}}], **control))
+
+
 def test_damage_as_asked() -> None:
     sound = segment(batch([{"value": b"v"}, {"value": b"w"}]))
     values = batch([{"value": b"v"}, {"value": b"w"}])
@@ -294,6 +303,8 @@ def test_entries_that_are_none() -> None:
         ({"entries": [batch([{"timestamp_delta": 1 << 70}])]}, "no integer from"),
         ({"entries": [batch([{}], producer_id=1 << 63)]}, "given value"),
         ({"entries": [message(0, 0, 5)]}, "timestamp is given, but its condition"),
+        ({"entries": [batch([{}], payload=b"other")]}, "other bytes are given for the same place"),
+        ({"entries": [batch([{"value": b"v", "control_key": {"type": 0}}])]}, "its condition says"),
         ({"entries": 5}, "a list is wanted"),
         (b"", "a mapping of fields is wanted"),
         ({"entries": [batch([{"headers": [{"value": b""}]}])]}, "not given"),

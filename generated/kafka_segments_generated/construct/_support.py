@@ -7,7 +7,8 @@ algorithms, to objects with `compress(data)` and `decompress(data)`. What is com
 no codec is given. Whatever the bytes, parsing returns or raises a `ConstructError`, and so does asking a tree
 for an instance.
 
-For building, what is given wins over what would be derived, however wrong; what is not given is derived.
+For building, what is given wins over what would be derived, however wrong; what is not given is derived, and
+None counts as not given.
 """
 
 from __future__ import annotations

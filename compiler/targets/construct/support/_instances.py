@@ -76,8 +76,9 @@ class Codec:
 class At(Construct):  # type: ignore[misc]
     """An instance that is read at a position of the stream, when it is first asked for.
 
-    To build, what is given is written there if it lies behind what is there already. If that is the same
-    bytes, a number is written over them; anything else is only another view of them, and passed over.
+    To build, what is given is written there if it lies behind what is there already. Where there are bytes, a
+    number is written over them; anything else has to be those bytes, seen in another way. (A tree has every
+    view of its bytes, and some may be out of date: they are passed over.)
     """
 
     is_placed, is_computed = True, False
@@ -124,9 +125,12 @@ class At(Construct):  # type: ignore[misc]
         if begin >= len(whole):
             data = self.packed(draft, path)
             whole += bytes(begin - len(whole)) + data
-        elif self.is_number and not isinstance(draft._given, Tree):
+        elif not isinstance(draft._given, Tree):
             data = self.packed(draft, path)
-            whole[begin : begin + len(data)] = data
+            if self.is_number:
+                whole[begin : begin + len(data)] = data
+            elif whole[begin : begin + len(data)] != data:
+                raise BuildingError("other bytes are given for the same place", path=path)
 
     def packed(self, draft: Draft, path: str) -> bytes:
         """The bytes of what was given for it, compressed if its condition does not hold."""
