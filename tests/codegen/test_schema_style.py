@@ -21,8 +21,8 @@ META = [
     "encoding", "endian", "bit-endian",
 ]  # fmt: skip
 TYPE = [
-    "meta", "-orig-id", "doc", "doc-ref", "-webide-representation", "-varint", "to-string", "params", "seq", "instances",
-    "types", "enums",
+    "meta", "-orig-id", "doc", "doc-ref", "-webide-representation", "-varint", "to-string", "params", "seq",
+    "instances", "types", "enums",
 ]  # fmt: skip
 ATTRIBUTE = [
     "id", "-orig-id", "-webide-parse-mode", "-checksum", "-codec", "-derive", "-default", "-batch-column",
