@@ -159,6 +159,7 @@ def first_decode(corpus: Corpus, rounds: int) -> Iterator[Figure]:
     for _ in range(max(1, rounds // 2)):
         with tempfile.TemporaryDirectory(dir=programs.BUILD) as folder:
             seconds, _, words = once("first", corpus, **{ours.CACHE_VARIABLE: folder})
+            words = words.replace(folder, "...")
             cold.append(seconds)
             warm += [once("first", corpus, **{ours.CACHE_VARIABLE: folder})[0] for _ in range(2)]
     note = f"says: {words!r}" if words else "says nothing on standard error"

@@ -35,7 +35,7 @@ class Effort:
 
 
 FULL = Effort(rounds=5, turn=0.4, warm_java=3.0)
-QUICK = Effort(rounds=2, turn=0.05, warm_java=1.0)
+QUICK = Effort(rounds=2, turn=0.1, warm_java=1.0)
 
 
 # Passes in a turn of warming up, and such turns of Java's, at most.

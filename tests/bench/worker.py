@@ -19,6 +19,10 @@ def main() -> None:
     """Serve passes until standard input ends."""
     name, path, limit = sys.argv[1:]
     one_pass = passes.make(name, Path(path), int(limit))
+    one_pass()
+    # What is there by now stays: looking through it again and again would only cool the caches.
+    gc.collect()
+    gc.freeze()
     print(json.dumps({"ready": True}), flush=True)
     for _ in sys.stdin:
         result = dataclasses.asdict(one_pass())
