@@ -269,5 +269,7 @@ def make(*, quick: bool = False, folder: Path | None = None) -> dict[str, Corpus
     """
     sources = [Path(__file__), programs.HERE / "java" / "Recompress.java"]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
-    name = f"{'quick' if quick else 'full'}-{digest}"
+    # What was made for want of Java is made again when Java is there.
+    maker = "python" if isinstance(programs.java(), programs.Missing) else "java"
+    name = f"{'quick' if quick else 'full'}-{maker}-{digest}"
     return Maker((FOLDER if folder is None else folder) / name, quick).corpora()
