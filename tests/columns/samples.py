@@ -1,0 +1,74 @@
+"""Batches and messages with all that records can have, and ways to damage them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tests.properties.encoder import Batch, Message, Record
+
+RECORDS = (
+    Record(0, 0, b"key", b"value"),
+    Record(1, 5, None, b""),
+    Record(2, -70_000, b"", None, ((b"h", b"1"), (b"", None), (b"long" * 40, b"x" * 200))),
+    Record(3, 1 << 40, b"k" * 70, b"v" * 300, ((b"trace", b""),)),
+    Record(200, 1, b"\x80\xff", b"\x00" * 17),
+)
+BATCHES = (
+    Batch(base_offset=7, records=RECORDS, base_timestamp=1_700_000_000_000),
+    Batch(base_offset=(1 << 63) - 2, records=RECORDS[:3], base_timestamp=(1 << 63) - 3, timestamp_type=0),
+    Batch(base_offset=50, records=RECORDS[1:], base_timestamp=5, max_timestamp=99, timestamp_type=1),
+    Batch(base_offset=400, records=(), is_control=True),
+    Batch(base_offset=500, records=RECORDS * 3),
+)
+MESSAGES = (
+    Message(3, 0, None, b"zero"),
+    Message(4, 0, b"key", None),
+    Message(5, 1, b"", b"", timestamp=1_700_000_000_000),
+    Message(6, 1, b"k" * 40, b"v" * 90, timestamp=-1, timestamp_type=1),
+)
+OVERLONG = (
+    bytes([0x80] * 12),
+    bytes([0xFF] * 10),
+    b"\x80\x80\x00",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\x7f",
+)
+
+
+def mutated(dice: random.Random, data: bytes) -> bytes:
+    """The bytes with some damage: changed, cut off, taken out, put in, varints negative or too long."""
+    changed = bytearray(data)
+    for _ in range(dice.choice((1, 1, 1, 2, 4))):
+        at = dice.randrange(len(changed) + 1)
+        kind = dice.randrange(7)
+        if kind == 0:
+            del changed[at:]
+        elif kind == 1:
+            del changed[at : at + dice.choice((1, 1, 2, 8))]
+        elif kind == 2:
+            changed[at:at] = dice.randbytes(dice.choice((1, 1, 2, 8)))
+        elif kind == 3:
+            changed[at : at + 1] = dice.choice(OVERLONG)
+        elif kind == 4:
+            changed[at : at + 1] = bytes([dice.choice((1, 3, 0x7F, 0x80, 0x81, 0xFE, 0xFF))])
+        elif at < len(changed):
+            changed[at] ^= 1 << dice.randrange(8)
+    return bytes(changed)
+
+
+def table_row(module: Any, **values: int) -> list[int]:
+    """A row of the table."""
+    return [values.get(name, 0) for name in module.BATCH_COLUMNS]
+
+
+def header_of(batch: Batch) -> dict[str, int]:
+    """What the table has of a batch, as far as records need it."""
+    return {
+        "base_offset": batch.base_offset,
+        "timestamp_type": batch.timestamp_type,
+        "base_timestamp": batch.base_timestamp,
+        "max_timestamp": batch.highest_timestamp(),
+        "is_control": int(batch.is_control),
+        "num_records": len(batch.records) if batch.count is None else batch.count,
+    }

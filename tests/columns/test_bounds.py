@@ -1,0 +1,62 @@
+"""Nothing goes beyond an array's end: shown with guarded memory, and with every access checked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PATHS = os.pathsep.join(str(ROOT / name) for name in ("runtime", "generated", "."))
+
+# A span that ends beyond the data, which no caller may give: a checked access notices.
+BEYOND = """
+import numpy as np
+from tests.columns import driver
+from tests.columns.samples import BATCHES, header_of, table_row
+from kafka_segments_generated.columns import kafka_log_segment, kafka_record
+payload = BATCHES[0].content()
+table = np.array(table_row(kafka_log_segment, **header_of(BATCHES[0])))
+driver.decode(kafka_record, payload[:-9], [(0, len(payload), 0)], table, compiled=True)
+"""
+
+BEHIND = """
+import ctypes
+import numpy as np
+from tests.columns.guarded import guarded
+array = guarded(np.arange(5, dtype=np.uint8))
+assert ctypes.string_at(array.ctypes.data, 5) == bytes(range(5))
+ctypes.string_at(array.ctypes.data, 6)
+"""
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": PATHS, **variables}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+
+
+def test_no_access_beyond_the_end_of_memory() -> None:
+    done = run("-m", "tests.columns.guarded")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) > 1000
+
+
+def test_memory_is_guarded() -> None:
+    assert run("-c", BEHIND).returncode == -signal.SIGSEGV
+
+
+def test_all_accesses_are_within_their_arrays() -> None:
+    tests = ["tests/columns/test_damage.py", "tests/columns/test_room.py"]
+    done = run(
+        "-m", "pytest", "-q", "-p", "no:xdist", "-k", "compiled", *tests, KAFKA_SEGMENTS_CHECK_BOUNDS="1"
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_the_check_stops_an_access_that_is_not() -> None:
+    done = run("-c", BEYOND, KAFKA_SEGMENTS_CHECK_BOUNDS="1")
+    assert done.returncode < 0, done.stdout + done.stderr
