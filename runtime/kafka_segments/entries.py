@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_segments.errors import KafkaFormatError
 
-__all__ = ["Batch", "ControlRecord", "Damage", "Header", "Padding", "Record"]
+__all__ = ["Batch", "ControlRecord", "Damage", "Header", "Padding", "Record", "SoundBatches"]
 
 Header = tuple[bytes, bytes | None]
 
@@ -124,3 +124,14 @@ class Padding:
     path: str
     position: int
     end_position: int
+
+
+@dataclass(frozen=True, slots=True)
+class SoundBatches:
+    """Batches of magic 2 with sound headers that may hold offsets in the range; control batches too.
+
+    Those whose records are not sound are among them: their damage comes besides.
+    """
+
+    num_batches: int
+    num_bytes: int

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from kafka_segments import layout
@@ -60,9 +61,12 @@ class Scan:
     def _resync(self) -> Resync:
         return Resync(self.source)  # its tables take a while, and most segments are sound
 
-    def entries(self) -> Iterator[Batch | Damage | Padding]:
-        """Every entry, damaged region and padding; a batch with a wrong checksum comes before its damage."""
-        position = 0
+    def entries(self, position: int = 0) -> Iterator[Batch | Damage | Padding]:
+        """Every entry, damaged region and padding; a batch with a wrong checksum comes before its damage.
+
+        Args:
+            position: where to begin; behind the last one of `sound_offset`.
+        """
         while position < self.source.size:
             if self._probe.is_padding(position):
                 yield Padding(self.source.name, position, self.source.size)
@@ -75,9 +79,23 @@ class Scan:
                 yield damage
                 position = damage.end_position
             elif finding.batch is not None:
-                self.sound_offset = _last_offset(finding.batch)
+                self.passed(finding.batch)
                 yield finding.batch
                 position = finding.batch.end_position
+
+    def batch_at(self, position: int) -> Batch:
+        """The batch or message at a place where one stands that is known to be sound."""
+        finding = self._probe.examine(position, self.sound_offset, check_crc=False)
+        assert finding.batch is not None
+        return replace(finding.batch, crc_valid=True) if self._check_crc else finding.batch
+
+    def passed(self, batch: Batch) -> None:
+        """Count a batch as sound: the last one so far."""
+        self.sound_offset = _last_offset(batch)
+
+    def payload(self, batch: Batch) -> bytes | memoryview:
+        """What is behind the header of a batch of magic 2, as stored."""
+        return self.window.read(batch.position + layout.LEN_HEAD, batch.size - layout.LEN_HEAD)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """The damage of a batch that was framed soundly and then could not be decoded.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from os import PathLike, fspath
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kafka_segments import checksum, layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
@@ -17,11 +19,16 @@ from kafka_segments.errors import (
     UnsupportedMagicError,
 )
 from kafka_segments.framing import Scan
-from kafka_segments.records import check_codec, iter_records
+from kafka_segments.records import Rows, check_codec, iter_records
 from kafka_segments.resync import Resync
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 
-__all__ = ["OnDamage", "Segment", "open_segment"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_segments.columnar.reader import Event
+
+__all__ = ["OnDamage", "Segment", "fast_rows", "open_segment"]
 
 OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
 """What to do with damage: raise its error, yield it and go on, or call this function and go on."""
@@ -61,18 +68,32 @@ def open_segment(
     except BaseException:
         opened.close()
         raise
-    return Segment(opened, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed)
+    segment = Segment(
+        opened, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed
+    )
+    if isinstance(source, (str, PathLike)) and fspath(source) != "-":
+        segment.reopen = partial(
+            open_segment,
+            fspath(source),
+            mmap=mmap,
+            check_crc=check_crc,
+            headers_only=headers_only,
+            max_decompressed=max_decompressed,
+        )
+    return segment
 
 
 class Segment:
     """A segment that is open for reading; a context manager.
 
     Each iteration reads the file anew, from its start, with memory for a read window and one batch.
-    Iterations may overlap, and threads may share a segment; an iterator is for one thread.
+    Iterations may overlap, and threads may share a segment; an iterator is for one thread. A segment that
+    was opened by its path can be pickled: whoever unpickles it opens the file.
 
     Attributes:
         path: the file, as the caller named it.
         size: its bytes.
+        reopen: opens it anew, for pickling; None if it was not opened by its path.
     """
 
     def __init__(self, source: Source, *, check_crc: bool, headers_only: bool, max_decompressed: int) -> None:
@@ -82,6 +103,12 @@ class Segment:
         self._check_crc = check_crc
         self._headers_only = headers_only
         self._max_decompressed = max_decompressed
+        self.reopen: Callable[[], Segment] | None = None
+
+    def __reduce__(self) -> tuple[Callable[[], Segment], tuple[()]]:
+        if self.reopen is None:
+            raise OptionError("only a segment that was opened by its path can be pickled", path=self.path)
+        return self.reopen, ()
 
     def __enter__(self) -> Segment:
         return self
@@ -119,7 +146,7 @@ class Segment:
         """
         yield from self._records(batch, self._source)
 
-    def _records(self, batch: Batch, source: Source | Window) -> Iterator[Record]:
+    def _records(self, batch: Batch, source: Source | Window, rows: Rows | None = None) -> Iterator[Record]:
         if batch.magic < 2:
             check_codec(batch)
             raise UnsupportedMagicError(
@@ -129,7 +156,62 @@ class Segment:
                 path=batch.path,
             )
         payload = source.read(batch.position + layout.LEN_HEAD, batch.size - layout.LEN_HEAD)
-        yield from iter_records(batch, payload, max_decompressed=self._max_decompressed)
+        yield from iter_records(batch, payload, max_decompressed=self._max_decompressed, rows=rows)
+
+    def read_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        offsets: tuple[int | None, int | None] | None = None,
+        on_damage: OnDamage = "raise",
+    ) -> pa.RecordBatchReader:
+        """The data records as a stream of arrow batches; needs the extra `arrow`.
+
+        Each batch has up to 65,536 rows and a few MiB, and stays as it is as long as anybody holds it; memory
+        that nobody looks at any more is used again. Control records are left out. The stream can be handed on
+        as Arrow's C stream, e.g. to polars, duckdb or pandas, and belongs to one thread at a time. It reads
+        from this segment: close that afterwards.
+
+        Args:
+            columns: names of the columns wanted, in the order wanted; all of them if None.
+            offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
+                Damage that cannot have touched these offsets is passed over.
+            on_damage: "raise" raises the error of the first damage, behind what is sound before it; "skip"
+                leaves damage out; a function is called with each `Damage`, and the reading goes on. Messages
+                of magic 0 and 1, which are not decoded yet, count as damage here.
+
+        Raises:
+            OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
+            MissingExtraError: pyarrow or numba is not installed.
+            KafkaFormatError: while reading, for damage.
+        """
+        from kafka_segments.columnar.stream import read_batches
+
+        return read_batches(
+            self._source,
+            columns=columns,
+            offsets=offsets,
+            on_damage=on_damage,
+            check_crc=self._check_crc,
+            max_decompressed=self._max_decompressed,
+        )
+
+    def iter_columnar(
+        self, columns: Sequence[str] | None, offsets: tuple[int | None, int | None]
+    ) -> Iterator[Event]:
+        """Like `read_batches`, with all that is to be said beside the records in its place."""
+        from kafka_segments.columnar.reader import ColumnarReader
+        from kafka_segments.columnar.schema import schema_of
+
+        start, end = offsets
+        reader = ColumnarReader(
+            self._source,
+            schema=schema_of(columns),
+            start=start,
+            end=end,
+            check_crc=self._check_crc,
+            max_decompressed=self._max_decompressed,
+        )
+        return reader.events()
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """The damage of a batch whose checksum is right (or was not looked at) and whose records are wrong.
@@ -145,7 +227,11 @@ class Segment:
         return self._new_scan(BLOCK_SIZE).damage_of(batch, error, last_offset)
 
     def iter_events(
-        self, *, on_damage: OnDamage = "raise", wanted: Callable[[Batch], bool] | None = None
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,
+        rows: Rows | None = None,
     ) -> Iterator[Batch | Record | Damage | Padding]:
         """Yield everything in its place: each batch, its records, what is damaged, padding.
 
@@ -154,6 +240,7 @@ class Segment:
         Args:
             on_damage: "raise", "skip" (damage is yielded), or a function to call with it.
             wanted: says of a batch whether its records are; None wants all.
+            rows: `fast_rows()`, or None for the way that needs no extra; the records are the same.
 
         Raises:
             KafkaFormatError: damage, if `on_damage` is "raise"; what is sound before it was yielded.
@@ -164,19 +251,32 @@ class Segment:
             if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
                 continue
             if wanted is None or wanted(entry):
-                yield from self._batch_events(scan, entry, on_damage)
+                yield from self._batch_events(scan, entry, on_damage, rows)
 
-    def _batch_events(self, scan: Scan, batch: Batch, on_damage: OnDamage) -> Iterator[Record | Damage]:
+    def _batch_events(
+        self, scan: Scan, batch: Batch, on_damage: OnDamage, rows: Rows | None
+    ) -> Iterator[Record | Damage]:
         last_offset = None
         try:
             if batch.magic < 2:
                 check_codec(batch)
                 return
-            for record in self._records(batch, scan.window):
+            for record in self._records(batch, scan.window, rows):
                 last_offset = record.offset
                 yield record
         except KafkaFormatError as error:
             yield from _dispose(scan.damage_of(batch, error, last_offset), on_damage)
+
+
+def fast_rows() -> Rows:
+    """A way to records by compiled decoders, for `Segment.iter_events`; for one thread.
+
+    Raises:
+        MissingExtraError: pyarrow or numba is not installed.
+    """
+    from kafka_segments.columnar.objects import RowDecoder
+
+    return RowDecoder()
 
 
 def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Padding]:

@@ -38,6 +38,10 @@ class Source(Protocol):
         """Return exactly `size` bytes, or raise `ReadError` at the first byte that cannot be read."""
         ...
 
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """The same bytes, in `buffer` (of `size` at least) or where they are already; valid for a while."""
+        ...
+
     def close(self) -> None:
         """Give back what is held; idempotent."""
         ...
@@ -56,6 +60,9 @@ class _Bytes:
         if len(view) < size:
             raise _shrunk(self.name, position + len(view), self.size)
         return view
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:  # noqa: ARG002
+        return self.read(position, size)
 
     def close(self) -> None:
         self._view = memoryview(b"")
@@ -78,6 +85,15 @@ class _File:
             if isinstance(error, ReadError):
                 raise
         return b"".join(self._read_blocks(position, position + size))
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        view = buffer[:size]
+        try:
+            if os.preadv(self._descriptor, [view], position) == size:
+                return view
+        except OSError:
+            pass  # read again, in steps, to know which block it is
+        return self.read(position, size)
 
     def _read_all(self, position: int, size: int) -> bytes:
         """Read with as few calls as the system allows: a read may be short or interrupted."""
@@ -125,6 +141,9 @@ class _Stream:
     def read(self, position: int, size: int) -> bytes:
         with self._lock:
             return self._read(position, size)
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:  # noqa: ARG002
+        return self.read(position, size)
 
     def _read(self, position: int, size: int) -> bytes:
         parts = []

@@ -8,8 +8,15 @@ from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
-# console opens the null device.
-OPENERS = {"storage.py", "cli/console.py", "spark/parquet.py", "spark/publish.py"}
+# console opens the null device; `native` keeps compiled decoders; an arena is memory that no file is behind.
+OPENERS = {
+    "cli/console.py",
+    "columnar/arena.py",
+    "native/cache.py",
+    "spark/parquet.py",
+    "spark/publish.py",
+    "storage.py",
+}
 
 
 def calls() -> Iterator[tuple[str, str]]:

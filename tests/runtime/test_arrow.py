@@ -14,8 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafka_segments import arrow
 from kafka_segments.arrow import SCHEMA, read_table, record_batches
+from kafka_segments.columnar import plain
+from kafka_segments.columnar import rows as rows_by_rows
+from kafka_segments.compression.direct import direct_codec
 from kafka_segments.entries import ControlRecord, Damage, Record
 from kafka_segments.errors import (
     ChecksumMismatchError,
@@ -125,7 +127,7 @@ def test_headers_count_even_if_empty() -> None:
 
 
 def test_a_record_that_no_column_can_hold(monkeypatch) -> None:
-    monkeypatch.setattr(arrow, "_LARGEST_COLUMN", 100)
+    monkeypatch.setattr(rows_by_rows, "_LARGEST_COLUMN", 100)
     limits = {"max_rows": 9, "max_bytes": 50}
     assert sizes([record(0, key=b"", value=b"v" * 100)], **limits) == [1]
     iterator = record_batches([record(6), record(7, key=b"k", value=b"v" * 100)], **limits)
@@ -287,6 +289,7 @@ def test_crc_can_be_left_unchecked(log) -> None:
 def test_a_missing_codec_is_no_damage(monkeypatch) -> None:
     (log,) = logs_of("codec-lz4-0")
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
+    monkeypatch.setattr(plain, "direct_codec", direct_codec.__wrapped__)  # as a new process has it
     monkeypatch.delitem(sys.modules, "kafka_segments.compression.lz4", raising=False)
     for on_damage in ("raise", "skip", pytest.fail):
         with pytest.raises(MissingCodecError, match="pip install lz4"):

@@ -21,6 +21,7 @@ from tests.runtime.test_storage import break_blocks
 
 from kafka_segments.cli.console import escape
 from kafka_segments.cli.main import main
+from kafka_segments.segment import fast_rows
 
 NAME = "00000000000000000000.log"
 BATCHES = [batch(offset, [record(0), record(1)]) for offset in (0, 2, 4, 6)]
@@ -276,6 +277,7 @@ def test_names_that_are_no_utf8(dump: Dump) -> None:
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
+    fast_rows()  # compiled now if it never was: a new process would say so
     name = write(b"".join(batch(offset, [record(0, None, b"x" * 1000)]) for offset in range(2000)))
     with start("dump", name, "--format", "jsonl", stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None

@@ -15,16 +15,20 @@ from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
+    MissingExtraError,
     OptionError,
     OutputError,
     ReadError,
     TruncatedError,
 )
-from kafka_segments.segment import Segment, open_segment
+from kafka_segments.records import Rows
+from kafka_segments.segment import Segment, fast_rows, open_segment
 
 __all__ = ["OffsetRange", "add_parser", "run"]
 
 Event = Batch | Record | Damage | Padding
+
+_LEAST_FOR_FAST_ROWS = 1 << 20  # bytes of a segment; below, it is done before the fast way is loaded
 
 
 class OffsetRange:
@@ -111,6 +115,8 @@ class _Dump:
         self.status = console.CLEAN
         self._line = line
         self._offsets = offsets
+        self._rows: Rows | None = None
+        self._has_looked = False
 
     def file(self, path: str, *, check_crc: bool, headers_only: bool) -> None:
         """Print one file; one that cannot be opened is told on standard error."""
@@ -132,6 +138,18 @@ class _Dump:
     def _found(self, status: int) -> None:
         self.status = max(self.status, status)
 
+    def _fast_rows(self, segment: Segment, headers_only: bool) -> Rows | None:
+        """A faster way to records, where there are so many that looking for it is worth the time."""
+        if headers_only or segment.size < _LEAST_FOR_FAST_ROWS:
+            return None
+        if not self._has_looked:
+            self._has_looked = True
+            try:
+                self._rows = fast_rows()
+            except MissingExtraError as error:
+                console.say(f"records are decoded one by one, which is slow: {error.detail}")
+        return self._rows
+
     def _segment(self, segment: Segment, headers_only: bool) -> None:
         num_sound = num_damaged = 0
         for event in self._selected(segment, headers_only):
@@ -151,8 +169,8 @@ class _Dump:
 
     def _selected(self, segment: Segment, headers_only: bool) -> Iterator[Event]:
         if self._offsets is None:
-            return segment.iter_events(on_damage="skip")
-        return _select(segment, self._offsets, headers_only)
+            return segment.iter_events(on_damage="skip", rows=self._fast_rows(segment, headers_only))
+        return _select(segment, self._offsets, headers_only, self._fast_rows(segment, headers_only))
 
     def _tell_undecoded(self, batch: Batch) -> None:
         self._found(console.FINDINGS)
@@ -171,7 +189,7 @@ class _Dump:
         )
 
 
-def _select(segment: Segment, offsets: OffsetRange, headers_only: bool) -> Iterator[Event]:
+def _select(segment: Segment, offsets: OffsetRange, headers_only: bool, rows: Rows | None) -> Iterator[Event]:
     """The events of a range: records in it, the batches that hold them, damage that may have cost some."""
 
     def may_hold(batch: Batch) -> bool:
@@ -181,7 +199,7 @@ def _select(segment: Segment, offsets: OffsetRange, headers_only: bool) -> Itera
         return offsets.overlaps(first, batch.highest_offset)
 
     held: Batch | None = None
-    for event in segment.iter_events(on_damage="skip", wanted=may_hold):
+    for event in segment.iter_events(on_damage="skip", wanted=may_hold, rows=rows):
         if isinstance(event, Batch):
             held = event
             if event.crc_valid is False or not may_hold(event):

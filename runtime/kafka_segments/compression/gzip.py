@@ -14,7 +14,7 @@ import zlib
 from kafka_segments.compression.output import BoundedOutput, malformed
 from kafka_segments.errors import DecompressionError
 
-__all__ = ["CODEC", "GzipCodec"]
+__all__ = ["CODEC", "GzipCodec", "is_plain_header"]
 
 # RFC 1952, section 2.3. No schema: it is gzip's container, not a format of Kafka's.
 _MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
@@ -97,6 +97,11 @@ class GzipCodec:
         if position > len(data):
             raise malformed(self.name, "it ends within a member header")
         return position
+
+
+def is_plain_header(data: memoryview) -> bool:
+    """Whether it begins with a member whose header has no options."""
+    return data[: len(_MEMBER_MAGIC)] == _MEMBER_MAGIC and bytes(data[_OFS_FLAGS : _OFS_FLAGS + 1]) == b"\0"
 
 
 def _u2(data: memoryview, position: int) -> int:

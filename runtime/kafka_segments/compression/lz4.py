@@ -12,13 +12,14 @@ Whatever follows the first frame is ignored, as in Kafka.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import lz4.frame
 
 from kafka_segments.compression.output import BoundedOutput, malformed
 
-__all__ = ["CODEC", "CODEC_MAGIC_0", "Lz4Codec"]
+__all__ = ["CODEC", "CODEC_MAGIC_0", "Lz4Codec", "iter_blocks", "plain_headers"]
 
 # The LZ4 frame format 1.5.1, as far as Lz4BlockOutputStream.FLG and .BD know it. No schema: it is LZ4's
 # container, not a format of Kafka's.
@@ -77,12 +78,10 @@ class Lz4Codec:
 
     def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
         """The position of the first block size of zero; Kafka takes a stored block of no bytes for it too."""
-        while len(data) - position >= _LEN_BLOCK_SIZE:
-            size = int.from_bytes(data[position : position + _LEN_BLOCK_SIZE], "little") & _BLOCK_SIZE_MASK
-            if size == 0:
-                return position
-            position += _LEN_BLOCK_SIZE + size + (_LEN_CHECKSUM if block_checksum else 0)
-        raise malformed(self.name, "it ends before the end mark")
+        len_checksum = _LEN_CHECKSUM if block_checksum else 0
+        for start, size, _is_stored in iter_blocks(data, position, len_checksum):
+            position = start + size + len_checksum
+        return position
 
     def _read_header(self, data: memoryview) -> tuple[int, int, int]:
         """The frame's flags, its block size's number, and the position of the first block."""
@@ -104,6 +103,29 @@ class Lz4Codec:
         if self._check_header:
             lz4.frame.get_frame_info(data[:len_header])  # raises if the header's checksum is wrong
         return flags, block_size, len_header
+
+
+def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Iterator[tuple[int, int, bool]]:
+    """The blocks from `position` up to the end mark: where each begins, its size, whether it is stored as is.
+
+    Raises:
+        DecompressionError: there is no end mark. The size of the last block may lead beyond the end.
+    """
+    while len(data) - position >= _LEN_BLOCK_SIZE:
+        word = int.from_bytes(data[position : position + _LEN_BLOCK_SIZE], "little")
+        size = word & _BLOCK_SIZE_MASK
+        if size == 0:
+            return
+        yield position + _LEN_BLOCK_SIZE, size, word != size
+        position += _LEN_BLOCK_SIZE + size + len_checksum
+    raise malformed("lz4", "it ends before the end mark")
+
+
+@cache
+def plain_headers() -> dict[bytes, int]:
+    """The frame headers of independent blocks without checksums or sizes; to the bytes a block may have."""
+    smallest = 64 << 10
+    return {_plain_header(number, False): smallest << 2 * at for at, number in enumerate(_BLOCK_SIZES)}
 
 
 @cache

@@ -13,7 +13,17 @@ import zstandard
 
 from kafka_segments.compression.output import BoundedOutput, malformed
 
-__all__ = ["CODEC", "ZstdCodec"]
+__all__ = ["CODEC", "LARGEST_WINDOW", "ZstdCodec", "has_plain_window"]
+
+LARGEST_WINDOW = 1 << 27
+"""The library's limit, and zstd-jni's, for readers of streams; a reader with all of the output has none."""
+
+# RFC 8878, section 3.1.1. No schema: it is Zstandard's container, not a format of Kafka's.
+_FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
+_OFS_DESCRIPTOR, _OFS_WINDOW = 4, 5
+_SINGLE_SEGMENT = 0b0010_0000
+_WINDOW_EXPONENT_SHIFT = 3
+_PLAIN_WINDOW_EXPONENTS = range(16)  # up to 2^25 * 1.875
 
 # A run-length block, four bytes, yields up to 128 KiB; nothing in RFC 8878 yields more for a byte.
 _LARGEST_EXPANSION = (128 << 10) // 4
@@ -52,6 +62,15 @@ class ZstdCodec:
         if frame_position == 0 or (frame_position - 1) // _LEN_JAVA_READ != last_read:
             raise malformed(self.name, "it ends within a frame")
         return output.join()
+
+
+def has_plain_window(data: memoryview) -> bool:
+    """Whether it begins with a frame whose window is surely not too large, or as large as its content."""
+    if len(data) <= _OFS_WINDOW or data[: len(_FRAME_MAGIC)] != _FRAME_MAGIC:
+        return False
+    if data[_OFS_DESCRIPTOR] & _SINGLE_SEGMENT:
+        return True
+    return data[_OFS_WINDOW] >> _WINDOW_EXPONENT_SHIFT in _PLAIN_WINDOW_EXPONENTS
 
 
 CODEC = ZstdCodec()

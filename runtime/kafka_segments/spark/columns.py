@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
-from kafka_segments.arrow import record_batches
-from kafka_segments.entries import Record
 from kafka_segments.errors import TimestampRangeError
 from kafka_segments.spark.splits import SegmentSplit
 
-__all__ = ["header_text", "spark_batches"]
+__all__ = ["header_text", "source_columns", "spark_batch"]
 
 # Of our columns, those that a column of Spark's is made from, by its name in lower case (a user's schema may
 # write it in any). The offset always comes along: it counts the rows, and an error names it.
@@ -24,6 +23,7 @@ _SOURCES = {
     "timestamptype": "timestamp_type",
     "headers": "headers",
 }
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 _MICROS = 1000
 _MAX_MILLIS = (2**63 - 1) // _MICROS
 
@@ -41,23 +41,25 @@ def header_text(key: bytes) -> str:
     return _SURROGATE.sub(b"\xff", key).decode("utf-8", "replace")
 
 
-def spark_batches(
-    records: Iterable[Record], schema: pa.Schema, split: SegmentSplit
-) -> Iterator[pa.RecordBatch]:
-    """Data records as batches of exactly `schema`: some of the columns of the `kafka` source, in any order.
+def source_columns(schema: pa.Schema) -> list[str]:
+    """Which of our columns the columns of `schema` are made from; the offset in any case."""
+    names = (name.lower() for name in schema.names)
+    return ["offset", *(_SOURCES[name] for name in names if name in _SOURCES)]
 
-    Control records are left out.
+
+def spark_batch(batch: pa.RecordBatch, schema: pa.Schema, split: SegmentSplit) -> pa.RecordBatch:
+    """Data records as a batch of exactly `schema`: some of the columns of the `kafka` source, in any order.
+
+    Args:
+        batch: has the columns of `source_columns`.
+        schema: Spark's.
+        split: where the records are from.
 
     Raises:
         TimestampRangeError: a timestamp is beyond what microseconds in 64 bits can say.
     """
-    names = [name.lower() for name in schema.names]
-    sources = ["offset", *(_SOURCES[name] for name in names if name in _SOURCES)]
-    for batch in record_batches(records, columns=sources):
-        columns = [
-            _BUILDERS[name](batch, split, field.type) for name, field in zip(names, schema, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    columns = [_BUILDERS[field.name.lower()](batch, split, field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _timestamps(batch: pa.RecordBatch, split: SegmentSplit, column_type: pa.DataType) -> pa.Array:

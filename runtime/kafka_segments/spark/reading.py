@@ -1,6 +1,6 @@
 """From a split to its data records, and what is to be done about what is not sound.
 
-Strategy: everything goes through one place, `iter_data_records`, for the data source and for `ingest`. They
+Strategy: everything goes through one place, `iter_batches`, for the data source and for `ingest`. They
 differ in the `Findings` they pass: one raises or warns, the other counts and lists.
 
 Pending: in the newest segment of a partition a broker may be writing at this moment. A last batch that is
@@ -10,11 +10,11 @@ Its first bytes, so far as they are there, must be those of an entry that could 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from kafka_segments.entries import Batch, Damage, Padding, Record
+from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.errors import KafkaFormatError, TruncatedError, UnsupportedMagicError
 from kafka_segments.layout import LEN_PREFIX, read_prefix
 from kafka_segments.records import is_undecoded
@@ -22,16 +22,19 @@ from kafka_segments.segment import open_segment
 from kafka_segments.spark.splits import SegmentSplit
 from kafka_segments.storage import open_source
 
-__all__ = ["Findings", "describe", "iter_data_records", "name_partition", "undecoded_error"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-Event = Batch | Record | Damage | Padding
+    from kafka_segments.columnar.reader import Event
+
+__all__ = ["Findings", "describe", "iter_batches", "name_partition", "undecoded_error"]
 
 
 class Findings(Protocol):
     """What is told about a segment beside its records, in file order. Any of these may raise."""
 
-    def batch(self, batch: Batch) -> None:
-        """A sound batch (of magic 2) that holds offsets at or above the log start offset."""
+    def batches(self, batches: SoundBatches) -> None:
+        """Sound batches (of magic 2) that hold offsets at or above the log start offset."""
 
     def damage(self, damage: Damage) -> None:
         """A damaged region that may have cost records."""
@@ -43,33 +46,37 @@ class Findings(Protocol):
         """A sound entry of an old format, which is not decoded into records yet."""
 
 
-def iter_data_records(
-    split: SegmentSplit, findings: Findings, *, check_crc: bool, max_decompressed: int
-) -> Iterator[Record]:
+def iter_batches(
+    split: SegmentSplit, findings: Findings, columns: Sequence[str], *, check_crc: bool, max_decompressed: int
+) -> Iterator[pa.RecordBatch]:
     """Yield the data records at or above the log start offset; control records are left out.
+
+    Args:
+        split: what to read.
+        findings: who is told of the rest.
+        columns: names of the columns wanted, see `columnar.schema`.
+        check_crc: verify the checksum of every batch.
+        max_decompressed: bytes that one batch may decompress to.
 
     Raises:
         KafkaFormatError: the file cannot be opened or is another program's; and whatever `findings` raises.
     """
     start = split.log_start_offset
-
-    def is_wanted(batch: Batch) -> bool:
-        return start is None or batch.highest_offset >= start
-
     with open_segment(split.path, check_crc=check_crc, max_decompressed=max_decompressed) as segment:
-        events = segment.iter_events(on_damage="skip", wanted=is_wanted)
+        events = segment.iter_columnar(columns, (start, None))
         for event, is_pending in _judge(events, split.is_newest):
-            if isinstance(event, Record):
-                if event.control is None and (start is None or event.offset >= start):
-                    yield event
+            if isinstance(event, SoundBatches):
+                findings.batches(event)
             elif isinstance(event, Batch):
-                if is_wanted(event):
-                    _tell_batch(event, findings)
+                if is_undecoded(event):
+                    findings.undecoded(event)  # of any other, its damage follows
             elif isinstance(event, Damage):
                 if is_pending:
                     findings.pending(event)
                 elif event.touches(start, None):
                     findings.damage(event)
+            elif not isinstance(event, Padding):
+                yield event
 
 
 def describe(damage: Damage) -> str:
@@ -99,14 +106,6 @@ def undecoded_error(batch: Batch) -> UnsupportedMagicError:
         position=batch.position,
         path=batch.path,
     )
-
-
-def _tell_batch(batch: Batch, findings: Findings) -> None:
-    if is_undecoded(batch):
-        findings.undecoded(batch)
-    elif batch.magic == 2 and batch.crc_valid is not False:
-        findings.batch(batch)
-    # Of any other, its damage follows.
 
 
 def _judge(events: Iterable[Event], is_newest: bool) -> Iterator[tuple[Event, bool]]:

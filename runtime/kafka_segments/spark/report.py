@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
-from kafka_segments.entries import Batch, Damage
+from kafka_segments.entries import Batch, Damage, SoundBatches
 from kafka_segments.errors import MissingCodecError
 from kafka_segments.spark.reading import describe
 
@@ -60,11 +60,13 @@ class PartitionReport:
         """Places that could not be read as they should; a batch that is still being written is none."""
         return sum(finding.kind != PENDING for finding in self.findings)
 
-    def add_offset(self, offset: int) -> None:
-        """Count a record."""
-        self.records += 1
-        self.first_offset = offset if self.first_offset is None else min(self.first_offset, offset)
-        self.last_offset = offset if self.last_offset is None else max(self.last_offset, offset)
+    def add_records(self, num_records: int, first_offset: int, last_offset: int) -> None:
+        """Count records: how many, and their lowest and highest offset."""
+        self.records += num_records
+        self.first_offset = min(
+            first_offset, first_offset if self.first_offset is None else self.first_offset
+        )
+        self.last_offset = max(last_offset, last_offset if self.last_offset is None else self.last_offset)
 
     def add(self, other: PartitionReport) -> None:
         """Take in what another task found in this partition."""
@@ -107,11 +109,11 @@ class Counts:
         self._num_sound = 0
         self._num_damaged = 0
 
-    def batch(self, batch: Batch) -> None:
-        """A sound batch."""
-        self._num_sound += 1
-        self._partition.batches += 1
-        self._partition.bytes_in += batch.size
+    def batches(self, batches: SoundBatches) -> None:
+        """Sound batches."""
+        self._num_sound += batches.num_batches
+        self._partition.batches += batches.num_batches
+        self._partition.bytes_in += batches.num_bytes
 
     def damage(self, damage: Damage) -> None:
         """A damaged region, or one that only needs a package that is not installed."""

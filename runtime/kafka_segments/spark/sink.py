@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from kafka_segments.entries import Record
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
 from kafka_segments.spark import reading
 from kafka_segments.spark.publish import TEXT_MARKER, data_path, is_surely_text, partition_path, publish
@@ -116,15 +115,20 @@ class ParquetWriter(DataSourceArrowWriter):
         return ParquetFile(os.path.join(data_path(self._work), name), arrow_schema(INGEST_SCHEMA))
 
     def _write_segment(self, split: SegmentSplit, partition: PartitionReport, file: ParquetFile) -> None:
-        from kafka_segments.spark.columns import spark_batches
+        from kafka_segments.spark.columns import source_columns, spark_batch
 
         counts = Counts(partition)
-        records = reading.iter_data_records(
-            split, counts, check_crc=self._check_crc, max_decompressed=self._max_decompressed
+        batches = reading.iter_batches(
+            split,
+            counts,
+            source_columns(file.schema),
+            check_crc=self._check_crc,
+            max_decompressed=self._max_decompressed,
         )
         try:
-            for batch in spark_batches(_counted(records, partition), file.schema, split):
-                file.write(batch)
+            for batch in batches:
+                _count(batch, partition)
+                file.write(spark_batch(batch, file.schema, split))
             counts.end_segment(split.path)
         except OutputError:
             raise
@@ -154,7 +158,6 @@ class ParquetWriter(DataSourceArrowWriter):
         shutil.rmtree(data_path(self._work), ignore_errors=True)
 
 
-def _counted(records: Iterable[Record], partition: PartitionReport) -> Iterator[Record]:
-    for record in records:
-        partition.add_offset(record.offset)
-        yield record
+def _count(batch: pa.RecordBatch, partition: PartitionReport) -> None:
+    offsets = batch.column("offset").to_numpy()
+    partition.add_records(len(offsets), int(offsets.min()), int(offsets.max()))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from kafka_segments.entries import Batch, Damage
+from kafka_segments.entries import Batch, Damage, SoundBatches
 from kafka_segments.errors import KafkaFormatError, MissingCodecError
 from kafka_segments.logdir import list_partitions
 from kafka_segments.spark import reading
@@ -102,18 +102,20 @@ class KafkaSegmentsReader(DataSourceReader):
         """
         if not isinstance(partition, Task):
             return  # there was no segment to plan: Spark then sends one InputPartition(None)
-        from kafka_segments.spark.columns import spark_batches
+        from kafka_segments.spark.columns import source_columns, spark_batch
 
         schema = arrow_schema(self._schema)
         for split in partition.splits:
-            records = reading.iter_data_records(
+            batches = reading.iter_batches(
                 split,
                 _Policy(self._options.mode, split),
+                source_columns(schema),
                 check_crc=self._options.check_crc,
                 max_decompressed=self._options.max_decompressed,
             )
             try:
-                yield from spark_batches(records, schema, split)
+                for batch in batches:
+                    yield spark_batch(batch, schema, split)
             except KafkaFormatError as error:
                 raise reading.name_partition(error, split) from error
 
@@ -125,7 +127,7 @@ class _Policy:
         self._mode = mode
         self._split = split
 
-    def batch(self, batch: Batch) -> None:
+    def batches(self, batches: SoundBatches) -> None:
         """Sound; nothing to do."""
 
     def damage(self, damage: Damage) -> None:

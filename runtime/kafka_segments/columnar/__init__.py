@@ -1,0 +1,21 @@
+"""From a source's bytes to Arrow, by the generated decoders: the fast way, of which no record is an object.
+
+`reader` is the way in. Needs the extra `arrow`; nothing below `segment` but this package knows pyarrow or
+numpy.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from kafka_segments.errors import MissingExtraError
+
+for _package in ("pyarrow", "numpy", "numba", "llvmlite"):
+    try:
+        _is_there = find_spec(_package) is not None
+    except ValueError:  # something is under this name in sys.modules that is no module
+        _is_there = False
+    if not _is_there:
+        raise MissingExtraError(
+            f"reading into Arrow needs {_package}: pip install 'kafka-segments[arrow]'", extra="arrow"
+        )

@@ -1,0 +1,85 @@
+"""Memory for columns: used again as soon as nobody looks at it any more.
+
+Strategy: new memory costs more than decoding into it, for the system clears every page that is touched first.
+So an arena holds all arrays of one arrow batch, and every Arrow buffer that points into it holds its lease;
+when the last of them is gone, wherever that happens, the arena can be filled again. What is handed out thus
+never changes under its reader, and a reader that drops each batch before it takes the next one gets the same
+warm memory. Pages that nothing was written to take no memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections import deque
+from collections.abc import Mapping
+from functools import lru_cache
+
+__all__ = ["Arena", "ArenaPool", "Lease", "pool_of"]
+
+_PAGE = mmap.PAGESIZE
+_MAX_FREE = 4  # arenas of a kind that wait for use, so that what lies about is bounded
+
+
+class Arena:
+    """Arrays in one piece of memory.
+
+    Args:
+        sizes: bytes of each array, by name.
+
+    Attributes:
+        addresses: where each array is; at the beginning of a page.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        places, size = {}, 0
+        for name, length in sizes.items():
+            places[name] = size
+            size += -(-max(length, 1) // _PAGE) * _PAGE
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._memory = mmap.mmap(-1, max(size, _PAGE), flags=flags)
+        # Holds the mapping open as long as the arena lives.
+        self._hold = ctypes.c_char.from_buffer(self._memory)
+        base = ctypes.addressof(self._hold)
+        self.addresses = {name: base + place for name, place in places.items()}
+
+
+class Lease:
+    """An arena in use; when the lease goes, the arena goes back to its pool."""
+
+    __slots__ = ("_free", "arena")
+
+    def __init__(self, arena: Arena, free: deque[Arena]) -> None:
+        self.arena = arena
+        self._free = free
+
+    def __del__(self) -> None:
+        """Runs in whichever thread lets go of the last buffer: nothing here may wait for a lock."""
+        self._free.append(self.arena)
+
+
+class ArenaPool:
+    """Arenas of one kind; `pool_of` gives the one for all that want this kind.
+
+    Args:
+        sizes: bytes of each array, by name.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._sizes = dict(sizes)
+        # Appending to a full one drops the oldest; both ends are safe to use from several threads.
+        self._free: deque[Arena] = deque(maxlen=_MAX_FREE)
+
+    def take(self) -> Lease:
+        """An arena that nobody else has. What is in it is left from its last use."""
+        try:
+            arena = self._free.pop()
+        except IndexError:
+            arena = Arena(self._sizes)
+        return Lease(arena, self._free)
+
+
+@lru_cache(maxsize=8)
+def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
+    """The pool of a kind of arenas; few kinds are kept."""
+    return ArenaPool(dict(sizes))

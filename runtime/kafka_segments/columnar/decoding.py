@@ -1,0 +1,156 @@
+"""Batches' records to arrow batches, by a generated decoder.
+
+Strategy: the decoder appends to the arrays of an arena until something is full, in the middle of a batch if
+need be, and goes on where it stopped in the next one. Arenas have a size that stays in the CPU's cache. Only
+a record that is larger than that gets one of its own, as large as its batch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.columnar.arena import ArenaPool, Lease, pool_of
+from kafka_segments.columnar.columns import LARGEST_CAPACITY, Array, Capacity, columns_of, take_batch
+from kafka_segments.native.engine import load_decoder
+from kafka_segments_generated.columns import _support as support
+
+__all__ = ["RecordDecoder", "Spans"]
+
+Spans = Any
+"""Where records are: an int64 array of (start, end, row of the table) for each batch."""
+
+_CAPACITY = Capacity(num_rows=1 << 16, num_bytes=4 << 20, num_items=1 << 18)
+_NUM_STATE = 64
+
+
+class RecordDecoder:
+    """Decodes records of one format into some columns.
+
+    Args:
+        module: the generated module, e.g. `kafka_segments_generated.columns.kafka_record`.
+        schema: the Arrow schema of what is wanted.
+        capacity: of one arrow batch.
+        max_items: list items that one record may have.
+    """
+
+    def __init__(
+        self, module: ModuleType, schema: pa.Schema, *, capacity: Capacity = _CAPACITY, max_items: int
+    ) -> None:
+        self._schema = schema
+        self._max_items = max_items
+        columns = columns_of(module.RECORD_COLUMNS)
+        self._columns = [column for column in columns if column.name in schema.names]
+        self._decode = load_decoder(
+            module.decoder, **{column.name: column.name in schema.names for column in columns}
+        )
+        self._table = self._decode.new_table()
+        self._state = np.zeros(_NUM_STATE, np.int64)
+        self._table.set("state", self._state.ctypes.data, _NUM_STATE)
+        self._capacity = capacity
+        self._pool = pool_of(tuple(self._sizes(capacity).items()))
+        self._lease: Lease | None = None
+
+    def _arrays(self, capacity: Capacity) -> Iterator[Array]:
+        for column in self._columns:
+            yield from column.arrays(capacity)
+
+    def _sizes(self, capacity: Capacity) -> dict[str, int]:
+        return {array.name: array.size for array in self._arrays(capacity)}
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that wait for `flush`."""
+        return 0 if self._lease is None else int(self._state[support.RECORD_ROW])
+
+    def decode(
+        self, data: tuple[int, int], batches: tuple[int, int], spans: Spans
+    ) -> Generator[pa.RecordBatch, None, tuple[int, int] | None]:
+        """Decode the records of some batches; yields what is full, and keeps the rest for `flush`.
+
+        Args:
+            data: address and size of the bytes that hold the records.
+            batches: address and length of the scan's table.
+            spans: in `data`, and in the table.
+
+        Returns:
+            None if all was decoded; else the number of the batch whose records are not sound or too many
+            for one row, and how many of them were yielded before (those in this arena are taken back).
+        """
+        state = self._state
+        state[support.BATCH] = state[support.RECORD] = 0
+        state[support.NUM_BATCHES] = len(spans)
+        self._table.set("data", *data)
+        self._table.set("batches", *batches)
+        self._table.set("spans", spans.ctypes.data, spans.size)
+        flushed = (0, 0)
+        while True:
+            self._ensure_arena()
+            status = self._decode(self._table)
+            if status == support.DONE:
+                return None
+            batch, record = int(state[support.BATCH]), int(state[support.RECORD])
+            if status != support.FULL:
+                return self._take_back(batch, record, flushed)
+            if self.num_rows == 0:
+                if not self._enlarge(int(spans[batch, 1] - spans[batch, 0])):
+                    return self._take_back(batch, record, flushed)
+                continue
+            yield self._flush()
+            flushed = batch, record
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that wait, if there are any."""
+        if self.num_rows:
+            yield self._flush()
+
+    def _flush(self) -> pa.RecordBatch:
+        assert self._lease is not None
+        batch = take_batch(self._columns, self._schema, self._lease, self._state)
+        self._lease = None
+        return batch
+
+    def _take_back(self, batch: int, record: int, flushed: tuple[int, int]) -> tuple[int, int]:
+        """Forget the rows of a batch that could not be decoded, so far as they were not flushed."""
+        num_flushed = flushed[1] if flushed[0] == batch else 0
+        self._state[support.RECORD_ROW] -= record - num_flushed
+        return batch, num_flushed
+
+    def _ensure_arena(self) -> None:
+        if self._lease is None:
+            self._use(self._pool.take(), self._capacity)
+
+    def _enlarge(self, len_records: int) -> bool:
+        """Take arrays that hold any record of a batch of this size; False if these are such already."""
+        capacity = Capacity(
+            self._capacity.num_rows,
+            min(max(len_records, self._capacity.num_bytes), LARGEST_CAPACITY),
+            max(self._max_items, self._capacity.num_items),
+        )
+        if capacity.num_bytes <= self._state[support.MAX_BYTES] and (
+            capacity.num_items <= self._state[support.MAX_ITEMS]
+        ):
+            return False
+        self._use(ArenaPool(self._sizes(capacity)).take(), capacity)
+        return True
+
+    def _use(self, lease: Lease, capacity: Capacity) -> None:
+        self._lease = lease
+        state = self._state
+        state[support.RECORD_ROW] = state[support.NUM_BYTES] = 0
+        state[support.COLUMNS :] = 0
+        state[support.RECORD_MAX_ROWS] = capacity.num_rows
+        state[support.MAX_BYTES] = capacity.num_bytes
+        state[support.MAX_ITEMS] = capacity.num_items
+        for array in self._arrays(capacity):
+            address = lease.arena.addresses[array.name]
+            self._table.set(array.name, address, array.length)
+            if array.fill is not None:
+                ctypes.memset(address, array.fill, array.size)
+            if array.first is not None:
+                ctypes.memset(address, array.first, array.width)

@@ -1,0 +1,94 @@
+"""Records as objects, made from columns: several times as fast as one by one from the bytes.
+
+Strategy: one batch at a time goes through the generated decoder; the columns become lists, and these records.
+What the decoder does not take is left to `records`, which is exact and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.columnar.columns import Capacity
+from kafka_segments.columnar.decoding import RecordDecoder
+from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.entries import Batch, Header, Record
+from kafka_segments.layout import increment_sequence, wrap_long
+from kafka_segments.records import MAX_NUM_HEADERS
+from kafka_segments_generated.columns import kafka_log_segment, kafka_record
+
+__all__ = ["RowDecoder"]
+
+_NUM_ROWS = 4096
+_NUM_BYTES = 1 << 20
+_TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1}
+
+
+class RowDecoder:
+    """Decodes the records of one batch after the other; for one thread."""
+
+    def __init__(self) -> None:
+        names = [name for name in SCHEMA.names if name != "timestamp_type"]
+        schema = pa.schema([SCHEMA.field(name) for name in names])
+        capacity = Capacity(_NUM_ROWS, _NUM_BYTES, _NUM_ROWS)
+        self._decoder = RecordDecoder(kafka_record, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
+        self._head = np.zeros(kafka_log_segment.WIDTH, np.int64)
+
+    def records(self, batch: Batch, payload: bytes | memoryview) -> Generator[Record, None, tuple[int, bool]]:
+        """Yield the records of a batch of magic 2 up to what only `records` can judge.
+
+        Args:
+            batch: its header.
+            payload: the records' bytes, decompressed.
+
+        Returns:
+            How many there were, and whether these are all, and all is sound.
+        """
+        for at, name in enumerate(kafka_log_segment.BATCH_COLUMNS):
+            value = getattr(batch, name, 0)
+            if name == "timestamp_type":
+                value = _TIMESTAMP_TYPES[batch.timestamp_type]
+            self._head[at] = value if isinstance(value, int) else 0
+        spans = np.array([[0, len(payload), 0]], np.int64)
+        data = pa.py_buffer(payload).address, len(payload)
+        head = self._head.ctypes.data, len(self._head)
+        num_taken = 0
+        steps = self._decoder.decode(data, head, spans)
+        while True:
+            try:
+                rows = next(steps)
+            except StopIteration as stop:
+                break_off = stop.value
+                break
+            num_taken += rows.num_rows
+            yield from _records(batch, rows)
+        for rows in self._decoder.flush():
+            num_taken += rows.num_rows
+            yield from _records(batch, rows)
+        return num_taken, break_off is None
+
+
+def _records(batch: Batch, rows: pa.RecordBatch) -> list[Record]:
+    offsets = rows.column("offset").to_numpy().tolist()
+    timestamps = rows.column("timestamp").view(pa.int64()).to_numpy().tolist()
+    keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
+    position, timestamp_type = batch.position, batch.timestamp_type
+    sequences = [-1] * len(offsets)
+    if batch.base_sequence >= 0:
+        base = batch.base_offset or 0
+        sequences = [increment_sequence(batch.base_sequence, wrap_long(offset - base)) for offset in offsets]
+    return [
+        Record(position, offset, timestamp, timestamp_type, sequence, key, value, headers, None)
+        for offset, timestamp, sequence, key, value, headers in zip(
+            offsets, timestamps, sequences, keys, values, _headers(rows.column("headers")), strict=True
+        )
+    ]
+
+
+def _headers(column: pa.Array) -> Iterator[tuple[Header, ...]]:
+    ends = column.offsets.to_pylist()
+    pairs = list(zip(column.values.field(0).to_pylist(), column.values.field(1).to_pylist(), strict=True))
+    return (tuple(pairs[start:end]) for start, end in pairwise(ends))

@@ -1,0 +1,233 @@
+"""A segment's records as arrow batches, with everything in its place that is to be said beside them.
+
+Strategy: windows of sound entries come from the scanner, and their records from the decoder, hundreds of
+batches with one call. Whatever these two do not take is left to the slow way, which is exact and knows what
+to say: the scan of `framing` for an entry that is not sound, `records` for a batch whose content is not. It
+delivers what is sound of it, the fast way goes on behind, and each knows what the other has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.columnar import table as kinds_of
+from kafka_segments.columnar.decoding import RecordDecoder
+from kafka_segments.columnar.plain import PlainRecords
+from kafka_segments.columnar.rows import record_batches
+from kafka_segments.columnar.scanning import HeaderScan
+from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.table import EntryTable
+from kafka_segments.entries import Batch, Damage, Padding, Record, SoundBatches
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.framing import Scan
+from kafka_segments.records import MAX_NUM_HEADERS, check_codec, iter_records
+from kafka_segments.storage import Source
+from kafka_segments_generated.columns import kafka_log_segment, kafka_record
+
+__all__ = ["ColumnarReader", "Event"]
+
+
+Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
+_Steps: TypeAlias = Generator[Event, None, tuple[int, int] | None]
+
+
+class ColumnarReader:
+    """One pass over a source.
+
+    Args:
+        source: the segment's bytes.
+        schema: the columns wanted, some of `SCHEMA` in any order.
+        start: only records from this offset on; None is open.
+        end: only records below this offset; None is open.
+        check_crc: verify the checksum of every entry.
+        max_decompressed: bytes that one batch may decompress to.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        schema: pa.Schema,
+        start: int | None,
+        end: int | None,
+        check_crc: bool,
+        max_decompressed: int,
+    ) -> None:
+        self._source = source
+        self._schema = schema
+        self._start, self._end = start, end
+        self._max_decompressed = max_decompressed
+        self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc)
+        self._scan = Scan(source, check_crc=check_crc)
+        self._plain = PlainRecords(max_decompressed)
+        if self._is_ranged and "offset" not in schema.names:
+            schema = schema.append(SCHEMA.field("offset"))
+        self._decoder = RecordDecoder(kafka_record, schema, max_items=MAX_NUM_HEADERS)
+
+    @cached_property
+    def _checker(self) -> RecordDecoder:
+        """Looks whether control records are sound, and keeps nothing of them."""
+        return RecordDecoder(kafka_record, pa.schema([]), max_items=MAX_NUM_HEADERS)
+
+    @property
+    def _is_ranged(self) -> bool:
+        return self._start is not None or self._end is not None
+
+    def events(self) -> Iterator[Event]:
+        """Everything in file order; arrow batches at the latest before what comes behind their records.
+
+        Sound entries of the old formats come as `Batch`; so does a batch whose checksum is wrong, before its
+        damage.
+        """
+        position = 0
+        while True:
+            rows, position, is_trouble = self._headers.scan(position)
+            if len(rows):
+                yield from self._sound(EntryTable(rows, kafka_log_segment))
+            elif not is_trouble:
+                break
+            if is_trouble:
+                yield from self._flush()
+                position = yield from self._trouble(position)
+        yield from self._flush()
+
+    def _flush(self) -> Iterator[pa.RecordBatch]:
+        yield from self._selected(self._decoder.flush())
+
+    def _selected(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows in the range of offsets, and the columns asked for."""
+        for batch in batches:
+            if not self._is_ranged:
+                yield batch
+                continue
+            offsets = batch.column("offset").to_numpy()
+            inside = np.ones(len(offsets), bool)
+            if self._start is not None:
+                inside &= offsets >= self._start
+            if self._end is not None:
+                inside &= offsets < self._end
+            if inside.any():
+                kept = batch if inside.all() else batch.filter(pa.array(inside))
+                yield kept.select(self._schema.names)
+
+    def _trouble(self, position: int) -> Generator[Event, None, int]:
+        """What stands where the scanner stopped, up to where it can go on; returns that position."""
+        for entry in self._scan.entries(position):
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                if entry.magic >= 2:
+                    yield SoundBatches(1, entry.size)
+                yield from self._slowly(entry, 0)
+                return entry.end_position
+            yield entry
+            if not isinstance(entry, Batch):
+                return entry.end_position
+        return self._source.size
+
+    def _sound(self, entries: EntryTable) -> Iterator[Event]:
+        """The records of sound entries."""
+        kinds = entries.kinds(self._start, self._end)
+        wanted = np.flatnonzero(kinds != kinds_of.SKIPPED)
+        before, slow_row = self._scan.sound_offset, -1
+        while len(wanted):
+            kind = kinds[wanted[0]]
+            others = np.flatnonzero(kinds[wanted] != kind)
+            alike = wanted[: others[0]] if len(others) else wanted
+            stopped = yield from self._decode(entries, alike, kind)
+            if stopped is None:
+                wanted = wanted[len(alike) :]
+                continue
+            at, num_yielded = stopped
+            row = int(alike[at])
+            if row != slow_row + 1:
+                before = entries.last_offset(row - 1)
+            yield from self._flush()
+            self._scan.sound_offset = before
+            yield from self._slowly(self._scan.batch_at(entries.value(row, "position")), num_yielded)
+            before, slow_row = self._scan.sound_offset, row
+            wanted = wanted[at + 1 :]
+        if slow_row != len(entries) - 1:
+            self._scan.sound_offset = entries.last_offset(len(entries) - 1)
+        yield _count(entries, self._start, self._end)
+
+    def _decode(self, entries: EntryTable, rows: Any, kind: int) -> _Steps:
+        """Decode some rows of one kind.
+
+        Returns:
+            None, or which of them has to be read slowly, and how many of its records were yielded.
+        """
+        if kind == kinds_of.SLOW:
+            return 0, 0
+        if kind == kinds_of.COMPRESSED:
+            return (yield from self._decode_compressed(entries, rows))
+        decoder = self._checker if kind == kinds_of.CONTROL else self._decoder
+        data = self._headers.address, len(self._headers.window)
+        spans = entries.spans(rows, self._headers.window_position)
+        return (yield from self._decode_spans(decoder, data, spans))
+
+    def _decode_spans(self, decoder: RecordDecoder, data: tuple[int, int], spans: Any) -> _Steps:
+        steps = decoder.decode(data, self._headers.table, spans)
+        while True:
+            try:
+                batch = next(steps)
+            except StopIteration as stop:
+                result: tuple[int, int] | None = stop.value
+                return result
+            if decoder is self._decoder:
+                yield from self._selected(iter((batch,)))
+
+    def _decode_compressed(self, entries: EntryTable, rows: Any) -> _Steps:
+        window = memoryview(self._headers.window)
+        spans = entries.spans(rows, self._headers.window_position)
+        codecs = entries.column("codec")[rows].tolist()
+        places = spans[:, :2].tolist()
+        done = 0
+        while done < len(rows):
+            try:
+                plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
+            except KafkaFormatError:
+                return done, 0
+            following = done + len(plain)
+            spans[done:following, :2] = plain
+            stopped = yield from self._decode_spans(self._decoder, self._plain.data, spans[done:following])
+            if stopped is not None:
+                return done + stopped[0], stopped[1]
+            done = following
+        return None
+
+    def _slowly(self, batch: Batch, num_yielded: int) -> Iterator[Event]:
+        """A batch by the exact way, but for the records of it that were yielded already."""
+        last_offset = None
+        records: list[Record] = []
+        damage = None
+        try:
+            if batch.magic < 2:
+                check_codec(batch)
+                self._scan.passed(batch)
+                yield batch
+                return
+            payload = self._scan.payload(batch)
+            for record in iter_records(batch, payload, max_decompressed=self._max_decompressed):
+                last_offset = record.offset
+                records.append(record)
+            self._scan.passed(batch)
+        except KafkaFormatError as error:
+            damage = self._scan.damage_of(batch, error, last_offset)
+        rows = [record for record in records[num_yielded:] if self._is_inside(record.offset)]
+        yield from record_batches(rows, columns=self._schema.names)
+        if damage is not None:
+            yield damage
+
+    def _is_inside(self, offset: int) -> bool:
+        after_start = self._start is None or offset >= self._start
+        return after_start and (self._end is None or offset < self._end)
+
+
+def _count(entries: EntryTable, start: int | None, end: int | None) -> SoundBatches:
+    is_read = entries.in_range(start, end) & entries.is_batch()
+    sizes = entries.column("end_position") - entries.column("position")
+    return SoundBatches(int(is_read.sum()), int(sizes[is_read].sum()))

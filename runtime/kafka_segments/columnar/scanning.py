@@ -1,0 +1,116 @@
+"""A source's sound entries as a table of their headers, window by window, by a generated scanner.
+
+Strategy: a window is as large as stays in the cache, and begins with an entry. The scanner fills a row of the
+table for each entry that is sound and whole in the window, and stops at the first that is not; what is to be
+said of that one is not decided here.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments import layout
+from kafka_segments.errors import ReadError
+from kafka_segments.native.engine import load_decoder
+from kafka_segments.storage import Source
+from kafka_segments_generated.columns import _support as support
+
+__all__ = ["HeaderScan"]
+
+_LEN_WINDOW = 2 << 20
+_MAX_ROWS = 4096
+_NUM_STATE = 16
+
+
+class HeaderScan:
+    """Scans a source from any position on.
+
+    Args:
+        source: the segment's bytes.
+        module: the generated module with the scanner, e.g. `columns.kafka_log_segment`.
+        check_crc: whether an entry with a wrong checksum counts as not sound.
+
+    Attributes:
+        window: the bytes that the last scan was of; valid until the next one.
+        window_position: where they are in the source.
+        address: where they are in memory.
+    """
+
+    def __init__(self, source: Source, module: ModuleType, *, check_crc: bool) -> None:
+        self._source = source
+        self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
+        self._scan = load_decoder(module.scanner, check_crc=check_crc, whole=True)
+        self._rows = np.zeros((_MAX_ROWS, module.WIDTH), np.int64)
+        self._state = np.zeros(_NUM_STATE, np.int64)
+        self._arguments = self._scan.new_table()
+        self._arguments.set("state", self._state.ctypes.data, _NUM_STATE)
+        self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
+        self._buffer = memoryview(bytearray(_LEN_WINDOW))
+        self.window: bytes | memoryview = b""
+        self.window_position = 0
+        self.address = 0
+
+    @property
+    def table(self) -> tuple[int, int]:
+        """Address and length of the table that `rows` are of."""
+        return self._rows.ctypes.data, self._rows.size
+
+    def column(self, rows: Any, name: str) -> Any:
+        """One column of some rows, int64."""
+        return rows[:, self._names[name]]
+
+    def scan(self, position: int) -> tuple[Any, int, bool]:
+        """Scan on from where an entry should begin.
+
+        Returns:
+            The rows of sound entries (a part of the table, valid until the next scan), where they end, and
+            whether what is there could not be taken: it is not sound, or not readable. No rows and False
+            is the end.
+        """
+        readable = self._source.size - position
+        size = min(_LEN_WINDOW, readable)
+        while size > 0:
+            try:
+                self._load(position, size)
+            except ReadError as error:
+                if error.position is None or error.position <= position:
+                    return self._rows[:0], position, True
+                size = readable = min(error.position - position, size - 1)
+                continue
+            status = self._run(position)
+            rows, end = self._rows[: self._state[support.ROW]], int(self._state[support.AT])
+            if status != support.SHORT or len(rows):
+                return rows, end, status not in (support.DONE, support.FULL, support.SHORT)
+            larger = self._len_entry()
+            if not size < larger <= readable:
+                return rows, position, True
+            size = larger
+        return self._rows[:0], position, False
+
+    def _load(self, position: int, size: int) -> None:
+        if size > len(self._buffer):
+            self._buffer = memoryview(bytearray(size))
+        self.window = self._source.window(position, size, self._buffer)
+        self.window_position = position
+        self.address = pa.py_buffer(self.window).address
+        self._arguments.set("data", self.address, size)
+
+    def _run(self, position: int) -> int:
+        state = self._state
+        state[support.AT] = state[support.WINDOW] = position
+        state[support.ROW] = 0
+        state[support.MAX_ROWS] = _MAX_ROWS
+        state[support.SIZE] = self._source.size
+        state[support.FILE] = -1
+        state[support.LEN_WINDOW] = len(self.window)
+        return self._scan(self._arguments)
+
+    def _len_entry(self) -> int:
+        """The size of the entry at the beginning of the window, as far as that can be told."""
+        if len(self.window) < layout.LEN_PREFIX:
+            return 0
+        return layout.read_prefix(self.window[: layout.LEN_PREFIX]).len_entry

@@ -1,0 +1,93 @@
+"""Arrow batches for those who want nothing but records: what is not sound is raised, told or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from kafka_segments.columnar.reader import ColumnarReader
+from kafka_segments.columnar.schema import schema_of
+from kafka_segments.entries import Batch, Damage
+from kafka_segments.errors import (
+    DecodeError,
+    KafkaFormatError,
+    MissingCodecError,
+    OptionError,
+    UnsupportedMagicError,
+)
+from kafka_segments.framing import Scan
+from kafka_segments.records import is_undecoded
+from kafka_segments.storage import BLOCK_SIZE, Source
+
+__all__ = ["read_batches"]
+
+OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
+
+
+def read_batches(
+    source: Source,
+    *,
+    columns: Sequence[str] | None,
+    offsets: tuple[int | None, int | None] | None,
+    on_damage: OnDamage,
+    check_crc: bool,
+    max_decompressed: int,
+) -> pa.RecordBatchReader:
+    """See `Segment.read_batches`."""
+    schema = schema_of(columns)
+    start, end = _check_offsets(offsets)
+    if on_damage not in ("raise", "skip") and not callable(on_damage):
+        raise OptionError(f"on_damage must be 'raise', 'skip' or a callable, not {on_damage!r}")
+    reader = ColumnarReader(
+        source, schema=schema, start=start, end=end, check_crc=check_crc, max_decompressed=max_decompressed
+    )
+    batches = _batches(reader, source, on_damage, (start, end))
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _batches(
+    reader: ColumnarReader, source: Source, on_damage: OnDamage, offsets: tuple[int | None, int | None]
+) -> Iterator[pa.RecordBatch]:
+    for event in reader.events():
+        if isinstance(event, pa.RecordBatch):
+            yield event
+        elif isinstance(event, Damage):
+            if event.touches(*offsets):
+                _dispose(event, event.error, on_damage)
+        elif isinstance(event, Batch) and is_undecoded(event):
+            error = _undecoded_error(event)
+            damage = Scan(source, len_window=BLOCK_SIZE).damage_of(event, error, None)
+            if damage.touches(*offsets):
+                _dispose(damage, error, on_damage)
+
+
+def _undecoded_error(batch: Batch) -> DecodeError:
+    return UnsupportedMagicError(
+        f"magic {batch.magic} entry at offset {batch.last_offset}: not yet decoded into records",
+        magic=batch.magic,
+        position=batch.position,
+        path=batch.path,
+    )
+
+
+def _dispose(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:
+    # A package that is not installed is no damage: skipping would lose sound data.
+    if on_damage == "raise" or isinstance(error, MissingCodecError):
+        raise error
+    if callable(on_damage):
+        on_damage(damage)
+
+
+def _check_offsets(offsets: Any) -> tuple[int | None, int | None]:
+    if offsets is None:
+        return None, None
+    if not isinstance(offsets, tuple) or len(offsets) != 2 or not all(_is_offset(bound) for bound in offsets):
+        raise OptionError(f"offsets must be a pair (start, end) of integers or None, not {offsets!r}")
+    start, end = offsets
+    return start, end
+
+
+def _is_offset(bound: Any) -> bool:
+    return bound is None or (isinstance(bound, int) and not isinstance(bound, bool))

@@ -1,0 +1,91 @@
+"""The scanner's table of entry headers: what each row is to the reader."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from kafka_segments.layout import wrap_long
+
+__all__ = ["COMPRESSED", "CONTROL", "PLAIN", "SKIPPED", "SLOW", "EntryTable"]
+
+SKIPPED, PLAIN, COMPRESSED, CONTROL, SLOW = range(5)
+"""Nothing to read here; records as they are; compressed ones; control records; an entry for the slow way."""
+
+
+@cache
+def _places(module: ModuleType) -> dict[str, int]:
+    return {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
+
+
+class EntryTable:
+    """Rows of sound entries, one after the other in the file.
+
+    Args:
+        rows: int64, a row an entry.
+        module: the generated module that they are of; its `BATCH_COLUMNS` are the columns.
+    """
+
+    def __init__(self, rows: Any, module: ModuleType) -> None:
+        self._rows = rows
+        self._module = module
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def column(self, name: str) -> Any:
+        """One column, int64."""
+        return self._rows[:, _places(self._module)[name]]
+
+    def value(self, row: int, name: str) -> int:
+        """One value."""
+        return int(self._rows[row, _places(self._module)[name]])
+
+    def last_offset(self, row: int) -> int:
+        """The highest offset of an entry as its header tells it; see `framing`."""
+        first = self.value(row, "base_offset")
+        if not self.is_batch()[row]:
+            return first
+        return max(first, wrap_long(first + self.value(row, "last_offset_delta")))
+
+    def in_range(self, start: int | None, end: int | None) -> Any:
+        """Whether an entry may have records with offsets in `[start, end)`; see `Batch.highest_offset`."""
+        first = self.column("base_offset")
+        inside = np.ones(len(first), bool)
+        is_batch = self.is_batch()
+        if start is not None:
+            last = first + np.where(is_batch, self.column("last_offset_delta"), 0)
+            counted = first + np.where(is_batch, self.column("num_records"), 1) - 1
+            inside &= np.maximum(last, counted) >= start
+        if end is not None:
+            inside &= (first < end) | ~is_batch
+        return inside
+
+    def kinds(self, start: int | None, end: int | None) -> Any:
+        """What each row is: `SKIPPED`, `PLAIN`..."""
+        codec = self.column("codec")
+        is_empty = self.column("payload") == self.column("end_payload")
+        count = self.column("num_records")
+        kinds = np.where(codec == 0, PLAIN, COMPRESSED)
+        kinds[(count == 0) & is_empty] = SKIPPED
+        kinds[self.column("is_control") != 0] = CONTROL
+        # A negative count has words of its own; old entries and compressed control batches go another way.
+        kinds[(count < 0) | ((kinds == CONTROL) & (codec != 0)) | ~self.is_batch()] = SLOW
+        if start is not None or end is not None:
+            kinds[~self.in_range(start, end)] = SKIPPED
+        return kinds
+
+    def spans(self, rows: Any, position: int) -> Any:
+        """Where the records of some rows are in a window that begins at `position`; see `decoding`."""
+        spans = np.empty((len(rows), 3), np.int64)
+        spans[:, 0] = self.column("payload")[rows] - position
+        spans[:, 1] = self.column("end_payload")[rows] - position
+        spans[:, 2] = rows
+        return spans
+
+    def is_batch(self) -> Any:
+        """Whether an entry holds records, and is not a message of an old format."""
+        return np.array([content.is_repeated for content in self._module.CONTENTS])[self.column("content")]

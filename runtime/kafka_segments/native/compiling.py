@@ -1,0 +1,127 @@
+"""Compiling a generated decoder with numba, into machine code that needs no numba to run.
+
+Imported only when something has to be compiled. Strategy: generated modules are plain Python. Their functions
+are taken as they are and bound to other globals, in which the building blocks are intrinsics and the
+functions of other generated modules are compiled ones. Around the decoder goes a function of one argument,
+the address of a table with each array's address and length; so machine code and caller agree on nothing but
+that table.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numba
+from numba import types
+from numba.extending import intrinsic
+
+from kafka_segments.native.intrinsics import INTRINSICS
+
+__all__ = ["compile_decoder"]
+
+# By the name of the annotation in generated code: what the elements of the array are.
+_ELEMENTS = {"Bytes": types.uint8, "Tinies": types.int8, "Ints": types.int32, "Longs": types.int64}
+# Without numba's own runtime (`_nrt`): nothing is allocated or counted, so the machine code needs no numba.
+_OPTIONS = {
+    "nogil": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "error_model": "numpy",
+    "_nrt": False,
+}
+
+
+def _pointer_to(element: Any) -> Any:
+    """An intrinsic that takes an address for a pointer to such elements."""
+
+    @intrinsic
+    def pointer(_typing: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_data_type(element).as_pointer())
+
+        return types.CPointer(element)(types.int64), generate
+
+    return pointer
+
+
+_POINTERS = {name: _pointer_to(element) for name, element in _ELEMENTS.items()}
+
+
+class _Binder:
+    """Binds functions of generated modules to compiled ones, each once."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[Any, Any] = {}
+
+    def namespace(self, function: FunctionType) -> dict[str, Any]:
+        """The function's globals, with everything in them that it may call compiled."""
+        names = _all_names(function.__code__)
+        return {
+            name: self._bound(value) if name in names else value
+            for name, value in function.__globals__.items()
+        }
+
+    def _bound(self, value: Any) -> Any:
+        if not isinstance(value, FunctionType):
+            return value
+        if value.__name__ in INTRINSICS and value.__module__.endswith("._support"):
+            return INTRINSICS[value.__name__]
+        if value not in self._compiled:
+            bound = FunctionType(value.__code__, self.namespace(value), value.__name__)
+            inline = not value.__name__.endswith("_slowly")
+            self._compiled[value] = numba.njit(bound, forceinline=inline, **_OPTIONS)
+        return self._compiled[value]
+
+
+def _all_names(code: Any) -> set[str]:
+    """The global names that a function uses, those of functions inside it included."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if hasattr(constant, "co_names"):
+            names |= _all_names(constant)
+    return names
+
+
+def compile_decoder(
+    factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
+) -> tuple[str, bytes]:
+    """Compile what `factory(**options)` returns.
+
+    Args:
+        factory: a function of a generated module.
+        options: its arguments.
+        parameters: of the function that it returns: names, and the names of their annotations.
+
+    Returns:
+        The name of the entry point, and an object file. The entry point has numba's own calling convention:
+        `int entry(int64 *result, void *unused, int64 table)`.
+    """
+    assert isinstance(factory, FunctionType)
+    bound = FunctionType(factory.__code__, _Binder().namespace(factory), factory.__name__)
+    bound.__kwdefaults__ = factory.__kwdefaults__
+    decode = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numba.NumbaWarning)
+        dispatcher = numba.njit(types.int64(types.int64), **_OPTIONS)(_entry(decode, parameters))
+    compiled = dispatcher.overloads[(types.int64,)]
+    _name, _kind, (code, _bitcode) = compiled.library.serialize_using_object_code()
+    return compiled.fndesc.llvm_func_name, code
+
+
+def _entry(decode: Any, parameters: list[tuple[str, str]]) -> Any:
+    """`entry(table)`: calls the decoder with pairs (typed address, length), which are its arrays."""
+    arrays = ", ".join(
+        f"({kind}(load(table, {2 * at})), load(table, {2 * at + 1}))"
+        for at, (_name, kind) in enumerate(parameters)
+    )
+    source = (
+        "def entry(address):\n"
+        f"    table = (Longs(address), {2 * len(parameters)})\n"
+        f"    return decode({arrays})\n"
+    )
+    namespace = {**_POINTERS, "load": INTRINSICS["load"], "decode": decode}
+    exec(compile(source, "<entry>", "exec"), namespace)
+    return namespace["entry"]

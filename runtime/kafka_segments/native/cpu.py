@@ -1,0 +1,31 @@
+"""What this CPU can do, asked of LLVM."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import llvmlite.binding as llvm
+
+__all__ = ["has", "has_crc32c", "identity"]
+
+
+@cache
+def _features() -> dict[str, bool]:
+    return dict(llvm.get_host_cpu_features())
+
+
+def has(*features: str) -> bool:
+    """Whether this CPU has all of these, by LLVM's names."""
+    return all(_features().get(feature) for feature in features)
+
+
+def has_crc32c() -> bool:
+    """Whether decoders can compute CRC-32C themselves here (x86 with SSE 4.2 and PCLMULQDQ)."""
+    return has("sse4.2", "pclmul", "64bit")
+
+
+@cache
+def identity() -> str:
+    """Machine code made for one of these runs on all that have the same."""
+    present = ",".join(sorted(name for name, is_there in _features().items() if is_there))
+    return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {present}"

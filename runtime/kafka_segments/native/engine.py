@@ -1,0 +1,164 @@
+"""Generated decoders as machine code: loaded from the cache, compiled when they are not there.
+
+Strategy: numba compiles (a second or two, once a machine), LLVM alone loads what was compiled (milliseconds),
+so that a process which finds everything in the cache never imports numba. The key of the cache names all that
+the code depends on: the texts of the modules, versions, the CPU. Machine code stays loaded until the process
+ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+from types import FunctionType, ModuleType
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from kafka_segments.native import cache, cpu
+
+__all__ = ["Decoder", "load_decoder"]
+
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+_OWN_MODULES = ("compiling", "fold", "intrinsics")
+
+
+class Decoder:
+    """A compiled decoder. Calls run without Python's global lock.
+
+    Attributes:
+        parameters: names of the arrays that it takes, in order.
+    """
+
+    def __init__(self, address: int, parameters: tuple[str, ...]) -> None:
+        self._function = _ENTRY(address)
+        self.parameters = parameters
+
+    def new_table(self) -> Table:
+        """An empty table of arguments, for one thread at a time."""
+        return Table(self.parameters)
+
+    def __call__(self, table: Table) -> int:
+        """Run over the arrays of a table; what the decoder returns."""
+        self._function(table.result_address, None, table.address)
+        return table.result.value
+
+
+class Table:
+    """Addresses and lengths of the arrays that a decoder works on. It does not keep the arrays alive."""
+
+    def __init__(self, parameters: tuple[str, ...]) -> None:
+        self._places = {name: 2 * at for at, name in enumerate(parameters)}
+        self._words = (ctypes.c_int64 * (2 * len(parameters)))()
+        self.address = ctypes.addressof(self._words)
+        self.result = ctypes.c_int64()
+        self.result_address = ctypes.addressof(self.result)
+
+    def set(self, name: str, address: int, length: int) -> None:
+        """Say where an array is, and how many elements it has."""
+        place = self._places[name]
+        self._words[place] = address
+        self._words[place + 1] = length
+
+
+_decoders: dict[tuple[Any, ...], Decoder] = {}
+_lock = threading.Lock()
+_engines: list[Any] = []  # what they hold must never be unloaded
+
+
+def load_decoder(factory: Callable[..., Any], **options: bool) -> Decoder:
+    """The decoder that `factory(**options)` describes.
+
+    Args:
+        factory: a function of a generated module in `columns/`, which returns a function of arrays.
+        options: what is wanted; each combination is a piece of machine code of its own.
+    """
+    key = (factory, tuple(sorted(options.items())))
+    with _lock:
+        if key not in _decoders:
+            _decoders[key] = _load(factory, options)
+        return _decoders[key]
+
+
+def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
+    parameters = [
+        (name, str(parameter.annotation))
+        for name, parameter in inspect.signature(factory(**options)).parameters.items()
+    ]
+    name = f"{factory.__module__.rpartition('.')[2]}.{factory.__name__}"
+    key = f"{name}-{_digest(factory, options)}"
+    content = cache.read(key)
+    if content is None:
+        with cache.lock(key):
+            content = cache.read(key)  # another process may have compiled it while we waited
+            if content is None:
+                content = _compile(name, factory, options, parameters)
+                cache.write(key, content)
+    entry, _, code = content.partition(b"\n")
+    return Decoder(_link(entry.decode("ascii"), code), tuple(name for name, _ in parameters))
+
+
+def _compile(
+    name: str, factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
+) -> bytes:
+    wanted = " ".join(sorted(option for option, is_on in options.items() if is_on))
+    place = cache.directory()
+    where = "and keeping it nowhere, for want of a directory" if place is None else f"into {place}"
+    sys.stderr.write(f"kafka-segments: compiling {name} ({wanted}) {where}, once\n")
+    sys.stderr.flush()
+    compiling = importlib.import_module("kafka_segments.native.compiling")
+    entry, code = compiling.compile_decoder(factory, options, parameters)
+    return bytes(entry.encode("ascii") + b"\n" + code)
+
+
+def _digest(factory: Callable[..., Any], options: dict[str, bool]) -> str:
+    """Of everything that the machine code depends on."""
+    digest = hashlib.sha256()
+    modules = {factory.__module__}
+    _collect_modules(sys.modules[factory.__module__], modules)
+    own = [f"kafka_segments.native.{name}" for name in _OWN_MODULES]
+    for module in [*sorted(modules), *own]:
+        digest.update(_source(module).encode("utf-8"))
+    versions = [version("numba"), llvmlite.__version__, sys.implementation.cache_tag or ""]
+    checked = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS", "")
+    digest.update(repr([versions, cpu.identity(), sorted(options.items()), checked]).encode("utf-8"))
+    return digest.hexdigest()[:32]
+
+
+def _source(module: str) -> str:
+    """A module's text; also of one in an archive, and without importing it."""
+    spec = importlib.util.find_spec(module)
+    get_source = getattr(spec.loader if spec else None, "get_source", None)
+    return "" if get_source is None else str(get_source(module))
+
+
+def _collect_modules(module: ModuleType, found: set[str]) -> None:
+    """The modules whose functions a module uses, itself included."""
+    for value in vars(module).values():
+        if isinstance(value, FunctionType) and value.__module__ not in found:
+            found.add(value.__module__)
+            _collect_modules(sys.modules[value.__module__], found)
+
+
+def _link(entry: str, code: bytes) -> int:
+    """Load an object file; returns the address of its entry point.
+
+    Each has an engine of its own: two files may hold different functions of the same name.
+    """
+    if not _engines:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    _engines.append(engine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return int(engine.get_function_address(entry))

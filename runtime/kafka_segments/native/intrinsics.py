@@ -1,0 +1,268 @@
+"""Machine code for the building blocks of generated decoders (`columns/_support.py`), as numba intrinsics.
+
+Imported only when something is compiled. Each intrinsic does exactly what the plain Python function of the
+same name says; positions are 64-bit integers that the decoder has checked, so no access wraps around or is
+checked again. With `KAFKA_SEGMENTS_CHECK_BOUNDS=1` every access is checked, and a wrong one stops the process
+(`llvm.trap`): that is for tests.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from kafka_segments.native import cpu
+from kafka_segments.native.fold import emit_crc32c
+
+__all__ = ["CHECK_BOUNDS", "INTRINSICS"]
+
+CHECK_BOUNDS = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
+
+_I8, _I64 = ir.IntType(8), ir.IntType(64)
+_COPY_WIDTH = 64
+_SHORT_WIDTH = 16
+_Builder = Any
+
+
+def _array(builder: _Builder, value: Any) -> tuple[Any, Any]:
+    """An array, which is a pair: its first element's address, and how many elements there are."""
+    return builder.extract_value(value, 0), builder.extract_value(value, 1)
+
+
+def _check(builder: _Builder, start: Any, size: Any, length: Any) -> None:
+    """Stop the process unless `0 <= start`, `0 <= size` and `start + size <= length`."""
+    if not CHECK_BOUNDS:
+        return
+    zero = ir.Constant(_I64, 0)
+    inside = builder.icmp_signed(">=", start, zero)
+    inside = builder.and_(inside, builder.icmp_signed(">=", size, zero))
+    inside = builder.and_(inside, builder.icmp_signed("<=", builder.add(start, size), length))
+    with builder.if_then(builder.not_(inside), likely=False):
+        trap = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), "llvm.trap")
+        builder.call(trap, [])
+
+
+def _bytes_loader(width: int, signed: bool, big_endian: bool) -> Any:
+    """An intrinsic `(data, at) -> integer` for an integer of `width` bytes in the data."""
+
+    @intrinsic
+    def load(_typing: Any, data: Any, at: Any) -> Any:
+        def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+            base, length = _array(builder, arguments[0])
+            _check(builder, arguments[1], ir.Constant(_I64, width), length)
+            narrow = ir.IntType(8 * width)
+            address = builder.bitcast(builder.gep(base, [arguments[1]]), narrow.as_pointer())
+            value = builder.load(address, align=1)
+            if big_endian and width > 1:
+                value = builder.bswap(value)
+            if width == 8:
+                return value
+            return builder.sext(value, _I64) if signed else builder.zext(value, _I64)
+
+        return types.int64(data, types.int64), generate
+
+    return load
+
+
+@intrinsic
+def _load(_typing: Any, array: Any, at: Any) -> Any:
+    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+        base, length = _array(builder, arguments[0])
+        _check(builder, arguments[1], ir.Constant(_I64, 1), length)
+        value = builder.load(builder.gep(base, [arguments[1]]))
+        if value.type == _I64:
+            return value
+        return builder.sext(value, _I64) if signature.args[0][0].dtype.signed else builder.zext(value, _I64)
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic
+def _store(_typing: Any, array: Any, at: Any, value: Any) -> Any:
+    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+        base, length = _array(builder, arguments[0])
+        _check(builder, arguments[1], ir.Constant(_I64, 1), length)
+        place = builder.gep(base, [arguments[1]])
+        value = arguments[2]
+        if place.type.pointee != _I64:
+            value = builder.trunc(value, place.type.pointee)
+        builder.store(value, place)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
+
+
+@intrinsic
+def _clear_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
+    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+        base, length = _array(builder, arguments[0])
+        index = builder.lshr(arguments[1], ir.Constant(_I64, 3))
+        _check(builder, index, ir.Constant(_I64, 1), length)
+        place = builder.gep(base, [index])
+        bit = builder.trunc(builder.and_(arguments[1], ir.Constant(_I64, 7)), _I8)
+        mask = builder.not_(builder.shl(ir.Constant(_I8, 1), bit))
+        builder.store(builder.and_(builder.load(place), mask), place)
+        return context.get_dummy_value()
+
+    return types.void(bitmap, types.int64), generate
+
+
+@intrinsic
+def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
+    """Whole vectors where both arrays have room behind for one more, else a plain copy.
+
+    Most keys and values are short, and a call of memcpy costs more than the copy.
+    """
+
+    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+        target, target_length = _array(builder, arguments[0])
+        source, source_length = _array(builder, arguments[2])
+        to, start, size = arguments[1], arguments[3], arguments[4]
+        _check(builder, to, size, target_length)
+        _check(builder, start, size, source_length)
+        padded = builder.add(size, ir.Constant(_I64, _COPY_WIDTH))
+        has_room = builder.and_(
+            builder.icmp_signed("<=", builder.add(to, padded), target_length),
+            builder.icmp_signed("<=", builder.add(start, padded), source_length),
+        )
+        to_address, from_address = builder.gep(target, [to]), builder.gep(source, [start])
+        with builder.if_else(has_room, likely=True) as (wide, exact):
+            with wide:
+                _copy_wide(builder, to_address, from_address, size)
+            with exact:
+                cgutils.raw_memcpy(builder, to_address, from_address, size, 1)
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(target, integer, source, integer, integer), generate
+
+
+def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
+    """Copy `size` bytes rounded up to vectors, short ones for what is short; at least one."""
+    short = builder.icmp_signed("<=", size, ir.Constant(_I64, _SHORT_WIDTH))
+    with builder.if_else(short) as (one, more):
+        with one:
+            _copy_vector(builder, target, source, ir.Constant(_I64, 0), _SHORT_WIDTH)
+        with more:
+            entry = builder.block
+            loop, done = builder.append_basic_block("copy"), builder.append_basic_block("copied")
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            index = builder.phi(_I64)
+            index.add_incoming(ir.Constant(_I64, 0), entry)
+            _copy_vector(builder, target, source, index, _COPY_WIDTH)
+            following = builder.add(index, ir.Constant(_I64, _COPY_WIDTH))
+            index.add_incoming(following, loop)
+            builder.cbranch(builder.icmp_signed("<", following, size), loop, done)
+            builder.position_at_end(done)
+
+
+def _copy_vector(builder: _Builder, target: Any, source: Any, index: Any, width: int) -> None:
+    vector = ir.VectorType(_I8, width).as_pointer()
+    value = builder.load(builder.bitcast(builder.gep(source, [index]), vector), align=1)
+    builder.store(value, builder.bitcast(builder.gep(target, [index]), vector), align=1)
+
+
+@intrinsic
+def _crc32c(_typing: Any, data: Any, start: Any, end: Any) -> Any:
+    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+        base, length = _array(builder, arguments[0])
+        start, end = arguments[1], arguments[2]
+        _check(builder, start, builder.sub(end, start), length)
+        return emit_crc32c(builder, builder.gep(base, [start]), builder.sub(end, start))
+
+    return types.int64(data, types.int64, types.int64), generate
+
+
+@intrinsic
+def _read_at(_typing: Any, file: Any, position: Any, data: Any) -> Any:
+    """`pread` of the C library; a call that is interrupted returns less than there is, or -1."""
+
+    def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
+        base, length = _array(builder, arguments[2])
+        kind = ir.FunctionType(_I64, [ir.IntType(32), _I8.as_pointer(), _I64, _I64])
+        pread = cgutils.get_or_insert_function(builder.module, kind, "pread")
+        file = builder.trunc(arguments[0], ir.IntType(32))
+        return builder.call(pread, [file, base, length, arguments[1]])
+
+    return types.int64(types.int64, types.int64, data), generate
+
+
+@intrinsic
+def _wrap(_typing: Any, value: Any) -> Any:
+    def generate(_context: Any, _builder: _Builder, _signature: Any, arguments: Any) -> Any:
+        return arguments[0]
+
+    return types.int64(types.int64), generate
+
+
+def _tables() -> Any:
+    """For eight bytes at once: what a byte, followed by 0 to 7 zeros, adds to the checksum."""
+    tables = np.zeros((8, 256), np.int64)
+    for value in range(256):
+        register = value
+        for _bit in range(8):
+            register = register >> 1 ^ (0xEDB88320 if register & 1 else 0)
+        tables[0, value] = register
+    for zeros in range(1, 8):
+        for value in range(256):
+            register = int(tables[zeros - 1, value])
+            tables[zeros, value] = register >> 8 ^ int(tables[0, register & 0xFF])
+    return tables.ravel()
+
+
+_njit: Any = numba.njit  # whose type does not know all of its options
+_jit = _njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+_TABLES = _tables()
+_load_u1, _load_u8le = _bytes_loader(1, False, True), _bytes_loader(8, False, False)
+
+
+@_jit
+def crc32(data: Any, start: int, end: int) -> int:
+    """CRC-32 (zlib's) by tables: messages of the old formats are short, and few are left."""
+    register = 0xFFFFFFFF
+    while end - start >= 8:
+        word = _load_u8le(data, start) ^ register
+        register = 0
+        for at in range(8):
+            register ^= _TABLES[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
+        start += 8
+    while start < end:
+        register = _TABLES[(register ^ _load_u1(data, start)) & 0xFF] ^ (register >> 8)
+        start += 1
+    return register ^ 0xFFFFFFFF
+
+
+def _loaders() -> dict[str, Any]:
+    """`load_u1`, `load_s4be`, `load_u2le`...: one for each integer that a schema can have."""
+    loaders = {}
+    for sign, signed in (("u", False), ("s", True)):
+        loaders[f"load_{sign}1"] = _bytes_loader(1, signed, True)
+        for width in (2, 4, 8):
+            for order, big_endian in (("be", True), ("le", False)):
+                loaders[f"load_{sign}{width}{order}"] = _bytes_loader(width, signed, big_endian)
+    return loaders
+
+
+INTRINSICS: dict[str, Callable[..., Any]] = {
+    **_loaders(),
+    "clear_bit": _clear_bit,
+    "copy_bytes": _copy_bytes,
+    "crc32": crc32,
+    "load": _load,
+    "read_at": _read_at,
+    "store": _store,
+    "wrap": _wrap,
+}
+"""By the name of the function in `columns/_support.py` that each stands for."""
+
+if cpu.has_crc32c():
+    INTRINSICS["crc32c"] = _crc32c

@@ -1,0 +1,107 @@
+"""The building blocks as machine code do what the plain Python of the same name does."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+
+import crc32c
+import numpy as np
+import pytest
+from tests.native import kernels
+
+from kafka_segments.native import cpu
+from kafka_segments.native.engine import load_decoder
+
+LENGTHS = [*range(200), *range(250, 270), 511, 512, 513, 1023, 1024, 1087, 1088, 4095, 4096, 65_537, 1 << 20]
+
+
+def call(factory, *arrays, **options):
+    decoder = load_decoder(factory, **options)
+    table = decoder.new_table()
+    for name, array in zip(decoder.parameters, arrays, strict=True):
+        table.set(name, array.ctypes.data, len(array))
+    return decoder(table)
+
+
+@pytest.mark.parametrize("castagnoli", [True, False])
+def test_checksums_are_those_of_the_packages(castagnoli):
+    if castagnoli and not cpu.has_crc32c():
+        pytest.skip("this CPU has no CRC-32C that we know; the package does it")
+    data = np.frombuffer(random.Random(1).randbytes((1 << 20) + 64), np.uint8).copy()
+    expected = crc32c.crc32c if castagnoli else zlib.crc32
+    for length in LENGTHS:
+        for start in (0, 1, 7, 13, 63):
+            out = np.array([0, start, start + length], np.int64)
+            call(kernels.checksums, data, out, castagnoli=castagnoli)
+            assert out[0] == expected(data[start : start + length]), (start, length)
+
+
+def test_the_check_value_of_the_catalogues():
+    data = np.frombuffer(b"123456789", np.uint8).copy()
+    for castagnoli, value in ((True, 0xE3069283), (False, 0xCBF43926)):
+        out = np.array([0, 0, 9], np.int64)
+        call(kernels.checksums, data, out, castagnoli=castagnoli)
+        assert out[0] == value
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_copies_are_exact_and_stay_within_their_arrays(backwards):
+    source = np.frombuffer(random.Random(2).randbytes(600), np.uint8).copy()
+    for size in range(260):
+        for slack in (0, 1, 63, 64, 200):
+            one = source.copy()
+            fence = np.full(size + slack + 128, 0xAA, np.uint8)
+            other = fence[: size + slack + 3]
+            numbers = np.array([5, 3, size], np.int64)
+            if backwards:
+                other[3 : 3 + size] = source[300 : 300 + size]
+            assert call(kernels.copies, one, other, numbers, backwards=backwards) == size
+            if backwards:
+                assert (one[5 : 5 + size] == other[3 : 3 + size]).all()
+                assert (one[:5] == source[:5]).all()
+            else:
+                assert (other[3 : 3 + size] == source[5 : 5 + size]).all()
+                assert (other[:3] == 0xAA).all()
+                assert (fence[size + slack + 3 :] == 0xAA).all()
+
+
+def test_integers_of_every_sort():
+    data = np.frombuffer(bytes(range(0x70, 0x70 + 40)), np.uint8).copy()
+    for at in range(32):
+        out = np.zeros(8, np.int64)
+        out[0] = at
+        call(kernels.loads, data, out, unused=False)
+        raw = data[at : at + 8].tobytes()
+        expected = [
+            raw[0],
+            struct.unpack(">h", raw[:2])[0],
+            struct.unpack("<h", raw[:2])[0],
+            struct.unpack(">i", raw[:4])[0],
+            struct.unpack("<I", raw[:4])[0],
+            struct.unpack(">q", raw)[0],
+            struct.unpack("<q", raw)[0],
+        ]
+        assert out[1:].tolist() == expected
+        plain = np.zeros(8, np.int64)
+        plain[0] = at
+        kernels.loads(unused=False)(data, plain)
+        assert plain.tolist() == out.tolist()
+
+
+def test_a_null_is_one_bit():
+    for at in range(64):
+        bitmap = np.full(8, 0xFF, np.uint8)
+        call(kernels.bits, bitmap, np.array([at], np.int64), unused=False)
+        assert int.from_bytes(bitmap.tobytes(), "little") == (1 << 64) - 1 - (1 << at)
+
+
+def test_reading_a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(100)))
+    with path.open("rb") as file:
+        data = np.zeros(40, np.uint8)
+        assert call(kernels.files, data, np.array([file.fileno(), 80], np.int64), unused=False) == 20
+        assert data[:20].tolist() == list(range(80, 100))
+    assert call(kernels.files, data, np.array([-1, 0], np.int64), unused=False) == -1
