@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from compiler.frontend.model import (
@@ -14,15 +15,30 @@ from compiler.frontend.model import (
     Field,
     Int,
     IntType,
+    Model,
     Place,
+    Struct,
+    UserType,
     Valid,
 )
 from compiler.targets.columns.terms import LONG, TRUE, Term, compare, logic
 from compiler.targets.columns.values import BytesValue, Frame, Value, VarintValue, integer, lower
 
-__all__ = ["BYTE", "bits_of", "bounds_of", "is_bits", "is_size_test", "refined", "validity", "widened"]
+__all__ = [
+    "BYTE",
+    "bits_of",
+    "bounds_of",
+    "facts_of",
+    "is_bits",
+    "is_size_test",
+    "min_size",
+    "refined",
+    "validity",
+    "widened",
+]
 
 BYTE = 8
+_BOUND = re.compile(r"\w+ [<>]=? -?\d+")
 
 
 def bounds_of(found: DataType) -> tuple[int, int]:
@@ -46,6 +62,22 @@ def bits_of(found: DataType) -> BitsType:
 
 def is_bits(found: DataType) -> bool:
     return isinstance(found.base if isinstance(found, EnumType) else found, BitsType)
+
+
+def min_size(struct: Struct, model: Model) -> int:
+    """Bytes that a struct has at least."""
+    if struct.varint is not None:
+        return 1
+    size = 0
+    for field in struct.fields:
+        found = field.type.base if isinstance(field.type, EnumType) else field.type
+        if field.condition is not None or field.repeat is not None or field.size is not None:
+            continue
+        if isinstance(found, IntType):
+            size += found.width_bytes
+        elif isinstance(found, UserType):
+            size += min_size(model.struct(found.path), model)
+    return size
 
 
 def is_size_test(field: Field) -> bool:
@@ -77,15 +109,26 @@ def validity(valid: Valid, value: Value, frame: Frame, place: Place) -> Term:
     return lower(valid.exprs[0], frame, place)
 
 
-def refined(value: Value, condition: Term) -> Value:
-    """A value of which it is known now that a condition holds: it may never be negative then."""
+def facts_of(text: str) -> list[str]:
+    """The conditions that hold if one holds, as text."""
+    return [] if " or " in text else text.split(" and ")
+
+
+def refined(value: Value, facts: list[str]) -> Value:
+    """A value of which something is known now, as `facts_of` has it: the least or the most that it can be."""
     if isinstance(value, VarintValue):
-        number = refined(value.value, condition)
+        number = refined(value.value, facts)
         assert isinstance(number, Term)
         return replace(value, value=number)
-    facts = [] if " or " in condition.text else condition.text.split(" and ")
-    if isinstance(value, Term) and f"{value.text} >= 0" in facts:
-        return replace(value, low=max(value.low, 0))
+    if not isinstance(value, Term):
+        return value
+    for fact in filter(_BOUND.fullmatch, facts):
+        name, op, number_text = fact.split()
+        bound = int(number_text)
+        if name == value.text and op in (">=", ">"):
+            value = replace(value, low=max(value.low, bound + (op == ">")))
+        elif name == value.text:
+            value = replace(value, high=min(value.high, bound - (op == "<")))
     return value
 
 

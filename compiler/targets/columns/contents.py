@@ -117,7 +117,8 @@ def _compressed(scan: ScanReader, frame: Frame, content: Content, carrier: Field
     if carrier not in fields:
         raise error("what is compressed has to be a field", carrier.place)
     first, last = len(_header(content, scan.model)), fields.index(carrier)
-    with scan.source.block("if whole and codec != 0:"):
+    none = next((number for number, name in codecs(content, scan.model).items() if name == "none"), 0)
+    with scan.source.block(f"if whole and codec != {none}:"):
         with scan.limited("limit"):
             scan.read_fields(frame, fields[first : last + 1])
         value = frame.values[carrier.id]

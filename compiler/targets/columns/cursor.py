@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from compiler.targets.columns.checks import facts_of
 from compiler.targets.columns.source import Function
 from compiler.targets.columns.terms import Term, negate
 from compiler.targets.columns.values import Position
@@ -32,6 +33,7 @@ class Cursor:
 
     Attributes:
         here: the place.
+        facts: conditions that are known to hold here, as text.
         doubtful: whether a varint may have failed since the last check: then `here` is beyond the end.
     """
 
@@ -42,20 +44,24 @@ class Cursor:
         self.end = end
         self.fail = fail
         self.doubtful = False
+        self.facts: set[str] = set()
         self._safe: dict[str, int] = {}  # by variable: bytes behind it that are known to be there
         self.names.new(MOVING)
 
     def settle(self) -> None:
         """Have the place in the one variable that moves."""
+        if self.here == Position(MOVING):
+            return
         if self.here.base != MOVING:
             self.source.let(MOVING, self.here.text)
-        elif self.here.offset:
+        else:
             self.source.move(MOVING, str(self.here.offset))
         self.moved()
 
     def moved(self) -> None:
         """The variable that moves has been set to the place."""
         self._safe.pop(MOVING, None)
+        self.facts = {fact for fact in self.facts if MOVING not in fact}
         self.here = Position(MOVING)
 
     def require(self, condition: Term) -> None:
@@ -64,7 +70,8 @@ class Cursor:
             return
         with self.source.block(f"if {negate(condition).text}:"):
             self.fail(self.doubtful)
-        if condition.text == f"{self.here.text} == {self.end}":
+        self.facts |= {*facts_of(condition.text)}
+        if f"{self.here.text} == {self.end}" in self.facts:
             self.doubtful = False
 
     def require_bytes(self, size: int, at: Position | None = None) -> None:
@@ -103,8 +110,8 @@ class Cursor:
             self.doubtful = False
 
     def limit(self, end: str) -> None:
-        """From here on read up to another end."""
-        self.end, self._safe = end, {}
+        """From here on, which is not behind it, read up to another end."""
+        self.end, self._safe = end, {self.here.base: self.here.offset}
 
     @contextmanager
     def limited(self, end: str) -> Iterator[None]:
@@ -119,9 +126,9 @@ class Cursor:
         """What is read inside is read if a condition holds; the place is in the variable that moves."""
         self.settle()
         self.finish()
-        known = dict(self._safe)
+        known, facts = dict(self._safe), self.facts
         with self.source.block(f"if {condition.text}:"):
             yield
             self.finish()
             self.settle()
-        self._safe = known
+        self._safe, self.facts = known, {fact for fact in facts if MOVING not in fact}

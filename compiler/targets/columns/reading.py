@@ -26,6 +26,7 @@ from compiler.targets.columns.checks import (
     BYTE,
     bits_of,
     bounds_of,
+    facts_of,
     is_bits,
     is_size_test,
     refined,
@@ -171,7 +172,7 @@ class Reader(Cursor):
             frame.element = value
             condition = validity(field.valid, value, frame, field.place)
             self.require(condition)
-            frame.values[field.id] = refined(value, condition)
+            frame.values[field.id] = refined(value, facts_of(condition.text))
             frame.element = None
 
     def _read_value(self, frame: Frame, field: Field) -> Value:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from compiler.errors import SchemaError
 from compiler.frontend.model import Field, UserType
+from compiler.targets.columns.checks import min_size
 from compiler.targets.columns.layout import RecordColumn, described, record_columns
 from compiler.targets.columns.reading import Reader
 from compiler.targets.columns.routes import Content, Routes, Segment, table_frame
 from compiler.targets.columns.source import Function, Names, bracketed
-from compiler.targets.columns.terms import Term, error, stored, variable
+from compiler.targets.columns.terms import Term, compare, error, stored, variable
 from compiler.targets.columns.values import (
     BytesValue,
     Failure,
@@ -214,6 +215,7 @@ class _Decoder:
         assert isinstance(field.type, UserType) and field.repeat.expr is not None
         count = lower(field.repeat.expr, frame, field.place)
         reader.settle()
+        self._count(count, field)
         if column is not None:
             self._no_room(f"{column.name} and new_{column.path}_items + {count.text} > max_items")
         struct = self._routes.model.struct(field.type.path)
@@ -231,6 +233,18 @@ class _Decoder:
         with source.block("if status != DONE:"):
             source.add("break")
         frame.values[field.id] = ListValue(count)
+
+    def _count(self, count: Term, field: Field) -> None:
+        """More items than there are bytes left are damage, and must not look like a want of room."""
+        reader = self._reader
+        assert isinstance(field.type, UserType)
+        if not min_size(self._routes.model.struct(field.type.path), self._routes.model):
+            raise error("a repeated struct that may be empty is not supported in a record", field.place)
+        left = Term(f"{reader.end} - {reader.here.operand}", 10, -(1 << 62), 1 << 62)
+        fits = compare("<=", count, left, field.place)
+        if fits.text not in reader.facts:
+            reader.require(fits)
+            reader.doubtful = False
 
     def _write_item(self, column: RecordColumn, element: Frame) -> None:
         row = f"new_{column.path}_items"

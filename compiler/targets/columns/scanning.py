@@ -7,11 +7,11 @@ included. Each content has a function of its own for its header. Positions in th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from compiler.frontend.model import Expr, Field, Name, Place, SwitchType
+from compiler.targets.columns.checks import facts_of, refined
 from compiler.targets.columns.contents import CONTENT_PARAMETERS, content_function
 from compiler.targets.columns.routes import Content, Routes, Segment
 from compiler.targets.columns.scans import ScanReader, failing
@@ -21,7 +21,6 @@ from compiler.targets.columns.values import Frame, Io, Position, lower
 
 __all__ = ["scanner"]
 
-_LEAST = re.compile(r"\w+ >= \d+")
 _ENTRY = ("data", "at", "len_data", "size", "window", "table", "row", "check_crc", "whole")
 SCAN = '''\
 def scanner(*, check_crc: bool, whole: bool) -> Scan:
@@ -119,14 +118,10 @@ def _establish(scan: ScanReader, frame: Frame, condition: Expr, place: Place) ->
         scan.source.add("return DAMAGED, at")
     if isinstance(condition, Name) and condition.kind == "instance":
         frame.values[condition.id] = TRUE
-    meaning = scan.meanings.get(term.text, term.text)
-    facts = [] if " or " in meaning else meaning.split(" and ")
+    facts = facts_of(scan.meanings.get(term.text, term.text))
     scan.facts.update(facts)
-    for fact in filter(_LEAST.fullmatch, facts):
-        name, _, least = fact.split()
-        for member, value in frame.values.items():
-            if isinstance(value, Term) and value.text == name:
-                frame.values[member] = replace(value, low=max(value.low, int(least)))
+    for name, value in frame.values.items():
+        frame.values[name] = refined(value, facts)
 
 
 def _open_body(scan: ScanReader, frame: Frame, segment: Segment) -> tuple[Frame, Position]:

@@ -32,9 +32,6 @@ class ScanReader(Reader):
         start: the one that has the first byte's place.
         end: the one that has the end of what may be read.
         whole: the one that has the end of all that there should be.
-
-    Attributes:
-        facts: what is known to hold, as text.
     """
 
     def __init__(self, routes: Routes, taken: tuple[str, ...], start: str, end: str, whole: str) -> None:
@@ -42,7 +39,6 @@ class ScanReader(Reader):
         function = Function(routes.model, names)
         super().__init__(function, start, end, failing(function.source, start, end, whole))
         self.routes = routes
-        self.facts: set[str] = set()
 
     def start_of(self, frame: Frame, member: Field) -> Position:
         """Where a parse instance begins that goes on to the end."""
@@ -61,7 +57,7 @@ class ScanReader(Reader):
                 return place
         else:
             name = self.names.new(f"{member.id}_start")
-            self.source.let(name, f"{start.text} + {pos.within(10)}")
+            self.source.let(name, f"{start.text} + {pos.within(9)}")
             place = Position(name)
             self._require_not(f"{pos.within(5)} < 0" if pos.low < 0 else "")
         self._require_not(f"{place.text} > {frame.io.end}")

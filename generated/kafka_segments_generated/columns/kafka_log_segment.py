@@ -197,8 +197,6 @@ def scan_entry(data, at, len_data, size, window, table, row, check_crc, whole):
     if whole and end > len_data:
         return SHORT, at
     limit = min(end, len_data)
-    if at + 12 > end:
-        return DAMAGED, at
     store(table, row, window + at)
     store(table, row + 1, window + end)
     store(table, row + 6, base_offset)
