@@ -5,27 +5,42 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.properties.encoder import CREATE_TIME, LOG_APPEND_TIME, NO_TYPE, Row
+
+
+class Framed(NamedTuple):
+    """An entry as Kafka framed it, its records as Kafka read them."""
+
+    position: int
+    end_position: int
+    rows: list[Row]
+
 
 TYPES = {"NoTimestampType": NO_TYPE, "CreateTime": CREATE_TIME, "LogAppendTime": LOG_APPEND_TIME}
 
 
 def rows_of(lines: Iterable[str]) -> list[Row]:
     """The records among lines of Kafka's reading."""
-    return [row_of(fields) for fields in map(json.loads, lines) if fields["type"] == "record"]
+    return [row for entry in entries_of(lines) for row in entry.rows]
 
 
-def positions_of(lines: Iterable[str]) -> list[tuple[int, int]]:
-    """Position and size of the entries among such lines."""
-    found = [fields for fields in map(json.loads, lines) if fields["type"] == "batch"]
-    assert all(fields["crc_valid"] for fields in found)
-    return [(fields["position"], fields["size"]) for fields in found]
+def entries_of(lines: Iterable[str]) -> list[Framed]:
+    """The entries in such lines, each with its records."""
+    found: list[Framed] = []
+    is_old = False
+    for fields in map(json.loads, lines):
+        if fields["type"] == "batch":
+            assert fields["crc_valid"]
+            is_old = fields["magic"] < 2
+            found.append(Framed(fields["position"], fields["position"] + fields["size"], []))
+        else:
+            found[-1].rows.append(_row(fields, is_old))
+    return found
 
 
-def row_of(fields: dict[str, Any]) -> Row:
-    """The record of one line."""
+def _row(fields: dict[str, Any], is_old: bool) -> Row:
     return Row(
         fields["offset"],
         fields["timestamp"],
@@ -34,6 +49,7 @@ def row_of(fields: dict[str, Any]) -> Row:
         _bytes(fields["value"]),
         tuple((b64decode(header["key"]), _bytes(header["value"])) for header in fields["headers"]),
         fields["control"] is not None,
+        is_old,
     )
 
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from tests.properties import oracle
 from tests.properties.encoder import Row
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
-
-
-class Framed(NamedTuple):
-    """An entry as Kafka framed it, its records as Kafka read them."""
-
-    position: int
-    end_position: int
-    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -35,17 +25,10 @@ class Recorded:
         return (VECTORS / "recorded" / self.name).read_bytes()
 
     @cached_property
-    def entries(self) -> list[Framed]:
+    def entries(self) -> list[oracle.Framed]:
         """Its entries, in their order."""
         text = (VECTORS / "oracle" / f"{self.name}.jsonl").read_text(encoding="utf-8")
-        found: list[Framed] = []
-        for line in text.splitlines():
-            fields: dict[str, Any] = json.loads(line)
-            if fields["type"] == "batch":
-                found.append(Framed(fields["position"], fields["position"] + fields["size"], []))
-            else:
-                found[-1].rows.append(oracle.row_of(fields))
-        return found
+        return oracle.entries_of(text.splitlines())
 
     @cached_property
     def rows(self) -> list[Row]:

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties.columns import UNDECODED
 from tests.properties.encoder import Batch, Entry, encode_segment
 from tests.properties.mutations import mutated_segments
 from tests.properties.shapes import QUICK, segments
@@ -26,7 +27,7 @@ def read(
     with open_segment(data) as segment:
         table = segment.read_batches(columns, offsets, on_damage=damage.append).read_all()
     table.validate(full=True)
-    return table, damage
+    return table, [found for found in damage if UNDECODED not in str(found.error)]
 
 
 def tells_its_offsets(entry: Entry) -> bool:
