@@ -57,7 +57,7 @@ def record_rows(payload: bytes, batch: dict[str, int]) -> tuple[list[tuple[Any, 
 
 
 def message_row(body: bytes, base_offset: int) -> tuple[Any, ...] | None:
-    """A message of the old formats: key, value, offset, timestamp, timestamp type; None if damaged."""
+    """An old message: key, value, offset, timestamp, timestamp type; None if damaged."""
     try:
         message = KafkaMessageLegacy(base_offset, stream(body))
     except ERRORS:
