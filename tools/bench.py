@@ -37,6 +37,14 @@ def machine() -> str:
     return f"{model}, {cores} cores"
 
 
+def busy() -> str:
+    """A warning where others use the machine too: then nothing here is worth much."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return (
+        f"; the machine was BUSY before it began (load {load:.1f}): judge by another run" if load > 1 else ""
+    )
+
+
 def versions() -> str:
     """What the peers are, as far as they are here."""
     said = []
@@ -80,8 +88,8 @@ def main() -> int:
     )
     options = parser.parse_args()
     processes.use_kernels_of_our_own()
-    say("building the peers")
-    heading = f"{machine()}; {versions()}\n"
+    say(f"building the peers{busy()}")
+    heading = f"{machine()}; {versions()}{busy()}\n"
     rows, problems = measure(options.quick, options.corpus)
     # Goals first, then the raw figures of everybody.
     rows.sort(key=lambda row: row["goal"] is None)
