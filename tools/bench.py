@@ -88,8 +88,9 @@ def main() -> int:
     )
     options = parser.parse_args()
     processes.use_kernels_of_our_own()
-    say(f"building the peers{busy()}")
-    heading = f"{machine()}; {versions()}{busy()}\n"
+    warning = busy()
+    say(f"building the peers{warning}")
+    heading = f"{machine()}; {versions()}{warning}\n"
     rows, problems = measure(options.quick, options.corpus)
     # Goals first, then the raw figures of everybody.
     rows.sort(key=lambda row: row["goal"] is None)
