@@ -38,18 +38,19 @@ def every_prefix(file: Recorded) -> Iterator[Cut]:
 
 
 def around_entries(file: Recorded) -> Iterator[Cut]:
-    """Prefixes that end where an entry ends, a byte before, and a byte behind."""
-    return (Cut(0, end) for end in _around([*file.starts, len(file.data)], 0, len(file.data)))
+    """Prefixes that end where an entry ends, or the file; and near those of the first and last entries."""
+    ends = [*file.starts, len(file.data)]
+    return (Cut(0, end) for end in {*ends, *_around([*ends[:3], *ends[-3:]], 0, len(file.data))})
 
 
 def around_fields(file: Recorded) -> Iterator[Cut]:
-    """Around every boundary inside entries: of fields in headers, and of records that are not compressed.
+    """Around every boundary: of entries, of fields in headers, of records that are not compressed.
 
     What is in front of the entry before the cut one is left out: a reader that needed it would be a strange
     one, and a file of many entries would take the square of the time.
     """
     for index, (start, stop) in enumerate(pairwise(file.starts)):
-        places = (start + place for place in _places(file.data[start:stop]))
+        places = [start, *(start + place for place in _places(file.data[start:stop])), stop]
         for end in _around(places, start, stop):
             yield Cut(file.starts[max(0, index - 1)], end)
 

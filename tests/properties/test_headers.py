@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import given, settings
-from tests.properties.codecs import codec_of
+from tests.properties.codecs import IDS, codec_of
 from tests.properties.encoder import Batch, Entry, Message, encode_segment
 from tests.properties.readers import construct_entries
 from tests.properties.shapes import QUICK, segments
@@ -56,6 +56,41 @@ def test_kaitai(entries: list[Entry]) -> None:
         right = {"position": position, "size": len(entry.encode())} | header_of(entry)
         assert {name: getattr(batch, name) for name in right} == right
         position += right["size"]
+
+
+@settings(QUICK, max_examples=250)
+@given(segments())
+def test_columns(entries: list[Entry]) -> None:
+    with open_segment(encode_segment(entries)) as segment:
+        table = segment.read_headers()
+    table.validate(full=True)
+    times = {"base_timestamp", "max_timestamp"}
+    columns = {
+        name: (table.column(name).cast("int64") if name in times else table.column(name)).to_pylist()
+        for name in table.column_names
+    }
+    position = 0
+    for at, entry in enumerate(entries):
+        right = {"position": position, "end_position": position + len(entry.encode())} | columns_of(entry)
+        assert {name: columns[name][at] for name in right} == right
+        position = right["end_position"]
+    assert table.num_rows == len(entries)
+
+
+def columns_of(entry: Entry) -> dict[str, Any]:
+    """The same as numbers, and what an old message has not is null."""
+    right = header_of(entry)
+    numbers = {
+        "compression": IDS[right.pop("compression")],
+        "timestamp_type": entry.timestamp_type if right["magic"] else 0,
+    }
+    del right["timestamp_type"]
+    last_offset = right.pop("last_offset")
+    if not isinstance(entry, Batch):
+        nulls = dict.fromkeys(["partition_leader_epoch", "producer_id", "is_control", "num_records"])
+        return right | numbers | nulls | {"base_offset": last_offset}
+    right["has_delete_horizon"] = right.pop("delete_horizon_ms") is not None
+    return right | numbers | {"last_offset_delta": last_offset - entry.base_offset}
 
 
 @settings(QUICK, max_examples=250)
