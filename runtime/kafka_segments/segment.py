@@ -195,6 +195,26 @@ class Segment:
             max_decompressed=self._max_decompressed,
         )
 
+    def read_headers(self, on_damage: OnDamage = "raise") -> pa.Table:
+        """The headers of all batches and messages as an Arrow table; needs the extra `arrow`.
+
+        Nothing but the headers is read, and no checksum is verified.
+
+        Args:
+            on_damage: "raise", "skip", or a function to call with each `Damage`.
+
+        Returns:
+            A row an entry: `position` and `end_position` in the file, and the header's fields under the names
+            that the schemas give them; null is what an entry of its magic does not have.
+
+        Raises:
+            OptionError: another `on_damage`.
+            KafkaFormatError: damage, if `on_damage` is "raise".
+        """
+        from kafka_segments.columnar.headers import read_headers
+
+        return read_headers(self._source, on_damage)
+
     def iter_columnar(
         self, columns: Sequence[str] | None, offsets: tuple[int | None, int | None]
     ) -> Iterator[Event]:

@@ -33,6 +33,8 @@ class Source(Protocol):
 
     name: str
     size: int
+    descriptor: int
+    """Of an open file with just these bytes, -1 if there is none."""
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """Return exactly `size` bytes, or raise `ReadError` at the first byte that cannot be read."""
@@ -49,6 +51,8 @@ class Source(Protocol):
 
 class _Bytes:
     """Bytes in memory, and the mapped form of a file."""
+
+    descriptor = -1
 
     def __init__(self, name: str, data: bytes | bytearray | memoryview | mmap.mmap) -> None:
         self.name = name
@@ -73,7 +77,7 @@ class _File:
 
     def __init__(self, name: str, descriptor: int) -> None:
         self.name = name
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         status = os.fstat(descriptor)
         is_disk = stat.S_ISBLK(status.st_mode)
         self.size = os.lseek(descriptor, 0, os.SEEK_END) if is_disk else status.st_size
@@ -89,7 +93,7 @@ class _File:
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
         view = buffer[:size]
         try:
-            if os.preadv(self._descriptor, [view], position) == size:
+            if os.preadv(self.descriptor, [view], position) == size:
                 return view
         except OSError:
             pass  # read again, in steps, to know which block it is
@@ -101,7 +105,7 @@ class _File:
         missing = size
         while missing > 0:
             try:
-                part = os.pread(self._descriptor, missing, position + size - missing)
+                part = os.pread(self.descriptor, missing, position + size - missing)
             except InterruptedError:
                 continue
             if not part:
@@ -124,13 +128,15 @@ class _File:
         return blocks
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
 
 class _Stream:
     """A seekable file object that is not plainly a file (it may decrypt, decompress, fetch)."""
+
+    descriptor = -1
 
     def __init__(self, name: str, stream: BinaryIO) -> None:
         self.name = name

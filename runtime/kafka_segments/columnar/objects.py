@@ -15,6 +15,7 @@ import pyarrow as pa
 from kafka_segments.columnar.columns import Capacity
 from kafka_segments.columnar.decoding import RecordDecoder
 from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.table import row_of
 from kafka_segments.entries import Batch, Header, Record
 from kafka_segments.layout import increment_sequence, wrap_long
 from kafka_segments.records import MAX_NUM_HEADERS
@@ -24,7 +25,6 @@ __all__ = ["RowDecoder"]
 
 _NUM_ROWS = 4096
 _NUM_BYTES = 1 << 20
-_TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1}
 
 
 class RowDecoder:
@@ -35,7 +35,6 @@ class RowDecoder:
         schema = pa.schema([SCHEMA.field(name) for name in names])
         capacity = Capacity(_NUM_ROWS, _NUM_BYTES, _NUM_ROWS)
         self._decoder = RecordDecoder(kafka_record, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
-        self._head = np.zeros(kafka_log_segment.WIDTH, np.int64)
 
     def records(self, batch: Batch, payload: bytes | memoryview) -> Generator[Record, None, tuple[int, bool]]:
         """Yield the records of a batch of magic 2 up to what only `records` can judge.
@@ -47,14 +46,10 @@ class RowDecoder:
         Returns:
             How many there were, and whether these are all, and all is sound.
         """
-        for at, name in enumerate(kafka_log_segment.BATCH_COLUMNS):
-            value = getattr(batch, name, 0)
-            if name == "timestamp_type":
-                value = _TIMESTAMP_TYPES[batch.timestamp_type]
-            self._head[at] = value if isinstance(value, int) else 0
+        row = row_of(batch, kafka_log_segment)
         spans = np.array([[0, len(payload), 0]], np.int64)
         data = pa.py_buffer(payload).address, len(payload)
-        head = self._head.ctypes.data, len(self._head)
+        head = row.ctypes.data, row.size
         num_taken = 0
         steps = self._decoder.decode(data, head, spans)
         while True:

@@ -7,6 +7,7 @@ said of that one is not decided here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -15,11 +16,14 @@ import pyarrow as pa
 
 from kafka_segments import layout
 from kafka_segments.errors import ReadError
+from kafka_segments.native import cpu
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.storage import Source
 from kafka_segments_generated.columns import _support as support
 
 __all__ = ["HeaderScan"]
+
+Checksum = Callable[[bytes | memoryview, int], int]
 
 _LEN_WINDOW = 2 << 20
 _MAX_ROWS = 4096
@@ -43,7 +47,10 @@ class HeaderScan:
     def __init__(self, source: Source, module: ModuleType, *, check_crc: bool) -> None:
         self._source = source
         self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
-        self._scan = load_decoder(module.scanner, check_crc=check_crc, whole=True)
+        # Where decoders cannot compute CRC-32C (ARM, old x86), the package does it here.
+        self._verifies = check_crc and not cpu.has_crc32c()
+        self._checks: dict[int, tuple[int, Checksum]] = {}
+        self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=True)
         self._rows = np.zeros((_MAX_ROWS, module.WIDTH), np.int64)
         self._state = np.zeros(_NUM_STATE, np.int64)
         self._arguments = self._scan.new_table()
@@ -83,6 +90,8 @@ class HeaderScan:
                 continue
             status = self._run(position)
             rows, end = self._rows[: self._state[support.ROW]], int(self._state[support.AT])
+            if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
+                return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
             if status != support.SHORT or len(rows):
                 return rows, end, status not in (support.DONE, support.FULL, support.SHORT)
             larger = self._len_entry()
@@ -108,6 +117,20 @@ class HeaderScan:
         state[support.FILE] = -1
         state[support.LEN_WINDOW] = len(self.window)
         return self._scan(self._arguments)
+
+    def _count_sound(self, rows: Any) -> int:
+        """How many of the rows have right checksums, up to the first that has not."""
+        window = memoryview(self.window)
+        places = [self.column(rows, name).tolist() for name in ("position", "end_position", "content", "crc")]
+        for at, (position, end, content, stored) in enumerate(zip(*places, strict=True)):
+            start = position - self.window_position
+            if content not in self._checks:
+                head = layout.read_head(window[start : start + layout.LEN_HEAD], "", position, None)
+                self._checks[content] = head.ofs_crc_region, head.checksum
+            ofs_crc_region, function = self._checks[content]
+            if function(window[start + ofs_crc_region : end - self.window_position], 0) != stored:
+                return at
+        return len(rows)
 
     def _len_entry(self) -> int:
         """The size of the entry at the beginning of the window, as far as that can be told."""

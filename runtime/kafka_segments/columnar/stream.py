@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from kafka_segments.columnar.disposal import OnDamage, check_on_damage, dispose
 from kafka_segments.columnar.reader import ColumnarReader
 from kafka_segments.columnar.schema import schema_of
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import (
     DecodeError,
-    KafkaFormatError,
-    MissingCodecError,
     OptionError,
     UnsupportedMagicError,
 )
@@ -22,8 +21,6 @@ from kafka_segments.records import is_undecoded
 from kafka_segments.storage import BLOCK_SIZE, Source
 
 __all__ = ["read_batches"]
-
-OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
 
 
 def read_batches(
@@ -38,8 +35,7 @@ def read_batches(
     """See `Segment.read_batches`."""
     schema = schema_of(columns)
     start, end = _check_offsets(offsets)
-    if on_damage not in ("raise", "skip") and not callable(on_damage):
-        raise OptionError(f"on_damage must be 'raise', 'skip' or a callable, not {on_damage!r}")
+    check_on_damage(on_damage)
     reader = ColumnarReader(
         source, schema=schema, start=start, end=end, check_crc=check_crc, max_decompressed=max_decompressed
     )
@@ -55,12 +51,12 @@ def _batches(
             yield event
         elif isinstance(event, Damage):
             if event.touches(*offsets):
-                _dispose(event, event.error, on_damage)
+                dispose(event, event.error, on_damage)
         elif isinstance(event, Batch) and is_undecoded(event):
             error = _undecoded_error(event)
             damage = Scan(source, len_window=BLOCK_SIZE).damage_of(event, error, None)
             if damage.touches(*offsets):
-                _dispose(damage, error, on_damage)
+                dispose(damage, error, on_damage)
 
 
 def _undecoded_error(batch: Batch) -> DecodeError:
@@ -70,14 +66,6 @@ def _undecoded_error(batch: Batch) -> DecodeError:
         position=batch.position,
         path=batch.path,
     )
-
-
-def _dispose(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:
-    # A package that is not installed is no damage: skipping would lose sound data.
-    if on_damage == "raise" or isinstance(error, MissingCodecError):
-        raise error
-    if callable(on_damage):
-        on_damage(damage)
 
 
 def _check_offsets(offsets: Any) -> tuple[int | None, int | None]:

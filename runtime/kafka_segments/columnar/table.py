@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from kafka_segments.entries import Batch
 from kafka_segments.layout import wrap_long
 
-__all__ = ["COMPRESSED", "CONTROL", "PLAIN", "SKIPPED", "SLOW", "EntryTable"]
+__all__ = ["COMPRESSED", "CONTROL", "PLAIN", "SKIPPED", "SLOW", "EntryTable", "row_of"]
 
 SKIPPED, PLAIN, COMPRESSED, CONTROL, SLOW = range(5)
 """Nothing to read here; records as they are; compressed ones; control records; an entry for the slow way."""
@@ -19,6 +20,27 @@ SKIPPED, PLAIN, COMPRESSED, CONTROL, SLOW = range(5)
 @cache
 def _places(module: ModuleType) -> dict[str, int]:
     return {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
+
+
+@cache
+def _of_contents(module: ModuleType) -> set[str]:
+    return {name for content in module.CONTENTS for name in content.columns}
+
+
+def row_of(batch: Batch, module: ModuleType) -> Any:
+    """A table of one row for an entry that was read in another way."""
+    is_repeated = batch.magic >= 2
+    content = next(at for at, one in enumerate(module.CONTENTS) if one.is_repeated == is_repeated)
+    known = {
+        "content": content,
+        "compression": batch.compression_id,
+        "timestamp_type": int(batch.timestamp_type == "LogAppendTime"),
+        "has_delete_horizon": batch.delete_horizon_ms is not None,
+        "last_offset_delta": batch.last_offset - (batch.base_offset or 0),
+        "base_offset": batch.base_offset if is_repeated else batch.last_offset,
+    }
+    values = [known.get(name, getattr(batch, name, 0)) or 0 for name in module.BATCH_COLUMNS]
+    return np.array([values], np.int64)
 
 
 class EntryTable:
@@ -70,13 +92,21 @@ class EntryTable:
         is_empty = self.column("payload") == self.column("end_payload")
         count = self.column("num_records")
         kinds = np.where(codec == 0, PLAIN, COMPRESSED)
-        kinds[(count == 0) & is_empty] = SKIPPED
+        # No records, and no bytes that a codec could find fault with; an unknown codec is one anyway.
+        kinds[(count == 0) & is_empty & self._is_codec_known()] = SKIPPED
         kinds[self.column("is_control") != 0] = CONTROL
         # A negative count has words of its own; old entries and compressed control batches go another way.
         kinds[(count < 0) | ((kinds == CONTROL) & (codec != 0)) | ~self.is_batch()] = SLOW
         if start is not None or end is not None:
             kinds[~self.in_range(start, end)] = SKIPPED
         return kinds
+
+    def has(self, name: str) -> Any:
+        """Whether an entry has what a column says, or something left over stands there."""
+        if name not in _of_contents(self._module):
+            return np.ones(len(self), bool)
+        known = [name in content.columns for content in self._module.CONTENTS]
+        return np.array(known)[self.column("content")]
 
     def spans(self, rows: Any, position: int) -> Any:
         """Where the records of some rows are in a window that begins at `position`; see `decoding`."""
@@ -85,6 +115,10 @@ class EntryTable:
         spans[:, 1] = self.column("end_payload")[rows] - position
         spans[:, 2] = rows
         return spans
+
+    def _is_codec_known(self) -> Any:
+        highest = [max(content.codecs) for content in self._module.CONTENTS]
+        return self.column("codec") <= np.array(highest)[self.column("content")]
 
     def is_batch(self) -> Any:
         """Whether an entry holds records, and is not a message of an old format."""

@@ -1,0 +1,231 @@
+"""What was handed out stays as it is: after the next batch, after `close`, in other threads and processes."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.compute
+import pytest
+from tests.columnar.segments import rows, slowly, some_segment
+from tests.runtime.build import batch, record
+
+from kafka_segments import open_segment, read_table
+from kafka_segments.columnar import decoding
+from kafka_segments.columnar.arena import ArenaPool
+from kafka_segments.columnar.columns import Capacity
+from kafka_segments.errors import OptionError
+
+DATA = some_segment(400, seed=2)
+EXPECTED = slowly(DATA)
+
+
+@pytest.fixture
+def small_arenas(monkeypatch):
+    """So that many are used, and used again."""
+    monkeypatch.setattr(
+        decoding.RecordDecoder.__init__, "__kwdefaults__", {"capacity": Capacity(50, 8192, 200)}
+    )
+
+
+@pytest.fixture(params=["bytes", "path", "mmap", "stream"])
+def source(request, tmp_path):
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(DATA)
+    if request.param == "bytes":
+        return bytearray(DATA), {}
+    if request.param == "stream":
+        return io.BytesIO(DATA), {}
+    return path, {"mmap": request.param == "mmap"}
+
+
+@pytest.mark.usefixtures("small_arenas")
+def test_keep_all_close_compare(source):
+    opened, options = source
+    with open_segment(opened, **options) as segment:
+        kept = list(segment.read_batches())
+        for _ in segment.read_batches():
+            pass  # arenas that are free are filled anew
+    if isinstance(opened, bytearray):
+        opened[:] = bytes(len(opened))
+    elif not isinstance(opened, io.BytesIO):
+        opened.write_bytes(bytes(len(DATA)))
+        opened.unlink()
+    gc.collect()
+    assert len(kept) > 20
+    assert rows(kept) == EXPECTED
+
+
+@pytest.mark.usefixtures("small_arenas")
+def test_a_slice_or_a_column_keeps_its_memory():
+    with open_segment(DATA) as segment:
+        columns, slices = [], []
+        for one in segment.read_batches():
+            columns.append(one.column("value"))
+            slices.append(one.slice(1, 3).column("key"))
+            del one
+            gc.collect()
+        other = [one.column("value") for one in segment.read_batches()]
+    assert pa.chunked_array(columns).to_pylist() == [one[3] for one in EXPECTED]
+    assert pa.chunked_array(other).to_pylist() == [one[3] for one in EXPECTED]
+    assert sum(map(len, slices)) > 0
+
+
+def test_memory_is_used_again_when_nobody_looks():
+    pool = ArenaPool({"a": 100})
+    lease = pool.take()
+    address = lease.arena.addresses["a"]
+    buffer = pa.foreign_buffer(address, 10, lease)
+    part = buffer.slice(2, 4)
+    del lease, buffer
+    other = pool.take()
+    assert other.arena.addresses["a"] != address
+    del part
+    again = pool.take()
+    assert again.arena.addresses["a"] == address
+
+
+def test_objects_do_not_alias_either(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(DATA)
+    with open_segment(path) as segment:
+        events = list(segment.iter_events())
+        batches = list(segment.iter_entries())
+    path.write_bytes(bytes(len(DATA)))
+    with open_segment(DATA) as segment:
+        assert [str(event) for event in segment.iter_events()] == [
+            str(event).replace(str(path), "<bytes>") for event in events
+        ]
+    assert batches
+
+
+@pytest.mark.usefixtures("small_arenas")
+def test_threads_share_a_segment(source):
+    opened, options = source
+    with open_segment(opened, **options) as segment, ThreadPoolExecutor(4) as threads:
+        barrier = threading.Barrier(4)
+
+        def read(_: int) -> list:
+            barrier.wait()
+            return rows(list(segment.read_batches()))
+
+        assert all(found == EXPECTED for found in threads.map(read, range(4)))
+
+
+def test_pickles_of_segments(tmp_path):
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(DATA)
+    with open_segment(path, check_crc=False, max_decompressed=1 << 20) as segment:
+        pickled = pickle.dumps(segment)
+        program = (
+            "import pickle, sys\n"
+            "with pickle.loads(sys.stdin.buffer.read()) as segment:\n"
+            "    print(segment.path, segment.read_batches(['offset']).read_all().num_rows)\n"
+        )
+        paths = os.pathsep.join(sys.path)
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            input=pickled,
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+        assert done.stdout.decode().split() == [str(path), str(len(EXPECTED))]
+    for opened in (DATA, io.BytesIO(DATA)):
+        with open_segment(opened) as segment, pytest.raises(OptionError, match="path"):
+            pickle.dumps(segment)
+
+
+def test_other_libraries_take_the_stream():
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    values = [one[3] for one in EXPECTED]
+    with open_segment(DATA) as segment:
+        frame = polars.DataFrame(segment.read_batches(["offset", "value"]))
+        assert frame["value"].to_list() == values
+        reader = segment.read_batches(["offset", "key", "value"])
+        (counted,) = duckdb.sql("select count(*), count(value) from reader").fetchall()
+        assert reader.schema.names == ["offset", "key", "value"]
+        assert counted == (len(EXPECTED), sum(value is not None for value in values))
+        pandas = segment.read_batches(["offset", "value"]).read_pandas()
+        assert list(pandas["offset"]) == [one[0] for one in EXPECTED]
+
+
+def test_the_stream_goes_through_the_c_interface_without_a_copy():
+    with open_segment(DATA) as segment:
+        reader = segment.read_batches(["value"])
+        imported = pa.RecordBatchReader._import_from_c_capsule(reader.__arrow_c_stream__())
+        kept = list(imported)
+    assert [value for one in kept for value in one.column(0).to_pylist()] == [one[3] for one in EXPECTED]
+
+
+def test_no_offset_passes_two_gibibytes(tmp_path):
+    """More than 2 GiB in one column: each chunk has offsets of its own, none of which wraps around."""
+    zstandard = pytest.importorskip("zstandard")
+    value = bytes(64 << 20)
+    payload = zstandard.ZstdCompressor(level=1).compress(record(0, None, value) + record(1, None, value))
+    path = tmp_path / "file"
+    with path.open("wb") as file:
+        for number in range(18):
+            file.write(batch(2 * number, payload=payload, attributes=4, count=2, last_offset_delta=1))
+    total = num_rows = 0
+    with open_segment(path) as segment:
+        for one in segment.read_batches(["value"]):
+            lengths = pyarrow.compute.binary_length(one.column(0)).to_pylist()
+            assert set(lengths) == {len(value)}
+            total += sum(lengths)
+            num_rows += len(lengths)
+    assert (num_rows, total) == (36, 36 * len(value))
+    assert total > 2**31
+
+
+PROGRAM = """
+import resource, sys
+import kafka_segments
+from kafka_segments.columnar import reader
+with kafka_segments.open_segment(b"") as segment:
+    segment.read_batches().read_all()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+num_rows = 0
+with kafka_segments.open_segment(sys.argv[1]) as segment:
+    for batch in segment.read_batches():
+        num_rows += batch.num_rows
+        del batch
+print(num_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    one = b"".join(
+        batch(at, [record(n, b"key", b"v" * 150) for n in range(90)], count=90, last_offset_delta=89)
+        for at in range(0, 9000, 90)
+    )
+    grown = []
+    for factor in (20, 160):
+        path = tmp_path / str(factor)
+        path.write_bytes(one * factor)
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(path)],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        num_rows, kib = map(int, done.stdout.split())
+        assert num_rows == 9000 * factor
+        grown.append(kib)
+    assert grown[1] < grown[0] + (8 << 10)
+    assert grown[1] < 100 << 10
+
+
+def test_read_table_equals_the_stream(tmp_path):
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(DATA)
+    table = read_table(path)
+    with open_segment(path) as segment:
+        assert table.equals(segment.read_batches().read_all())

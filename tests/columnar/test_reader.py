@@ -1,0 +1,236 @@
+"""The columnar reader delivers what the slow way delivers, and says the same of what is damaged."""
+
+from __future__ import annotations
+
+import io
+from random import Random
+
+import pyarrow as pa
+import pytest
+from tests.columnar.segments import damages, gzipped, recorded, row, rows, slowly, some_segment, told
+from tests.runtime.build import batch, record
+
+import kafka_segments
+from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments.columnar import decoding, scanning
+from kafka_segments.columnar.columns import Capacity
+from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.native import cpu
+from kafka_segments.records import is_undecoded
+from kafka_segments.segment import fast_rows
+
+DATA = some_segment()
+
+
+def columnar(source, **options) -> list:
+    with open_segment(source) as segment:
+        return rows(segment.read_batches(**options))
+
+
+@pytest.mark.parametrize("path", recorded(), ids=lambda path: "/".join(path.parts[-4:]))
+def test_recorded_segments(path):
+    data = path.read_bytes()
+    assert columnar(data, on_damage="skip") == slowly(data)
+
+
+def test_every_sort_of_source(tmp_path):
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(DATA)
+    expected = slowly(DATA)
+    assert (
+        columnar(DATA)
+        == columnar(path)
+        == columnar(io.BytesIO(DATA))
+        == columnar(bytearray(DATA))
+        == expected
+    )
+    with open_segment(path, mmap=True) as segment, path.open("rb") as file:
+        assert rows(segment.read_batches()) == columnar(file) == expected
+
+
+@pytest.mark.parametrize("window", [1, 100, 4096])
+def test_windows_smaller_than_an_entry(monkeypatch, tmp_path, window):
+    monkeypatch.setattr(scanning, "_LEN_WINDOW", window)
+    monkeypatch.setattr(scanning, "_MAX_ROWS", 7)
+    path = tmp_path / "file"
+    path.write_bytes(DATA)
+    assert columnar(DATA) == columnar(path) == slowly(DATA)
+
+
+@pytest.mark.parametrize("capacity", [Capacity(1, 50, 1), Capacity(7, 1000, 5), Capacity(8, 1, 1000)])
+def test_arenas_of_any_size(monkeypatch, capacity):
+    monkeypatch.setattr(decoding.RecordDecoder.__init__, "__kwdefaults__", {"capacity": capacity})
+    assert columnar(DATA) == slowly(DATA)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 6])
+def test_damage_is_told_as_in_the_slow_way(count):
+    random = Random(count)
+    for _ in range(25):
+        data = bytearray(some_segment(40, seed=random.randrange(5)))
+        for _ in range(count):
+            at = random.randrange(len(data))
+            if random.random() < 0.3:
+                del data[at : at + random.randrange(1, 3000)]
+            elif data:
+                data[at] ^= 1 << random.randrange(8)
+        compare(bytes(data))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        record(0) + record(1) + b"\x7f",
+        record(0) + b"\x80" * 11,
+        record(0) + record(1)[:-1],
+        gzipped(record(0) + record(1))[:-3],
+        gzipped(record(0) + b"no record"),
+        b"",
+    ],
+)
+@pytest.mark.parametrize("codec", [0, 1, 2, 5, 7])
+@pytest.mark.parametrize("count", [-1, 0, 1, 2, 3])
+def test_wrong_content_under_a_right_checksum(payload, codec, count):
+    wrong = batch(10, payload=payload, count=count, attributes=codec, last_offset_delta=1)
+    compare(batch(8) + wrong + batch(20) + wrong + b"garbage" * 40 + batch(40) + bytes(100))
+
+
+def compare(data: bytes) -> None:
+    """The rows of both ways, and what each says of damage."""
+    with open_segment(data) as segment:
+        found = [event for event in segment.iter_events(on_damage="skip") if isinstance(event, Damage)]
+        assert damages(segment) == [told(damage) for damage in found]
+        assert rows(segment.read_batches(on_damage="skip")) == slowly(data)
+        if found:
+            delivered = []
+            with pytest.raises(type(found[0].error)) as caught:
+                for one in segment.read_batches():
+                    delivered.append(one)
+            assert str(caught.value) == str(found[0].error)
+            assert rows(delivered) == slowly(data)[: sum(map(len, delivered))]
+
+
+def test_ranges_of_offsets():
+    everything = slowly(DATA)
+    last = everything[-1][0]
+    for start, end in [
+        (None, None),
+        (0, None),
+        (None, 7),
+        (5, 6),
+        (100, 400),
+        (last, None),
+        (last + 1, None),
+        (9, 9),
+    ]:
+        wanted = [
+            one for one in everything if (start is None or one[0] >= start) and (end is None or one[0] < end)
+        ]
+        assert columnar(DATA, offsets=(start, end)) == wanted, (start, end)
+        with open_segment(DATA) as segment:
+            table = segment.read_batches(columns=["value"], offsets=(start, end)).read_all()
+        assert table.column_names == ["value"]
+        assert table["value"].to_pylist() == [one[3] for one in wanted]
+
+
+def test_every_choice_of_columns():
+    with open_segment(DATA) as segment:
+        everything = segment.read_batches().read_all()
+        for columns in (
+            ["headers"],
+            ["key", "offset"],
+            ["timestamp_type", "value"],
+            ["timestamp", "headers", "key"],
+        ):
+            table = segment.read_batches(columns).read_all()
+            assert table.equals(everything.select(columns))
+
+
+def test_wrong_options():
+    with open_segment(DATA) as segment:
+        for options in (
+            {"columns": ["nothing"]},
+            {"columns": []},
+            {"columns": ["key", "key"]},
+            {"offsets": (1,)},
+            {"offsets": 5},
+            {"on_damage": "ignore"},
+        ):
+            with pytest.raises(OptionError):
+                segment.read_batches(**options)
+        with pytest.raises(OptionError):
+            segment.read_headers(on_damage="ignore")
+
+
+def test_without_the_instructions_for_checksums(monkeypatch):
+    """On ARM, say: the package crc32c verifies what the scanner let pass."""
+    monkeypatch.setattr(cpu, "has_crc32c", lambda: False)
+    test_damage_is_told_as_in_the_slow_way(3)
+    assert columnar(DATA) == slowly(DATA)
+    for path in recorded()[::20]:
+        test_recorded_segments(path)
+
+
+def test_fast_rows_are_the_same_objects():
+    for data in [DATA, *(path.read_bytes() for path in recorded()[::9])]:
+        with open_segment(data) as segment:
+            fast = list(segment.iter_events(on_damage="skip", rows=fast_rows()))
+            assert fast == list(segment.iter_events(on_damage="skip"))
+
+
+def test_a_record_that_fills_a_batch():
+    """Larger than an arena, with more headers than fit, and between small ones."""
+    large = record(1, b"k" * 3_000_000, b"v" * 5_000_000, ((b"h", b"w" * 2_000_000),) * 3)
+    many = record(2, None, None, ((b"", None),) * 300_000)
+    data = batch(0, [record(0), large, many, record(3)], count=4, last_offset_delta=3) + batch(9)
+    assert columnar(data) == slowly(data)
+
+
+@pytest.mark.parametrize("path", recorded()[::7], ids=lambda path: "/".join(path.parts[-4:]))
+def test_headers_are_those_of_the_entries(path):
+    with open_segment(path) as segment, open_segment(path.read_bytes()) as in_memory:
+        table = segment.read_headers(on_damage="skip")
+        assert in_memory.read_headers(on_damage="skip").equals(table)
+    with open_segment(path, headers_only=True) as segment:
+        entries = [entry for entry in segment.iter_entries(on_damage="skip") if isinstance(entry, Batch)]
+    assert table["position"].to_pylist() == [entry.position for entry in entries]
+    assert table["end_position"].to_pylist() == [entry.end_position for entry in entries]
+    for name in ("magic", "crc", "num_records", "producer_id", "is_control", "base_sequence"):
+        expected = [
+            getattr(entry, name) if entry.magic >= 2 or name in ("magic", "crc") else None
+            for entry in entries
+        ]
+        assert table[name].to_pylist() == expected, name
+    assert table["max_timestamp"].cast(pa.int64()).to_pylist() == [entry.max_timestamp for entry in entries]
+
+
+def test_headers_of_a_damaged_segment(tmp_path):
+    data = DATA[:9000] + b"garbage" * 99 + DATA[9000:]
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    found = []
+    with open_segment(path) as segment:
+        table = segment.read_headers(on_damage=found.append)
+        with pytest.raises(KafkaFormatError):
+            segment.read_headers()
+    with open_segment(path, headers_only=True) as segment:
+        entries = list(segment.iter_entries(on_damage="skip"))
+    assert [told(one) for one in found] == [told(entry) for entry in entries if isinstance(entry, Damage)]
+    assert found
+    assert table["position"].to_pylist() == [entry.position for entry in entries if isinstance(entry, Batch)]
+
+
+def test_old_messages_are_told(tmp_path):
+    paths = [path for path in recorded() if "kafka-0.9" in path.as_posix() and path.stat().st_size]
+    for path in paths[:5]:
+        with open_segment(path) as segment:
+            events = list(segment.iter_columnar(None, (None, None)))
+            old = [event for event in events if isinstance(event, Batch) and is_undecoded(event)]
+            slow = [event for event in segment.iter_entries() if isinstance(event, Batch)]
+        assert [one.position for one in old] == [one.position for one in slow if is_undecoded(one)]
+
+
+def test_row_of_a_record():
+    (one,) = [event for event in open_segment(batch(3)).iter_events() if isinstance(event, Record)]
+    assert row(one)[0] == 3
+    assert kafka_segments.__all__
