@@ -132,24 +132,30 @@ def refined(value: Value, facts: list[str]) -> Value:
     return value
 
 
-def widened(value: Value, default: int) -> tuple[Value, list[tuple[str, str]]]:
-    """A value that may also be `default`; and the variables to be set, to what."""
+def widened(value: Value, default: int, condition: Term) -> tuple[Value, list[tuple[str, str]]]:
+    """What a value is that was read under a condition; and the variables to be set before, to what.
+
+    A number that is not there is `default`, one in a struct that is not there its own default. Bytes are
+    not there.
+    """
     if isinstance(value, Term):
         if not value.text.isidentifier():
             return value, []  # made of others, which are widened themselves
         wide = replace(value, low=min(value.low, default), high=max(value.high, default))
         return wide, [(value.text, str(default))]
     if isinstance(value, VarintValue):
-        number, targets = widened(value.value, default)
+        number, targets = widened(value.value, default, condition)
         assert isinstance(number, Term)
         return VarintValue(number, value.size), [*targets, (value.size.text, "0")]
     if isinstance(value, BytesValue):
-        return value, [(value.start, "0")]
+        is_there = logic("and", [condition, value.is_there])
+        return replace(value, is_there=is_there), [(value.start, "0")]
     targets = []
     if isinstance(value, Frame):
         for name, each in value.values.items():
             member = value.struct.member(name)
-            default = (member.extensions.default or 0) if isinstance(member, Field) else 0
-            value.values[name], more = widened(each, default)
-            targets += more
+            if isinstance(member, Field):
+                own = member.extensions.default or 0
+                value.values[name], more = widened(each, own, condition)
+                targets += more
     return value, targets

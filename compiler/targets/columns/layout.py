@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.frontend.model import Column, Field, Model, Struct, UserType, ValueInstance
 from compiler.targets.columns.routes import is_part
@@ -87,14 +87,18 @@ class _Collector:
         self._model = model
         self._slot = 0
 
-    def of_struct(self, struct: Struct, prefix: str, inside: tuple[str, ...]) -> Iterator[RecordColumn]:
-        """The columns of a struct, with those of what is nested in it."""
+    def of_struct(
+        self, struct: Struct, prefix: str, inside: tuple[str, ...], optional: bool = False
+    ) -> Iterator[RecordColumn]:
+        """The columns of a struct, which need not be there if `optional`, and of what is nested in it."""
         for member in (*struct.fields, *struct.instances):
             if member.extensions.record_column is not None:
-                yield self._of_member(member, member.extensions.record_column, prefix, inside)
+                column = self._of_member(member, member.extensions.record_column, prefix, inside)
+                yield replace(column, nullable=column.nullable or (optional and column.kind == "binary"))
             elif isinstance(member, Field) and isinstance(member.type, UserType) and is_part(member):
                 nested = self._model.struct(member.type.path)
-                yield from self.of_struct(nested, prefix, (*inside, member.id))
+                is_optional = optional or member.condition is not None
+                yield from self.of_struct(nested, prefix, (*inside, member.id), is_optional)
 
     def _of_member(
         self, member: Field | ValueInstance, column: Column, prefix: str, inside: tuple[str, ...]

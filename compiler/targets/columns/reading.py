@@ -9,7 +9,6 @@ all is read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from compiler.frontend.model import (
     BitsType,
@@ -35,7 +34,7 @@ from compiler.targets.columns.checks import (
 )
 from compiler.targets.columns.cursor import MOVING, Cursor, Fail
 from compiler.targets.columns.source import Function
-from compiler.targets.columns.terms import LONG, TRUE, Term, error, flag, logic, variable
+from compiler.targets.columns.terms import LONG, TRUE, Term, error, flag, variable
 from compiler.targets.columns.values import (
     BytesValue,
     Frame,
@@ -153,13 +152,9 @@ class Reader(Cursor):
             self.source.let_before(mark, target, value)
 
     def _defaults(self, frame: Frame, field: Field, condition: Term) -> list[tuple[str, str]]:
-        """Widen what was read under a condition by what it is otherwise; variables and these values."""
-        value = frame.values[field.id]
-        if isinstance(value, BytesValue):
-            is_there = logic("and", [condition, value.is_there])
-            frame.values[field.id] = replace(value, is_there=is_there)
-            return [(value.start, "0")]
-        frame.values[field.id], targets = widened(value, field.extensions.default or 0)
+        """Make of what was read under a condition what it is anyway; variables and what they are else."""
+        value, targets = widened(frame.values[field.id], field.extensions.default or 0, condition)
+        frame.values[field.id] = value
         return targets
 
     def _read(self, frame: Frame, field: Field) -> None:

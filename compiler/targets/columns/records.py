@@ -293,7 +293,7 @@ class _Decoder:
         used = f"{prefix}{column.path}_used"
         self._source.add(
             f"copy_bytes({column.path}_bytes, {used}, data, {value.start}, {value.size.text})",
-            f"{used} += {value.size.within(10)}",
+            f"{used} += {value.size.text}",
         )
 
 

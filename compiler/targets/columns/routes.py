@@ -20,6 +20,7 @@ from compiler.frontend.model import (
     Expr,
     Field,
     Model,
+    Place,
     Schema,
     Struct,
     SwitchType,
@@ -117,11 +118,18 @@ class Routes:
         return list(self.columns).index(name)
 
     def decoders(self) -> dict[str, list[tuple[Segment, Content]]]:
-        """By schema: the contents whose records it has."""
+        """By schema: the contents whose records it has.
+
+        Raises:
+            SchemaError: a schema has two sorts of records.
+        """
         found: dict[str, list[tuple[Segment, Content]]] = {}
         for segment in self.segments:
             for content in segment.contents:
-                found.setdefault(content.record.path[0], []).append((segment, content))
+                uses = found.setdefault(content.record.path[0], [])
+                if uses and uses[0][1].record is not content.record:
+                    raise error("a schema can have one sort of records only", content.record.place)
+                uses.append((segment, content))
         return found
 
 
@@ -133,15 +141,21 @@ def find_routes(model: Model) -> Routes:
     """
     routes = Routes(model)
     routes.columns = dict.fromkeys(FRAMEWORK, "int64")
-    for schema in model.schemas.values():
+    for _stem, schema in sorted(model.schemas.items()):
         segment = _segment(schema, model)
         if segment is not None:
             routes.segments.append(segment)
             for struct in (segment.entry, *(content.struct for content in segment.contents)):
                 for column, member in batch_columns(struct, model):
-                    if routes.columns.setdefault(column.name, column.type) != column.type:
-                        raise error(f"the column {column.name} has two types", member.place)
+                    _add_column(routes, column, member.place)
     return routes
+
+
+def _add_column(routes: Routes, column: Column, place: Place) -> None:
+    if column.name in FRAMEWORK:
+        raise error(f"every table has a column {column.name} already: name it otherwise", place)
+    if routes.columns.setdefault(column.name, column.type) != column.type:
+        raise error(f"the table has a column {column.name} of another type", place)
 
 
 def batch_columns(struct: Struct, model: Model) -> Iterator[tuple[Column, Field | ValueInstance]]:

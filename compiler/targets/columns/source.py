@@ -149,7 +149,7 @@ def _wrapped(text: str, indent: int) -> list[str]:
     space = "    " * indent
     if len(space) + len(text) <= _WIDTH:
         return [space + text]
-    call = re.fullmatch(r"((?:[\w, ]+ = )?\w+\()(.*)(\))", text)
+    call = re.fullmatch(r"((?:return |[\w, ]+ = )?\w+\()(.*)(\))", text)
     if call is not None:
         inside = f"{space}    {call[2]}"
         if len(inside) <= _WIDTH:

@@ -25,6 +25,7 @@ __all__ = [
     "flag",
     "logic",
     "negate",
+    "negative",
     "stored",
     "variable",
 ]
@@ -33,6 +34,7 @@ LONG = (-(1 << 63), (1 << 63) - 1)
 # How tightly Python's operators bind.
 _CHOICE, _OR, _AND, _NOT, _COMPARE = 1, 2, 3, 4, 5
 _POWERS = {"|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "//": 11, "%": 11}
+_MINUS = 12
 _ATOM = 20
 _OPERATIONS = {"*": mul, "//": floordiv, "<<": lshift, ">>": rshift}
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -101,6 +103,13 @@ def stored(term: Term) -> str:
 
 def _is_long(term: Term) -> bool:
     return LONG[0] <= term.low and term.high <= LONG[1]
+
+
+def negative(term: Term) -> Term:
+    """`-term`."""
+    if term.value is not None:
+        return constant(-term.value)
+    return Term(f"-{term.within(_MINUS)}", _MINUS, -term.high, -term.low)
 
 
 def arithmetic(op: str, left: Term, right: Term, place: Place) -> Term:

@@ -42,6 +42,7 @@ from compiler.targets.columns.terms import (
     error,
     logic,
     negate,
+    negative,
 )
 
 __all__ = [
@@ -221,7 +222,7 @@ def _unary(expr: Unary, operand: Term, place: Place) -> Term:
     if expr.op == "not":
         return negate(operand)
     if expr.op == "-":
-        return arithmetic("-", constant(0), operand, place)
+        return negative(operand)
     return arithmetic("-", constant(-1), operand, place)  # ~x
 
 
