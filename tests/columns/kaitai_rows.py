@@ -43,7 +43,7 @@ def record_row(body: Any) -> tuple[Any, ...]:
 def record_rows(payload: bytes, batch: dict[str, int]) -> tuple[list[tuple[Any, ...]], int | None]:
     """The records of a batch (a row of the table), and the number of the one that is damaged.
 
-    Bytes behind the last one, or a negative number of records, is damage too: that of the one behind the last.
+    Bytes behind the last one, or a negative number of records, is damage too: that of the one behind it.
     """
     io, rows = stream(payload), []
     given = batch["base_offset"], batch["timestamp_type"], batch["base_timestamp"], batch["max_timestamp"]
@@ -57,7 +57,7 @@ def record_rows(payload: bytes, batch: dict[str, int]) -> tuple[list[tuple[Any, 
 
 
 def message_row(body: bytes, base_offset: int) -> tuple[Any, ...] | None:
-    """An old message: key, value, offset, timestamp, timestamp type; None if damaged."""
+    """A message: key, value, offset, timestamp, timestamp type; None if damaged."""
     try:
         message = KafkaMessageLegacy(base_offset, stream(body))
     except ERRORS:

@@ -268,9 +268,10 @@ def table_frame(segment: Segment, content: Content, routes: Routes, load: Callab
             except SchemaError as failure:
                 frame.values[param.id] = Failure(failure)
         if given and param.id not in frame.values:
-            if any(term.text != given[0].text for term in given):
-                raise error("cases that give different arguments are not supported", segment.switch.place)
             frame.values[param.id] = given[0]
+            if any(term.text != given[0].text for term in given):
+                detail = f"cases that give {param.id} differently are not supported, since records need it"
+                frame.values[param.id] = Failure(error(detail, segment.switch.place))
     return frame
 
 
