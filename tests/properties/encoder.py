@@ -38,7 +38,6 @@ class Row(NamedTuple):
     value: bytes | None
     headers: tuple[Header, ...] = ()
     is_control: bool = False
-    is_old: bool = False  # from a message of magic 0 or 1
 
 
 class Record(NamedTuple):
@@ -157,8 +156,8 @@ class Message:
     def rows(self) -> list[Row]:
         """What a consumer gets."""
         if self.magic == 0:
-            return [Row(self.offset, -1, NO_TYPE, self.key, self.value, is_old=True)]
-        return [Row(self.offset, self.timestamp, self.timestamp_type, self.key, self.value, is_old=True)]
+            return [Row(self.offset, -1, NO_TYPE, self.key, self.value)]
+        return [Row(self.offset, self.timestamp, self.timestamp_type, self.key, self.value)]
 
     def last_offset(self) -> int:
         """Its own."""

@@ -106,7 +106,7 @@ def _base_offset(offset: int, outer: Any, inner: list[Any]) -> int:
 
 def _row(offset: int, message: Any) -> Row:
     key, value = getattr(message, "key", None), getattr(message, "value", None)
-    return Row(offset, message.timestamp_value, message.timestamp_type, key, value, is_old=True)
+    return Row(offset, message.timestamp_value, message.timestamp_type, key, value)
 
 
 def _inner_row(row: Row, outer: Any) -> Row:

@@ -29,18 +29,16 @@ def rows_of(lines: Iterable[str]) -> list[Row]:
 def entries_of(lines: Iterable[str]) -> list[Framed]:
     """The entries in such lines, each with its records."""
     found: list[Framed] = []
-    is_old = False
     for fields in map(json.loads, lines):
         if fields["type"] == "batch":
             assert fields["crc_valid"]
-            is_old = fields["magic"] < 2
             found.append(Framed(fields["position"], fields["position"] + fields["size"], []))
         else:
-            found[-1].rows.append(_row(fields, is_old))
+            found[-1].rows.append(_row(fields))
     return found
 
 
-def _row(fields: dict[str, Any], is_old: bool) -> Row:
+def _row(fields: dict[str, Any]) -> Row:
     return Row(
         fields["offset"],
         fields["timestamp"],
@@ -49,7 +47,6 @@ def _row(fields: dict[str, Any], is_old: bool) -> Row:
         _bytes(fields["value"]),
         tuple((b64decode(header["key"]), _bytes(header["value"])) for header in fields["headers"]),
         fields["control"] is not None,
-        is_old,
     )
 
 

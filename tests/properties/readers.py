@@ -14,7 +14,7 @@ from construct import ConstructError
 from kaitaistruct import KaitaiStream
 from tests.properties import legacy
 from tests.properties.codecs import IDS
-from tests.properties.columns import decodes_old, read_columns
+from tests.properties.columns import read_columns
 from tests.properties.encoder import LOG_OVERHEAD, Row, to_long
 from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
@@ -39,7 +39,7 @@ def read_kaitai(data: bytes) -> Reading:
                 found, error = _kaitai_legacy(data[event.position : event.end_position])
                 rows += found
                 if error is not None:
-                    damage.append(Trouble(event.position, event.end_position, error, is_old=True))
+                    damage.append(Trouble(event.position, event.end_position, error))
     return Reading(rows, damage)
 
 
@@ -94,7 +94,7 @@ def read_construct(data: bytes) -> Reading:
         found, error = _construct_rows(data[position:end])
         rows += found
         if error is not None:
-            return Reading(rows, [Trouble(position, end, error, data[position + 16] < 2)])
+            return Reading(rows, [Trouble(position, end, error)])
         position = end
     return Reading(rows, [])
 
@@ -137,7 +137,7 @@ def _construct_row(batch: Any, body: Any) -> Row:
 KAITAI = Reader("kaitai", read_kaitai)
 CONSTRUCT = Reader("construct", read_construct, resyncs=False)
 
-COLUMNS = Reader("columns", read_columns, is_plain=True, gives_old=decodes_old())
+COLUMNS = Reader("columns", read_columns, gives_control=False)
 
 READERS: list[Reader] = [KAITAI, CONSTRUCT, COLUMNS]
 """All of them."""
