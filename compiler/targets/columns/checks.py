@@ -68,16 +68,18 @@ def min_size(struct: Struct, model: Model) -> int:
     """Bytes that a struct has at least."""
     if struct.varint is not None:
         return 1
-    size = 0
+    bits = 0
     for field in struct.fields:
         found = field.type.base if isinstance(field.type, EnumType) else field.type
         if field.condition is not None or field.repeat is not None or field.size is not None:
             continue
         if isinstance(found, IntType):
-            size += found.width_bytes
+            bits += BYTE * found.width_bytes
+        elif isinstance(found, BitsType):
+            bits += found.width
         elif isinstance(found, UserType):
-            size += min_size(model.struct(found.path), model)
-    return size
+            bits += BYTE * min_size(model.struct(found.path), model)
+    return bits // BYTE
 
 
 def is_size_test(field: Field) -> bool:

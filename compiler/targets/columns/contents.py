@@ -16,7 +16,7 @@ from compiler.frontend.model import (
 )
 from compiler.targets.columns.checks import bounds_of
 from compiler.targets.columns.routes import Content, Routes, Segment, batch_columns, codecs
-from compiler.targets.columns.scans import ScanReader
+from compiler.targets.columns.scans import ScanReader, signature
 from compiler.targets.columns.source import bracketed
 from compiler.targets.columns.terms import error, flag, variable
 from compiler.targets.columns.values import BytesValue, Frame, Io, Position, integer, lower
@@ -46,10 +46,9 @@ def content_function(number: int, segment: Segment, routes: Routes) -> tuple[lis
     scan.source.add("return DONE, end")
     given = [param for param, name in params.items() if scan.source.uses(name)]
     doc = content.struct.path[-1]
+    flags = frozenset(params[param.id] for param in content.struct.params if isinstance(param.type, BoolType))
     text = [
-        *bracketed(
-            f"def {content.function}(", [*CONTENT_PARAMETERS, *(params[each] for each in given)], "):"
-        ),
+        *signature(content.function, (*CONTENT_PARAMETERS, *(params[each] for each in given)), flags),
         f'    """`{doc}`: its header, and where the records are, which may be compressed."""',
         *scan.source.lines(1),
     ]

@@ -142,6 +142,8 @@ class _Decoder:
     def _all_records(self, table: Frame, records: Field) -> None:
         source = self._source
         assert records.repeat is not None and records.repeat.expr is not None
+        if not min_size(self._record, self._routes.model):
+            raise error("records that may be empty are not supported", self._record.place)
         count = lower(records.repeat.expr, table, records.place)
         num_records = count.text
         if not num_records.isidentifier():

@@ -14,8 +14,7 @@ from compiler.frontend.model import Expr, Field, Name, Place, SwitchType
 from compiler.targets.columns.checks import facts_of, refined
 from compiler.targets.columns.contents import CONTENT_PARAMETERS, content_function
 from compiler.targets.columns.routes import Content, Routes, Segment
-from compiler.targets.columns.scans import ScanReader, failing
-from compiler.targets.columns.source import bracketed
+from compiler.targets.columns.scans import ScanReader, failing, signature
 from compiler.targets.columns.terms import TRUE, Term, compare, constant, logic, negate
 from compiler.targets.columns.values import Frame, Io, Position, lower
 
@@ -88,7 +87,7 @@ def _entry_function(segment: Segment, routes: Routes, given: list[list[str]]) ->
     scan.store_members(frame)
     _switch(scan, segment, inner, begin, given)
     return [
-        *bracketed("def scan_entry(", list(_ENTRY), "):"),
+        *signature("scan_entry", _ENTRY),
         f'    """`{segment.entry.path[-1]}`: a row of the table. Returns a status and where it ends."""',
         *scan.source.lines(1),
     ]

@@ -6,11 +6,20 @@ from compiler.frontend.model import Field
 from compiler.targets.columns.cursor import Fail
 from compiler.targets.columns.reading import Reader
 from compiler.targets.columns.routes import Routes
-from compiler.targets.columns.source import Function, Names, Source
+from compiler.targets.columns.source import Function, Names, Source, bracketed
 from compiler.targets.columns.terms import Term, error, stored
 from compiler.targets.columns.values import Frame, Position, integer, lower
 
-__all__ = ["ScanReader", "failing"]
+__all__ = ["ScanReader", "failing", "signature"]
+
+_TYPES = {"data": "Bytes", "table": "Longs", "check_crc": "bool", "whole": "bool"}
+
+
+def signature(name: str, parameters: tuple[str, ...], flags: frozenset[str] = frozenset()) -> list[str]:
+    """The head of a function; what is no array is an integer, or a truth value if it is among the `flags`."""
+    types = {**_TYPES, **dict.fromkeys(flags, "bool")}
+    typed = [f"{each}: {types.get(each, 'int')}" for each in parameters]
+    return bracketed(f"def {name}(", typed, ") -> tuple[int, int]:")
 
 
 def failing(source: Source, start: str, end: str, whole: str) -> Fail:

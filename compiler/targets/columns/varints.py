@@ -12,13 +12,13 @@ _QUICK = 3  # bytes that are read without a loop: most numbers in records have o
 def reader(varint: Varint) -> list[str]:
     """The functions `read` and `read_slowly`."""
     return [
-        "def read(data, at, end):",
+        "def read(data: Bytes, at: int, end: int) -> tuple[int, int]:",
         '    """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""',
         *_quick(varint),
         "    return read_slowly(data, at, end)",
         "",
         "",
-        "def read_slowly(data, at, end):",
+        "def read_slowly(data: Bytes, at: int, end: int) -> tuple[int, int]:",
         '    """The same, byte by byte."""',
         "    groups = 0",
         f"    for shift in range(0, {-(-varint.bits // 7) * 7}, 7):",

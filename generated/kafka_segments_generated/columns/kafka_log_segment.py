@@ -181,7 +181,17 @@ def scanner(*, check_crc: bool, whole: bool) -> Scan:
     return scan
 
 
-def scan_entry(data, at, len_data, size, window, table, row, check_crc, whole):
+def scan_entry(
+    data: Bytes,
+    at: int,
+    len_data: int,
+    size: int,
+    window: int,
+    table: Longs,
+    row: int,
+    check_crc: bool,
+    whole: bool,
+) -> tuple[int, int]:
     """`entry`: a row of the table. Returns a status and where it ends."""
     has_log_overhead = size - at >= 12
     if not has_log_overhead:
@@ -213,7 +223,17 @@ def scan_entry(data, at, len_data, size, window, table, row, check_crc, whole):
     return DAMAGED, at
 
 
-def scan_kafka_message_legacy(data, start, end, limit, window, table, row, check_crc, whole):
+def scan_kafka_message_legacy(
+    data: Bytes,
+    start: int,
+    end: int,
+    limit: int,
+    window: int,
+    table: Longs,
+    row: int,
+    check_crc: bool,
+    whole: bool,
+) -> tuple[int, int]:
     """`kafka_message_legacy`: its header, and where the records are, which may be compressed."""
     if limit - start < 6:
         return (SHORT if limit < end else DAMAGED), start
@@ -272,7 +292,17 @@ def scan_kafka_message_legacy(data, start, end, limit, window, table, row, check
     return DONE, end
 
 
-def scan_kafka_record_batch_v2(data, start, end, limit, window, table, row, check_crc, whole):
+def scan_kafka_record_batch_v2(
+    data: Bytes,
+    start: int,
+    end: int,
+    limit: int,
+    window: int,
+    table: Longs,
+    row: int,
+    check_crc: bool,
+    whole: bool,
+) -> tuple[int, int]:
     """`kafka_record_batch_v2`: its header, and where the records are, which may be compressed."""
     if limit - start < 49:
         return (SHORT if limit < end else DAMAGED), start

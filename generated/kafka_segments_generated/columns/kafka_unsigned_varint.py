@@ -16,10 +16,10 @@ are 32 bits wide.
 
 from __future__ import annotations
 
-from ._support import load_u1
+from ._support import Bytes, load_u1
 
 
-def read(data, at, end):
+def read(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""
     if at < end:
         first = load_u1(data, at)
@@ -36,7 +36,7 @@ def read(data, at, end):
     return read_slowly(data, at, end)
 
 
-def read_slowly(data, at, end):
+def read_slowly(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The same, byte by byte."""
     groups = 0
     for shift in range(0, 35, 7):
