@@ -79,7 +79,7 @@ def test_a_slice_or_a_column_keeps_its_memory():
 
 
 def test_memory_is_used_again_when_nobody_looks():
-    pool = ArenaPool({"a": 100})
+    pool = ArenaPool([("a", 100)])
     lease = pool.take()
     address = lease.arena.addresses["a"]
     buffer = pa.foreign_buffer(address, 10, lease)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import lru_cache
 
 __all__ = ["Arena", "ArenaPool", "Lease", "pool_of"]
@@ -25,15 +25,15 @@ class Arena:
     """Arrays in one piece of memory.
 
     Args:
-        sizes: bytes of each array, by name.
+        sizes: name and bytes of each array.
 
     Attributes:
         addresses: where each array is; at the beginning of a page.
     """
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
         places, size = {}, 0
-        for name, length in sizes.items():
+        for name, length in sizes:
             places[name] = size
             size += -(-max(length, 1) // _PAGE) * _PAGE
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -62,11 +62,11 @@ class ArenaPool:
     """Arenas of one kind; `pool_of` gives the one for all that want this kind.
 
     Args:
-        sizes: bytes of each array, by name.
+        sizes: name and bytes of each array.
     """
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._sizes = dict(sizes)
+    def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
+        self._sizes = sizes
         # Appending to a full one drops the oldest; both ends are safe to use from several threads.
         self._free: deque[Arena] = deque(maxlen=_MAX_FREE)
 
@@ -82,4 +82,4 @@ class ArenaPool:
 @lru_cache(maxsize=8)
 def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
     """The pool of a kind of arenas; few kinds are kept."""
-    return ArenaPool(dict(sizes))
+    return ArenaPool(sizes)

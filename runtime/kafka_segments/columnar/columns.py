@@ -19,7 +19,7 @@ from kafka_segments_generated.columns import _support as support
 __all__ = ["LARGEST_CAPACITY", "Array", "Capacity", "Column", "columns_of", "take_batch"]
 
 COPY_SLACK = (
-    64  # bytes behind the end of a bytes array that copying may write to, so that it need not be exact
+    256  # bytes behind the end of a bytes array that copying may write to, so that it need not be exact
 )
 LARGEST_CAPACITY = 2**31 - 1
 _WIDTHS = {"int64": 8, "timestamp[ms, UTC]": 8, "int32": 4, "uint32": 8, "int8": 1, "bool": 1}
@@ -87,12 +87,12 @@ class Column:
         else:
             yield Array(f"{self.path}_values", _WIDTHS[self.kind], capacity.num_rows)
 
-    def take(self, kind: Any, lease: Lease, state: Any, num_rows: int) -> pa.Array:
+    def take(self, kind: Any, lease: Lease, state: list[int], num_rows: int) -> pa.Array:
         """The column as an Arrow array of type `kind`."""
         if self.members:
             return self._take_list(kind, lease, state, num_rows)
         if self.kind == "binary":
-            num_bytes, num_nulls = int(state[self.slot]), int(state[self.slot + 1])
+            num_bytes, num_nulls = state[self.slot], state[self.slot + 1]
             validity = self._buffer(lease, "validity", num_rows // 8 + 1) if num_nulls else None
             offsets = self._buffer(lease, "offsets", 4 * (num_rows + 1))
             buffers = [validity, offsets, self._buffer(lease, "bytes", num_bytes)]
@@ -101,8 +101,8 @@ class Column:
         values = self._buffer(lease, "values", _WIDTHS[self.kind] * num_rows)
         return pa.Array.from_buffers(kind, num_rows, [None, values], 0)
 
-    def _take_list(self, kind: Any, lease: Lease, state: Any, num_rows: int) -> pa.Array:
-        num_items = int(state[self.slot])
+    def _take_list(self, kind: Any, lease: Lease, state: list[int], num_rows: int) -> pa.Array:
+        num_items = state[self.slot]
         struct = kind.value_type
         members = [
             member.take(struct.field(at).type, lease, state, num_items)
@@ -131,9 +131,18 @@ def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:
     return tuple(column(description, "") for description in described)
 
 
-def take_batch(columns: Sequence[Column], schema: Any, lease: Lease, state: Any) -> pa.RecordBatch:
-    """What has been decoded, as an arrow batch of `schema`; its buffers hold the lease."""
-    num_rows = int(state[support.RECORD_ROW])
-    by_name = {column.name: column for column in columns}
-    arrays = [by_name[field.name].take(field.type, lease, state, num_rows) for field in schema]
+def take_batch(
+    columns: Sequence[tuple[Column, Any]], schema: Any, lease: Lease, state: Any
+) -> pa.RecordBatch:
+    """What has been decoded, as an arrow batch; its buffers hold the lease.
+
+    Args:
+        columns: those of `schema`, each with its type there.
+        schema: of the batch.
+        lease: of the arena with the columns' arrays.
+        state: the decoder's.
+    """
+    numbers = state.tolist()
+    num_rows = numbers[support.RECORD_ROW]
+    arrays = [column.take(kind, lease, numbers, num_rows) for column, kind in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

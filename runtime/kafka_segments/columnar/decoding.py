@@ -8,7 +8,7 @@ a record that is larger than that gets one of its own, as large as its batch.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.arena import ArenaPool, Lease, pool_of
-from kafka_segments.columnar.columns import LARGEST_CAPACITY, Array, Capacity, columns_of, take_batch
+from kafka_segments.columnar.columns import LARGEST_CAPACITY, Array, Capacity, Column, columns_of, take_batch
 from kafka_segments.native.engine import load_decoder
 from kafka_segments_generated.columns import _support as support
 
@@ -46,6 +46,8 @@ class RecordDecoder:
         self._max_items = max_items
         columns = columns_of(module.RECORD_COLUMNS)
         self._columns = [column for column in columns if column.name in schema.names]
+        by_name = {column.name: column for column in columns}
+        self._fields = [(by_name[field.name], field.type) for field in schema]
         self._decode = load_decoder(
             module.decoder, **{column.name: column.name in schema.names for column in columns}
         )
@@ -53,15 +55,9 @@ class RecordDecoder:
         self._state = np.zeros(_NUM_STATE, np.int64)
         self._table.set("state", self._state.ctypes.data, _NUM_STATE)
         self._capacity = capacity
-        self._pool = pool_of(tuple(self._sizes(capacity).items()))
+        self._arrays = _arrays(self._columns, capacity)
+        self._pool = pool_of(_sizes(self._arrays))
         self._lease: Lease | None = None
-
-    def _arrays(self, capacity: Capacity) -> Iterator[Array]:
-        for column in self._columns:
-            yield from column.arrays(capacity)
-
-    def _sizes(self, capacity: Capacity) -> dict[str, int]:
-        return {array.name: array.size for array in self._arrays(capacity)}
 
     @property
     def num_rows(self) -> int:
@@ -111,7 +107,7 @@ class RecordDecoder:
 
     def _flush(self) -> pa.RecordBatch:
         assert self._lease is not None
-        batch = take_batch(self._columns, self._schema, self._lease, self._state)
+        batch = take_batch(self._fields, self._schema, self._lease, self._state)
         self._lease = None
         return batch
 
@@ -123,7 +119,7 @@ class RecordDecoder:
 
     def _ensure_arena(self) -> None:
         if self._lease is None:
-            self._use(self._pool.take(), self._capacity)
+            self._use(self._pool.take(), self._capacity, self._arrays)
 
     def _enlarge(self, len_records: int) -> bool:
         """Take arrays that hold any record of a batch of this size; False if these are such already."""
@@ -136,10 +132,11 @@ class RecordDecoder:
             capacity.num_items <= self._state[support.MAX_ITEMS]
         ):
             return False
-        self._use(ArenaPool(self._sizes(capacity)).take(), capacity)
+        arrays = _arrays(self._columns, capacity)
+        self._use(ArenaPool(_sizes(arrays)).take(), capacity, arrays)
         return True
 
-    def _use(self, lease: Lease, capacity: Capacity) -> None:
+    def _use(self, lease: Lease, capacity: Capacity, arrays: Sequence[Array]) -> None:
         self._lease = lease
         state = self._state
         state[support.RECORD_ROW] = state[support.NUM_BYTES] = 0
@@ -147,10 +144,19 @@ class RecordDecoder:
         state[support.RECORD_MAX_ROWS] = capacity.num_rows
         state[support.MAX_BYTES] = capacity.num_bytes
         state[support.MAX_ITEMS] = capacity.num_items
-        for array in self._arrays(capacity):
-            address = lease.arena.addresses[array.name]
+        addresses = lease.arena.addresses
+        for array in arrays:
+            address = addresses[array.name]
             self._table.set(array.name, address, array.length)
             if array.fill is not None:
                 ctypes.memset(address, array.fill, array.size)
             if array.first is not None:
                 ctypes.memset(address, array.first, array.width)
+
+
+def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:
+    return tuple(array for column in columns for array in column.arrays(capacity))
+
+
+def _sizes(arrays: Sequence[Array]) -> tuple[tuple[str, int], ...]:
+    return tuple((array.name, array.size) for array in arrays)

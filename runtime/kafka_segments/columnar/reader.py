@@ -228,6 +228,11 @@ class ColumnarReader:
 
 
 def _count(entries: EntryTable, start: int | None, end: int | None) -> SoundBatches:
-    is_read = entries.in_range(start, end) & entries.is_batch()
+    is_read = entries.is_batch()
+    if start is not None or end is not None:
+        is_read &= entries.in_range(start, end)
+    if is_read.all():  # one behind the other
+        last = len(entries) - 1
+        return SoundBatches(len(entries), entries.value(last, "end_position") - entries.value(0, "position"))
     sizes = entries.column("end_position") - entries.column("position")
     return SoundBatches(int(is_read.sum()), int(sizes[is_read].sum()))

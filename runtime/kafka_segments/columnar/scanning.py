@@ -25,7 +25,7 @@ __all__ = ["HeaderScan"]
 
 Checksum = Callable[[bytes | memoryview, int], int]
 
-_LEN_WINDOW = 2 << 20
+_LEN_WINDOW = 4 << 20
 _MAX_ROWS = 4096
 _NUM_STATE = 16
 

@@ -23,6 +23,16 @@ def _places(module: ModuleType) -> dict[str, int]:
 
 
 @cache
+def _is_repeated(module: ModuleType) -> Any:
+    return np.array([content.is_repeated for content in module.CONTENTS])
+
+
+@cache
+def _highest_codec(module: ModuleType) -> Any:
+    return np.array([max(content.codecs) for content in module.CONTENTS])
+
+
+@cache
 def _of_contents(module: ModuleType) -> set[str]:
     return {name for content in module.CONTENTS for name in content.columns}
 
@@ -89,6 +99,8 @@ class EntryTable:
     def kinds(self, start: int | None, end: int | None) -> Any:
         """What each row is: `SKIPPED`, `PLAIN`..."""
         codec = self.column("codec")
+        if start is None and end is None and self._is_all_plain(codec):
+            return np.full(len(self), PLAIN)
         is_empty = self.column("payload") == self.column("end_payload")
         count = self.column("num_records")
         kinds = np.where(codec == 0, PLAIN, COMPRESSED)
@@ -116,10 +128,14 @@ class EntryTable:
         spans[:, 2] = rows
         return spans
 
+    def _is_all_plain(self, codec: Any) -> bool:
+        """Whether there is nothing but ordinary batches with records that are not compressed."""
+        is_special = codec.any() or self.column("is_control").any() or self.column("num_records").min() < 1
+        return not is_special and bool(self.is_batch().all())
+
     def _is_codec_known(self) -> Any:
-        highest = [max(content.codecs) for content in self._module.CONTENTS]
-        return self.column("codec") <= np.array(highest)[self.column("content")]
+        return self.column("codec") <= _highest_codec(self._module)[self.column("content")]
 
     def is_batch(self) -> Any:
         """Whether an entry holds records, and is not a message of an old format."""
-        return np.array([content.is_repeated for content in self._module.CONTENTS])[self.column("content")]
+        return _is_repeated(self._module)[self.column("content")]

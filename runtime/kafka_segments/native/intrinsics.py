@@ -27,8 +27,8 @@ __all__ = ["CHECK_BOUNDS", "INTRINSICS"]
 CHECK_BOUNDS = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
 
 _I8, _I64 = ir.IntType(8), ir.IntType(64)
-_COPY_WIDTH = 64
-_SHORT_WIDTH = 16
+# Bytes that are copied at once.
+_SHORT, _VECTOR, _STEP = 16, 64, 256
 _Builder = Any
 
 
@@ -117,7 +117,7 @@ def _clear_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
 
 @intrinsic
 def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
-    """Whole vectors where both arrays have room behind for one more, else a plain copy.
+    """Whole steps where both arrays have room behind for one more, else a plain copy.
 
     Most keys and values are short, and a call of memcpy costs more than the copy.
     """
@@ -128,7 +128,7 @@ def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, siz
         to, start, size = arguments[1], arguments[3], arguments[4]
         _check(builder, to, size, target_length)
         _check(builder, start, size, source_length)
-        padded = builder.add(size, ir.Constant(_I64, _COPY_WIDTH))
+        padded = builder.add(size, ir.Constant(_I64, _STEP))
         has_room = builder.and_(
             builder.icmp_signed("<=", builder.add(to, padded), target_length),
             builder.icmp_signed("<=", builder.add(start, padded), source_length),
@@ -146,29 +146,46 @@ def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, siz
 
 
 def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
-    """Copy `size` bytes rounded up to vectors, short ones for what is short; at least one."""
-    short = builder.icmp_signed("<=", size, ir.Constant(_I64, _SHORT_WIDTH))
-    with builder.if_else(short) as (one, more):
-        with one:
-            _copy_vector(builder, target, source, ir.Constant(_I64, 0), _SHORT_WIDTH)
-        with more:
-            entry = builder.block
-            loop, done = builder.append_basic_block("copy"), builder.append_basic_block("copied")
-            builder.branch(loop)
-            builder.position_at_end(loop)
-            index = builder.phi(_I64)
-            index.add_incoming(ir.Constant(_I64, 0), entry)
-            _copy_vector(builder, target, source, index, _COPY_WIDTH)
-            following = builder.add(index, ir.Constant(_I64, _COPY_WIDTH))
-            index.add_incoming(following, loop)
-            builder.cbranch(builder.icmp_signed("<", following, size), loop, done)
-            builder.position_at_end(done)
+    """Copy `size` bytes rounded up to whole steps, small ones for what is small; at least one.
+
+    One step takes everything up to its size, so that sizes which vary do not make the CPU guess wrong.
+    """
+    start = ir.Constant(_I64, 0)
+    with builder.if_else(builder.icmp_signed("<=", size, ir.Constant(_I64, _SHORT))) as (short, longer):
+        with short:
+            _copy_vectors(builder, target, source, start, (_SHORT, 1))
+        with longer:
+            is_medium = builder.icmp_signed("<=", size, ir.Constant(_I64, _VECTOR))
+            with builder.if_else(is_medium) as (medium, long):
+                with medium:
+                    _copy_vectors(builder, target, source, start, (_VECTOR, 1))
+                with long:
+                    _copy_steps(builder, target, source, size)
 
 
-def _copy_vector(builder: _Builder, target: Any, source: Any, index: Any, width: int) -> None:
+def _copy_steps(builder: _Builder, target: Any, source: Any, size: Any) -> None:
+    entry = builder.block
+    loop, done = builder.append_basic_block("copy"), builder.append_basic_block("copied")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    index = builder.phi(_I64)
+    index.add_incoming(ir.Constant(_I64, 0), entry)
+    _copy_vectors(builder, target, source, index, (_VECTOR, _STEP // _VECTOR))
+    following = builder.add(index, ir.Constant(_I64, _STEP))
+    index.add_incoming(following, loop)
+    builder.cbranch(builder.icmp_signed("<", following, size), loop, done)
+    builder.position_at_end(done)
+
+
+def _copy_vectors(builder: _Builder, target: Any, source: Any, index: Any, shape: tuple[int, int]) -> None:
+    width, count = shape
     vector = ir.VectorType(_I8, width).as_pointer()
-    value = builder.load(builder.bitcast(builder.gep(source, [index]), vector), align=1)
-    builder.store(value, builder.bitcast(builder.gep(target, [index]), vector), align=1)
+    places = [builder.add(index, ir.Constant(_I64, width * number)) for number in range(count)]
+    values = [
+        builder.load(builder.bitcast(builder.gep(source, [place]), vector), align=1) for place in places
+    ]
+    for place, value in zip(places, values, strict=True):
+        builder.store(value, builder.bitcast(builder.gep(target, [place]), vector), align=1)
 
 
 @intrinsic
