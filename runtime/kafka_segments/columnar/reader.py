@@ -9,7 +9,8 @@ delivers what is sound of it, the fast way goes on behind, and each knows what t
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from functools import cached_property
+from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
 from kafka_segments.records import MAX_NUM_HEADERS, check_codec, iter_records
 from kafka_segments.storage import Source
-from kafka_segments_generated.columns import kafka_log_segment, kafka_record
+from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["ColumnarReader", "Event"]
 
@@ -46,6 +47,8 @@ class ColumnarReader:
         end: only records below this offset; None is open.
         check_crc: verify the checksum of every entry.
         max_decompressed: bytes that one batch may decompress to.
+        module: the generated module with the scanner; what reads the records, its `CONTENTS` say. The slow
+            way knows Kafka's own formats only.
     """
 
     def __init__(
@@ -57,22 +60,31 @@ class ColumnarReader:
         end: int | None,
         check_crc: bool,
         max_decompressed: int,
+        module: ModuleType = kafka_log_segment,
     ) -> None:
         self._source = source
         self._schema = schema
+        self._module = module
         self._start, self._end = start, end
         self._max_decompressed = max_decompressed
-        self._headers = HeaderScan(source, kafka_log_segment, check_crc=check_crc)
+        self._headers = HeaderScan(source, module, check_crc=check_crc)
         self._scan = Scan(source, check_crc=check_crc)
         self._plain = PlainRecords(max_decompressed)
         if self._is_ranged and "offset" not in schema.names:
             schema = schema.append(SCHEMA.field("offset"))
-        self._decoder = RecordDecoder(kafka_record, schema, max_items=MAX_NUM_HEADERS)
+        self._decoded = schema
+        self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
+        self._decoder: RecordDecoder | None = None
 
-    @cached_property
-    def _checker(self) -> RecordDecoder:
-        """Looks whether control records are sound, and keeps nothing of them."""
-        return RecordDecoder(kafka_record, pa.schema([]), max_items=MAX_NUM_HEADERS)
+    def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:
+        """What decodes the records of a sort of entries; control records it only looks through."""
+        key = content, is_control
+        if key not in self._decoders:
+            package = self._module.__name__.rpartition(".")[0]
+            module = import_module(f"{package}.{self._module.CONTENTS[content].decoder}")
+            schema = pa.schema([]) if is_control else self._decoded
+            self._decoders[key] = RecordDecoder(module, schema, max_items=MAX_NUM_HEADERS)
+        return self._decoders[key]
 
     @property
     def _is_ranged(self) -> bool:
@@ -88,7 +100,7 @@ class ColumnarReader:
         while True:
             rows, position, is_trouble = self._headers.scan(position)
             if len(rows):
-                yield from self._sound(EntryTable(rows, kafka_log_segment))
+                yield from self._sound(EntryTable(rows, self._module))
             elif not is_trouble:
                 break
             if is_trouble:
@@ -97,7 +109,8 @@ class ColumnarReader:
         yield from self._flush()
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
-        yield from self._selected(self._decoder.flush())
+        if self._decoder is not None:
+            yield from self._selected(self._decoder.flush())
 
     def _selected(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows in the range of offsets, and the columns asked for."""
@@ -134,10 +147,8 @@ class ColumnarReader:
         wanted = np.flatnonzero(kinds != kinds_of.SKIPPED)
         before, slow_row = self._scan.sound_offset, -1
         while len(wanted):
-            kind = kinds[wanted[0]]
-            others = np.flatnonzero(kinds[wanted] != kind)
-            alike = wanted[: others[0]] if len(others) else wanted
-            stopped = yield from self._decode(entries, alike, kind)
+            alike = entries.alike(wanted, kinds)
+            stopped = yield from self._decode(entries, alike, kinds[alike[0]])
             if stopped is None:
                 wanted = wanted[len(alike) :]
                 continue
@@ -162,9 +173,12 @@ class ColumnarReader:
         """
         if kind == kinds_of.SLOW:
             return 0, 0
+        decoder = self._decoder_of(entries.value(int(rows[0]), "content"), kind == kinds_of.CONTROL)
+        if kind != kinds_of.CONTROL and decoder is not self._decoder:
+            yield from self._flush()
+            self._decoder = decoder
         if kind == kinds_of.COMPRESSED:
-            return (yield from self._decode_compressed(entries, rows))
-        decoder = self._checker if kind == kinds_of.CONTROL else self._decoder
+            return (yield from self._decode_compressed(decoder, entries, rows))
         data = self._headers.address, len(self._headers.window)
         spans = entries.spans(rows, self._headers.window_position)
         return (yield from self._decode_spans(decoder, data, spans))
@@ -180,7 +194,7 @@ class ColumnarReader:
             if decoder is self._decoder:
                 yield from self._selected(iter((batch,)))
 
-    def _decode_compressed(self, entries: EntryTable, rows: Any) -> _Steps:
+    def _decode_compressed(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
         window = memoryview(self._headers.window)
         spans = entries.spans(rows, self._headers.window_position)
         codecs = entries.column("codec")[rows].tolist()
@@ -193,7 +207,7 @@ class ColumnarReader:
                 return done, 0
             following = done + len(plain)
             spans[done:following, :2] = plain
-            stopped = yield from self._decode_spans(self._decoder, self._plain.data, spans[done:following])
+            stopped = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
             if stopped is not None:
                 return done + stopped[0], stopped[1]
             done = following

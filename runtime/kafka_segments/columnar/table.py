@@ -120,6 +120,12 @@ class EntryTable:
         known = [name in content.columns for content in self._module.CONTENTS]
         return np.array(known)[self.column("content")]
 
+    def alike(self, rows: Any, kinds: Any) -> Any:
+        """The first of `rows`, as many as are of one kind and hold the same sort of thing."""
+        kind, content = kinds[rows], self.column("content")[rows]
+        others = np.flatnonzero((kind != kind[0]) | (content != content[0]))
+        return rows[: others[0]] if len(others) else rows
+
     def spans(self, rows: Any, position: int) -> Any:
         """Where the records of some rows are in a window that begins at `position`; see `decoding`."""
         spans = np.empty((len(rows), 3), np.int64)
