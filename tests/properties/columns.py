@@ -25,9 +25,8 @@ def read_columns(data: bytes) -> Reading:
     damage: list[Trouble] = []
 
     def note(found: Damage) -> None:
-        name = type(found.error).__name__
         if UNDECODED not in str(found.error):
-            damage.append(Trouble(found.position, found.end_position, name))
+            damage.append(trouble_of(found))
             return
         # All batches of records before it have been taken by now.
         old, error = columns_old.read(data[found.position : found.end_position])
@@ -39,6 +38,12 @@ def read_columns(data: bytes) -> Reading:
         for batch in segment.read_batches(on_damage=note):
             rows += _rows(batch)
     return Reading(rows, damage)
+
+
+def trouble_of(damage: Damage) -> Trouble:
+    """Damage as the runtime tells it."""
+    lost = damage.first_lost_offset, damage.last_lost_offset
+    return Trouble(damage.position, damage.end_position, type(damage.error).__name__, lost)
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[Row]:

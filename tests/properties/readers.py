@@ -14,7 +14,7 @@ from construct import ConstructError
 from kaitaistruct import KaitaiStream
 from tests.properties import legacy
 from tests.properties.codecs import IDS
-from tests.properties.columns import read_columns
+from tests.properties.columns import read_columns, trouble_of
 from tests.properties.encoder import LOG_OVERHEAD, Row, to_long
 from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
@@ -34,7 +34,7 @@ def read_kaitai(data: bytes) -> Reading:
             if isinstance(event, Record):
                 rows.append(_row(event))
             elif isinstance(event, Damage):
-                damage.append(_trouble(event))
+                damage.append(trouble_of(event))
             elif isinstance(event, Batch) and event.magic < 2 and event.crc_valid and is_known(event):
                 found, error = _kaitai_legacy(data[event.position : event.end_position])
                 rows += found
@@ -63,10 +63,6 @@ def _row(record: Record) -> Row:
         record.headers,
         record.control is not None,
     )
-
-
-def _trouble(damage: Damage) -> Trouble:
-    return Trouble(damage.position, damage.end_position, type(damage.error).__name__)
 
 
 class _Hook:

@@ -10,11 +10,16 @@ from tests.properties.encoder import Row
 
 
 class Trouble(NamedTuple):
-    """A damaged region and the name of its error's class."""
+    """A damaged region, the name of its error's class, and the offsets that are said to be lost there."""
 
     position: int
     end_position: int
     error: str
+    lost: tuple[int | None, int | None] | None = None
+
+    def place(self) -> tuple[int, int, str]:
+        """All but the offsets."""
+        return self.position, self.end_position, self.error
 
 
 class Reading(NamedTuple):
