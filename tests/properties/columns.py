@@ -1,7 +1,7 @@
 """The columns target as a reader: arrow batches, brought back into rows.
 
-Timestamps are read as the integers that they are: Python has no place for all of them. The runtime does
-not decode old messages yet and tells each of them as damage; the target does, see `columns_old`.
+Timestamps are read as the integers that they are: Python has no place for all of them. The runtime does not
+decode old messages yet and hands them out as entries; the target does, see `columns_old`.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from tests.properties import columns_old
 from tests.properties.encoder import Header, Row
 from tests.properties.reading import Reading, Trouble
 
-from kafka_segments import Damage, open_segment
-
-UNDECODED = "not yet decoded into records"
+from kafka_segments import Batch, Damage, open_segment
 
 
 def read_columns(data: bytes) -> Reading:
-    """By `Segment.read_batches`."""
+    """By what `Segment.read_batches` stands on; that one calls old messages damage."""
     rows: list[Row] = []
     damage: list[Trouble] = []
-
-    def note(found: Damage) -> None:
-        if UNDECODED not in str(found.error):
-            damage.append(trouble_of(found))
-            return
-        # All batches of records before it have been taken by now.
-        old, error = columns_old.read(data[found.position : found.end_position])
-        rows.extend(old)
-        if error is not None:
-            damage.append(Trouble(found.position, found.end_position, error))
-
     with open_segment(data) as segment:
-        for batch in segment.read_batches(on_damage=note):
-            rows += _rows(batch)
+        for event in segment.iter_columnar(None, (None, None)):
+            if isinstance(event, pa.RecordBatch):
+                rows += _rows(event)
+            elif isinstance(event, Damage):
+                damage.append(trouble_of(event))
+            elif isinstance(event, Batch) and is_undecoded(event):
+                found, error = columns_old.read(data[event.position : event.end_position])
+                rows += found
+                if error is not None:
+                    damage.append(Trouble(event.position, event.end_position, error))
     return Reading(rows, damage)
+
+
+def is_undecoded(batch: Batch) -> bool:
+    """Whether it is a sound message of magic 0 or 1, with a codec of its time."""
+    return batch.magic < 2 and batch.crc_valid is True and batch.compression not in (None, "zstd")
 
 
 def trouble_of(damage: Damage) -> Trouble:

@@ -14,7 +14,7 @@ from construct import ConstructError
 from kaitaistruct import KaitaiStream
 from tests.properties import legacy
 from tests.properties.codecs import IDS
-from tests.properties.columns import read_columns, trouble_of
+from tests.properties.columns import is_undecoded, read_columns, trouble_of
 from tests.properties.encoder import LOG_OVERHEAD, Row, to_long
 from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
@@ -35,17 +35,12 @@ def read_kaitai(data: bytes) -> Reading:
                 rows.append(_row(event))
             elif isinstance(event, Damage):
                 damage.append(trouble_of(event))
-            elif isinstance(event, Batch) and event.magic < 2 and event.crc_valid and is_known(event):
+            elif isinstance(event, Batch) and is_undecoded(event):
                 found, error = _kaitai_legacy(data[event.position : event.end_position])
                 rows += found
                 if error is not None:
                     damage.append(Trouble(event.position, event.end_position, error))
     return Reading(rows, damage)
-
-
-def is_known(batch: Batch) -> bool:
-    """Whether a message has a codec of its time; if not, the scan itself says so."""
-    return batch.compression not in (None, "zstd")
 
 
 @lru_cache(maxsize=1000)  # files are cut at every byte

@@ -7,7 +7,6 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.columns import UNDECODED
 from tests.properties.encoder import Batch, Entry, encode_segment
 from tests.properties.mutations import mutated_segments
 from tests.properties.shapes import QUICK, segments
@@ -17,6 +16,10 @@ from kafka_segments import Damage, open_segment
 # Few, as each is compiled once.
 PROJECTIONS = [("value",), ("offset", "key"), ("headers", "timestamp")]
 OFFSETS = st.one_of(st.none(), st.sampled_from([0, 1, 7, 8, 300, 5000, 5003, (1 << 31) - 2, (1 << 32) + 1]))
+
+
+# Old messages, which are no damage but not decoded yet either.
+UNDECODED = "not yet decoded into records"
 
 
 def read(
