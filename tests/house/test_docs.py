@@ -77,14 +77,26 @@ def test_the_readme_runs_in_python() -> None:
     assert done.stdout.strip()
 
 
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_readme_reads_columns_and_builds() -> None:
+    """Arrow, then Construct; the block before them has a test of its own."""
+    arrow, construct = code_blocks(ROOT / "README.md", "python")[1:3]
+    lines = run_python(f"import kafka_segments\n{arrow}").splitlines()
+    assert len(lines) == 2 and lines[1].startswith("[{'base_offset': ")
+    assert bytes.fromhex(run_python(construct))
+
+
 @pytest.mark.spark
 def test_the_readme_runs_in_pyspark() -> None:
-    code = code_blocks(ROOT / "README.md", "python")[1]
-    session = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+    code = code_blocks(ROOT / "README.md", "python")[3]
     assert len(code.splitlines()) <= 3
-    done = subprocess.run([sys.executable, "-c", session + code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "|" in done.stdout, "no table was shown"
+    session = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+    assert "|" in run_python(session + code), "no table was shown"
 
 
 def test_the_design_lists_every_module() -> None:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["Arena", "ArenaPool", "Lease", "pool_of"]
+__all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
 
 _PAGE = mmap.PAGESIZE
 _MAX_FREE = 4  # arenas of a kind that wait for use, so that what lies about is bounded
@@ -83,3 +83,20 @@ class ArenaPool:
 def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
     """The pool of a kind of arenas; few kinds are kept."""
     return ArenaPool(sizes)
+
+
+class Scratch:
+    """Memory for a reader's own use, with what was in it before; goes back when the reader goes.
+
+    Args:
+        size: bytes.
+
+    Attributes:
+        view: the memory.
+        address: where it is.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._lease = pool_of((("scratch", size),)).take()
+        self.address = self._lease.arena.addresses["scratch"]
+        self.view = memoryview((ctypes.c_ubyte * size).from_address(self.address)).cast("B")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError
 
 __all__ = ["OnDamage", "check_on_damage", "dispose"]
 
-OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
+OnDamage: TypeAlias = Literal["raise", "skip"] | Callable[[Damage], None]
 
 
 def check_on_damage(on_damage: OnDamage) -> None:

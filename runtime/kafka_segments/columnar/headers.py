@@ -107,7 +107,7 @@ class _Headers:
         """What the scanner does not take; returns where it can go on."""
         for entry in self._slow.entries(position):
             if isinstance(entry, Damage):
-                dispose(entry, entry.error, self._on_damage)
+                dispose(entry, entry.error, self._on_damage)  # pyright: ignore[reportArgumentType]
             elif isinstance(entry, Batch):
                 yield _arrow(EntryTable(row_of(entry, kafka_log_segment), kafka_log_segment))
             return entry.end_position

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from kafka_segments.columnar.arena import Scratch
 from kafka_segments.compression import CODEC_NAMES, decompress
 from kafka_segments.compression.direct import Direct, direct_codec
 from kafka_segments.errors import DecompressionError
@@ -33,8 +34,7 @@ class PlainRecords:
 
     def __init__(self, max_decompressed: int) -> None:
         self._max_decompressed = max_decompressed
-        self._buffer = memoryview(bytearray(0))
-        self._address = 0
+        self._scratch: Scratch | None = None
         self._alone = b""
         self.data = (0, 0)
 
@@ -56,21 +56,20 @@ class PlainRecords:
             DecompressionError: of the first payload: an unknown codec, wrong bytes, or too many.
             MissingCodecError: the codec's package is not installed.
         """
-        if not self._buffer:
-            self._resize(_LEN_BUFFER)
+        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
         done: list[tuple[int, int]] = []
         used, codec, direct = 0, 0, None
         for at, (start, end) in enumerate(places):
             if codecs[at] != codec:
                 codec = codecs[at]
                 direct = _direct(codec)
-            target = self._buffer[used : used + self._max_decompressed]
-            size = direct and direct(window[start:end], address + start, target, self._address + used)
+            target = scratch.view[used : used + self._max_decompressed]
+            size = direct and direct(window[start:end], address + start, target, scratch.address + used)
             if size is None:
                 return done or self._fill_alone(codec, window[start:end])
             done.append((used, used + size))
             used += size
-            self.data = self._address, used
+            self.data = scratch.address, used
             if used >= _LEN_TOGETHER:
                 break
         return done
@@ -78,14 +77,10 @@ class PlainRecords:
     def _fill_alone(self, codec: int, payload: memoryview) -> list[tuple[int, int]]:
         self._alone = decompress(_name(codec), payload, max_size=self._max_decompressed)
         size = len(self._alone)
-        if len(self._buffer) < size <= _LARGEST_BUFFER // 2:
-            self._resize(2 * size)  # the next one is likely to be as large
+        if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
+            self._scratch = Scratch(1 << (2 * size).bit_length())  # the next one is likely to be as large
         self.data = pa.py_buffer(self._alone).address, size
         return [(0, size)]
-
-    def _resize(self, size: int) -> None:
-        self._buffer = memoryview(bytearray(size))
-        self._address = pa.py_buffer(self._buffer).address
 
 
 def _direct(codec: int) -> Direct | None:

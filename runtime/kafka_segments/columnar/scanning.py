@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments import layout
+from kafka_segments.columnar.arena import Scratch
 from kafka_segments.errors import ReadError
 from kafka_segments.native import cpu
 from kafka_segments.native.engine import load_decoder
@@ -56,7 +57,8 @@ class HeaderScan:
         self._arguments = self._scan.new_table()
         self._arguments.set("state", self._state.ctypes.data, _NUM_STATE)
         self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
-        self._buffer = memoryview(bytearray(_LEN_WINDOW))
+        self._buffer: memoryview = memoryview(b"")
+        self._scratch: Scratch | None = None
         self.window: bytes | memoryview = b""
         self.window_position = 0
         self.address = 0
@@ -102,7 +104,11 @@ class HeaderScan:
 
     def _load(self, position: int, size: int) -> None:
         if size > len(self._buffer):
-            self._buffer = memoryview(bytearray(size))
+            if self._scratch is None and size <= _LEN_WINDOW:
+                self._scratch = Scratch(_LEN_WINDOW)
+                self._buffer = self._scratch.view
+            else:
+                self._buffer = memoryview(bytearray(size))
         self.window = self._source.window(position, size, self._buffer)
         self.window_position = position
         self.address = pa.py_buffer(self.window).address

@@ -122,8 +122,8 @@ class EntryTable:
 
     def alike(self, rows: Any, kinds: Any) -> Any:
         """The first of `rows`, as many as are of one kind and hold the same sort of thing."""
-        kind, content = kinds[rows], self.column("content")[rows]
-        others = np.flatnonzero((kind != kind[0]) | (content != content[0]))
+        sort = kinds[rows] + (SLOW + 1) * self.column("content")[rows]
+        others = np.flatnonzero(sort != sort[0])
         return rows[: others[0]] if len(others) else rows
 
     def spans(self, rows: Any, position: int) -> Any:

@@ -9,6 +9,8 @@ ends.
 from __future__ import annotations
 
 import ctypes
+import functools
+import gc
 import hashlib
 import importlib.util
 import inspect
@@ -100,23 +102,34 @@ def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
         with cache.lock(key):
             content = cache.read(key)  # another process may have compiled it while we waited
             if content is None:
-                content = _compile(name, factory, options, parameters)
+                content = _compile(factory, options, parameters)
                 cache.write(key, content)
     entry, _, code = content.partition(b"\n")
     return Decoder(_link(entry.decode("ascii"), code), tuple(name for name, _ in parameters))
 
 
 def _compile(
-    name: str, factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
+    factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
 ) -> bytes:
-    wanted = " ".join(sorted(option for option, is_on in options.items() if is_on))
-    place = cache.directory()
-    where = "and keeping it nowhere, for want of a directory" if place is None else f"into {place}"
-    sys.stderr.write(f"kafka-segments: compiling {name} ({wanted}) {where}, once\n")
-    sys.stderr.flush()
+    _tell()
     compiling = importlib.import_module("kafka_segments.native.compiling")
-    entry, code = compiling.compile_decoder(factory, options, parameters)
+    was_on = gc.isenabled()
+    gc.disable()  # the compiler makes millions of objects that are all still in use
+    try:
+        entry, code = compiling.compile_decoder(factory, options, parameters)
+    finally:
+        if was_on:
+            gc.enable()
     return bytes(entry.encode("ascii") + b"\n" + code)
+
+
+@functools.cache
+def _tell() -> None:
+    """Say once a process why the first decode takes longer."""
+    place = cache.directory()
+    where = "keeping them nowhere, for want of a directory" if place is None else f"keeping them in {place}"
+    sys.stderr.write(f"kafka-segments: compiling decoders, once for this machine, and {where}\n")
+    sys.stderr.flush()
 
 
 def _digest(factory: Callable[..., Any], options: dict[str, bool]) -> str:
