@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import cache
 
 from kafka_segments.errors import ReadError
 from kafka_segments.storage import BLOCK_SIZE, Source
@@ -44,7 +45,7 @@ class SpanChecksums:
         self._polynomial = polynomial
         self._lines = array("L", [0])  # the checksum of [0, i * _GRID)
         self._unreadable: list[int] = []  # cells of the grid, ascending
-        self._powers = [self._power_of_x(8 * _GRID)]  # x to 8 * _GRID * 2^i
+        self._powers = [_power_of_x(8 * _GRID, polynomial)]  # x to 8 * _GRID * 2^i
 
     def checksum(self, start: int, end: int) -> int:
         """The checksum of `[start, end)`.
@@ -94,27 +95,30 @@ class SpanChecksums:
         bit = 0
         while num_cells >> bit:
             if len(self._powers) == bit:
-                self._powers.append(self._multiply(self._powers[-1], self._powers[-1]))
+                self._powers.append(_multiply(self._powers[-1], self._powers[-1], self._polynomial))
             if num_cells >> bit & 1:
-                value = self._multiply(self._powers[bit], value)
+                value = _multiply(self._powers[bit], value, self._polynomial)
             bit += 1
         return value
 
-    def _power_of_x(self, exponent: int) -> int:
-        power, square = _ONE, _ONE >> 1
-        while exponent:
-            if exponent & 1:
-                power = self._multiply(power, square)
-            square = self._multiply(square, square)
-            exponent >>= 1
-        return power
 
-    def _multiply(self, one: int, other: int) -> int:
-        """The product of two polynomials modulo ours."""
-        product = 0
-        while one:
-            if one & _ONE:
-                product ^= other
-            one = one << 1 & 0xFFFFFFFF
-            other = other >> 1 ^ (self._polynomial if other & 1 else 0)
-        return product
+def _multiply(one: int, other: int, polynomial: int) -> int:
+    """The product of two polynomials modulo a third."""
+    product = 0
+    while one:
+        if one & _ONE:
+            product ^= other
+        one = one << 1 & 0xFFFFFFFF
+        other = other >> 1 ^ (polynomial if other & 1 else 0)
+    return product
+
+
+@cache
+def _power_of_x(exponent: int, polynomial: int) -> int:
+    power, square = _ONE, _ONE >> 1
+    while exponent:
+        if exponent & 1:
+            power = _multiply(power, square, polynomial)
+        square = _multiply(square, square, polynomial)
+        exponent >>= 1
+    return power

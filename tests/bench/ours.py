@@ -5,6 +5,7 @@ Importing it imports nothing but `kafka_segments`: what that takes is measured t
 
 from __future__ import annotations
 
+import ctypes
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
@@ -49,11 +50,22 @@ def direct_codec(name: str) -> Any:
         ImportError: a codec has no such way in this installation.
     """
     from kafka_segments.compression.direct import direct_codec
+    from kafka_segments.compression.loops import new_loop
 
-    found = direct_codec(name)
-    if found is None:
+    found, loop = direct_codec(name), new_loop(name)
+    if found is not None:
+        return lambda payload, _address, target, _to: found(payload, target)
+    if loop is None:
         raise ImportError(f"no direct way for {name}")
-    return found
+    places = (ctypes.c_int64 * 2)()
+
+    def expand(payload: memoryview, address: int, target: memoryview, to: int) -> int | None:
+        places[0], places[1] = 0, len(payload)
+        source, where = (address, len(payload)), (ctypes.addressof(places), 1)
+        num_done, size = loop.expand(source, where, (to, len(target)), 1)
+        return size if num_done else None
+
+    return expand
 
 
 def kaitai_rows(segment: bytes) -> Iterator[Row]:

@@ -215,9 +215,13 @@ class TheirSchema:
         return ("size", (self._look_up(names)["seqSize"]["n"] + 7) // 8)
 
     def _size_of_value(self, value: Tree) -> int:
-        """Bytes of a field of the same struct, by its type."""
-        name = value["id"]["name"]
-        (field,) = (field for field in self._struct["seq"] if field["id"]["name"] == name)
+        """Bytes of a field of the same struct, or of one in it, by its type."""
+        struct, name = self._struct, value["id" if "id" in value else "attr"]["name"]
+        if "attr" in value:
+            holder = value["value"]["id"]["name"]
+            (field,) = (field for field in struct["seq"] if field["id"]["name"] == holder)
+            struct = self._look_up(self._type(field["dataType"])[1])
+        (field,) = (field for field in struct["seq"] if field["id"]["name"] == name)
         found = self._type(field["dataType"])
         if found[0] == "int":
             return int(found[1])

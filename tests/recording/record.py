@@ -16,7 +16,7 @@ from pathlib import Path
 # Run as a script: the project root holds `tests`.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.oracle import jvm
-from tests.recording import coverage, kafka43, legacy, readme
+from tests.recording import features, kafka43, legacy, readme
 
 RECORDERS = {
     "kafka-4.3": kafka43.record,
@@ -42,7 +42,7 @@ def main(names: list[str]) -> int:
         RECORDERS[name](work / name)
     shutil.rmtree(work)
     readme.write()
-    lacking = coverage.missing()
+    lacking = features.missing()
     for fact in sorted(lacking):
         print(f"not recorded: {fact}", file=sys.stderr)
     return 1 if lacking else 0

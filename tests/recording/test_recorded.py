@@ -7,10 +7,10 @@ import json
 import tomllib
 
 import pytest
-from tests.recording import coverage, readme
+from tests.recording import features, readme
 from tests.recording.sets import ORACLE, PROVENANCE, RECORDED, segment_files
 
-SETS = coverage.set_names()
+SETS = features.set_names()
 BATCH_KEYS = """type path position size magic base_offset last_offset partition_leader_epoch crc crc_valid
     compression timestamp_type is_transactional is_control delete_horizon_ms base_timestamp max_timestamp
     producer_id producer_epoch base_sequence last_sequence num_records"""
@@ -26,23 +26,23 @@ def test_readme_is_fresh() -> None:
 
 
 def test_every_required_feature_is_recorded() -> None:
-    assert coverage.missing() == set()
+    assert features.missing() == set()
 
 
 def test_coverage_notices_what_a_set_lacks() -> None:
-    lacks = coverage.missing(["kafka-0.9/clean"])
+    lacks = features.missing(["kafka-0.9/clean"])
     assert {"zstd" in fact for fact in lacks} == {True, False}
     assert "magic 0 gzip NoTimestampType" not in lacks
     assert {"control type 0", "header: key not UTF-8", "cleaned: empty batch", "file: txnindex"} <= lacks
 
 
-@pytest.mark.parametrize("release", coverage.CLEANED)
+@pytest.mark.parametrize("release", features.CLEANED)
 def test_the_cleaner_really_ran(release: str) -> None:
-    assert coverage.uncleaned(release) == []
+    assert features.uncleaned(release) == []
 
 
 def test_only_the_extreme_set_has_times_beyond_microseconds() -> None:
-    extreme = [name for name in SETS if "timestamp: extreme" in set(coverage.facts([name]))]
+    extreme = [name for name in SETS if "timestamp: extreme" in set(features.facts([name]))]
     assert extreme == ["kafka-4.3/extreme-timestamps"]
 
 

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pytest
 
 from kafka_segments.arrow import SCHEMA, read_table, record_batches
-from kafka_segments.columnar import plain
 from kafka_segments.columnar import rows as rows_by_rows
-from kafka_segments.compression.direct import direct_codec
+from kafka_segments.compression import loops
 from kafka_segments.entries import ControlRecord, Damage, Record
 from kafka_segments.errors import (
     ChecksumMismatchError,
@@ -289,7 +288,7 @@ def test_crc_can_be_left_unchecked(log) -> None:
 def test_a_missing_codec_is_no_damage(monkeypatch) -> None:
     (log,) = logs_of("codec-lz4-0")
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
-    monkeypatch.setattr(plain, "direct_codec", direct_codec.__wrapped__)  # as a new process has it
+    monkeypatch.setattr(loops, "_module", loops._module.__wrapped__)  # as a new process has it
     monkeypatch.delitem(sys.modules, "kafka_segments.compression.lz4", raising=False)
     for on_damage in ("raise", "skip", pytest.fail):
         with pytest.raises(MissingCodecError, match="pip install lz4"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
+from itertools import accumulate
 from random import Random
 
 import pytest
 from tests.runtime.codec_payloads import WRITERS, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
 
 from kafka_segments.compression import CODEC_NAMES, decompress
-from kafka_segments.compression.direct import available, direct_codec
+from kafka_segments.compression.direct import direct_codec
+from kafka_segments.compression.loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
 
 ROOM = 1 << 20
@@ -23,16 +26,37 @@ ORDINARY = {
 
 
 def directly(codec: str, payload: bytes, room: int = ROOM) -> bytes | None:
-    """What the direct way writes; None if it leaves the payload to the codec's module."""
-    fence = bytearray(b"\xaa" * (room + 256))
-    out = memoryview(fence)[:room]
-    source = ctypes.create_string_buffer(payload, len(payload)) if payload else ctypes.create_string_buffer(1)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(fence))
-    direct = direct_codec(codec)
+    """What the short way writes; None if it leaves the payload to the codec's module."""
+    fence = bytearray(b"\xaa" * (room + 512))
+    size = by_loop(codec, payload, fence, room) if codec != "snappy" else by_direct(payload, fence, room)
+    assert fence[room + 256 :] == b"\xaa" * 256
+    return None if size is None else bytes(fence[:size])
+
+
+def by_direct(payload: bytes, target: bytearray, room: int) -> int | None:
+    direct = direct_codec("snappy")
     assert direct is not None
-    size = direct(memoryview(payload), ctypes.addressof(source), out, address)
-    assert fence[room:] == b"\xaa" * 256
-    return None if size is None else bytes(out[:size])
+    return direct(memoryview(payload), memoryview(target)[:room])
+
+
+def by_loop(codec: str, payload: bytes, target: bytearray, room: int) -> int | None:
+    loop = loop_of(codec)
+    source = ctypes.create_string_buffer(payload, len(payload)) if payload else ctypes.create_string_buffer(1)
+    places = (ctypes.c_int64 * 2)(0, len(payload))
+    address = ctypes.addressof(ctypes.c_char.from_buffer(target))
+    data = ctypes.addressof(source), len(payload)
+    num_done, size = loop.expand(data, (ctypes.addressof(places), 1), (address, room), 1 << 30)
+    if not num_done:
+        return None
+    assert list(places) == [0, size]
+    return size
+
+
+@cache
+def loop_of(codec: str) -> Loop:
+    loop = new_loop(codec)
+    assert loop is not None
+    return loop
 
 
 def by_module(codec: str, payload: bytes) -> bytes | None:
@@ -42,8 +66,36 @@ def by_module(codec: str, payload: bytes) -> bytes | None:
         return None
 
 
-def test_every_codec_has_a_direct_way_here():
-    assert available() == CODEC_NAMES
+def test_payloads_one_behind_the_other():
+    """Some at a time, up to one that is not ordinary, and on behind it."""
+    random = Random(5)
+    for codec in ("gzip", "lz4", "zstd"):
+        contents = [random.randbytes(10 * at) + b"x" * 3000 for at in range(40)]
+        payloads = [ORDINARY[codec](content) for content in contents]
+        payloads[17] = payloads[17][:-5]
+        window = b"".join(payloads)
+        ends = list(accumulate(map(len, payloads), initial=0))
+        source = ctypes.create_string_buffer(window, len(window))
+        target = ctypes.create_string_buffer(1 << 20)
+        at, found = 0, []
+        while at < len(payloads):
+            rest = [place for one in range(at, len(payloads)) for place in (ends[one], ends[one + 1])]
+            places = (ctypes.c_int64 * len(rest))(*rest)
+            num_done, used = loop_of(codec).expand(
+                (ctypes.addressof(source), len(window)),
+                (ctypes.addressof(places), len(rest) // 2),
+                (ctypes.addressof(target), 1 << 17),
+                10_000,
+            )
+            found += [target.raw[places[2 * one] : places[2 * one + 1]] for one in range(num_done)]
+            at += num_done
+            if num_done == 0:
+                assert at == 17
+                found.append(None)
+                at += 1
+            else:
+                assert used < 10_000 + 4000
+        assert found == [None if one == 17 else content for one, content in enumerate(contents)]
 
 
 @pytest.mark.parametrize("codec", CODEC_NAMES)

@@ -347,9 +347,8 @@ def test_missing_packages(
     extra: str,
 ) -> None:
     directory = segment(tmp_path / "t-0", 0, *batches(0))
-    for name in [
-        name for name in sys.modules if name.startswith(("kafka_segments.spark", "kafka_segments.arrow"))
-    ]:
+    late = ("kafka_segments.spark", "kafka_segments.arrow", "kafka_segments.columnar")
+    for name in [name for name in sys.modules if name.startswith(late)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
     assert refused(directory, tmp_path / "out") == 2

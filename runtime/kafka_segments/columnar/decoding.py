@@ -115,6 +115,8 @@ class RecordDecoder:
         """Forget the rows of a batch that could not be decoded, so far as they were not flushed."""
         num_flushed = flushed[1] if flushed[0] == batch else 0
         self._state[support.RECORD_ROW] -= record - num_flushed
+        if self.num_rows == 0:
+            self._lease = None  # what else was counted and written for those rows goes with the arena
         return batch, num_flushed
 
     def _ensure_arena(self) -> None:

@@ -1,18 +1,21 @@
 """Records of compressed batches, decompressed one behind the other into memory that is used again.
 
-Strategy: the direct way (`compression.direct`) first, which takes what is ordinary and fits; else the codec's
-own module, whose result is a bytes object of its own. That one also says what is wrong.
+Strategy: what is ordinary goes the short way, many payloads with a call (`compression.loops`) or at least
+without new memory (`compression.direct`). What is not goes through the codec's own module, whose result is a
+bytes object of its own, and which says what is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.arena import Scratch
 from kafka_segments.compression import CODEC_NAMES, decompress
 from kafka_segments.compression.direct import Direct, direct_codec
+from kafka_segments.compression.loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["PlainRecords"]
@@ -35,56 +38,74 @@ class PlainRecords:
     def __init__(self, max_decompressed: int) -> None:
         self._max_decompressed = max_decompressed
         self._scratch: Scratch | None = None
+        self._loops: dict[str, Loop | None] = {}
         self._alone = b""
         self.data = (0, 0)
 
-    def fill(
-        self, window: memoryview, address: int, codecs: Sequence[int], places: Sequence[tuple[int, int]]
-    ) -> list[tuple[int, int]]:
+    def fill(self, window: memoryview, address: int, codecs: Any, places: Any) -> int:
         """Decompress payloads, one at least unless there are none.
 
         Args:
             window: the bytes that hold the payloads.
             address: where they are in memory.
-            codecs: of each payload, Kafka's number.
-            places: of each payload, where it begins and ends in `window`.
+            codecs: of each payload, Kafka's number; an array.
+            places: an int64 array with two columns: where each payload begins and ends in `window`. For those
+                that are done, it becomes where they are in `data`.
 
         Returns:
-            Where the first of the payloads begin and end in `data`, for as many as were done.
+            How many payloads were done.
 
         Raises:
             DecompressionError: of the first payload: an unknown codec, wrong bytes, or too many.
             MissingCodecError: the codec's package is not installed.
         """
+        name = _name(int(codecs[0]))
+        others = np.flatnonzero(codecs != codecs[0])
+        places = places[: others[0]] if len(others) else places
         scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
-        done: list[tuple[int, int]] = []
-        used, codec, direct = 0, 0, None
-        for at, (start, end) in enumerate(places):
-            if codecs[at] != codec:
-                codec = codecs[at]
-                direct = _direct(codec)
-            target = scratch.view[used : used + self._max_decompressed]
-            size = direct and direct(window[start:end], address + start, target, scratch.address + used)
-            if size is None:
-                return done or self._fill_alone(codec, window[start:end])
-            done.append((used, used + size))
-            used += size
-            self.data = scratch.address, used
-            if used >= _LEN_TOGETHER:
-                break
-        return done
+        room = min(len(scratch.view), self._max_decompressed)
+        loop, direct = self._loop(name), direct_codec(name)
+        num_done = size = 0
+        if loop is not None:
+            where = places.ctypes.data, len(places)
+            source = address, len(window)
+            num_done, size = loop.expand(source, where, (scratch.address, room), _LEN_TOGETHER)
+        elif direct is not None:
+            num_done, size = _directly(direct, window, places, scratch.view[:room])
+        if num_done:
+            self.data = scratch.address, size
+            return num_done
+        start, end = places[0].tolist()
+        self._fill_alone(name, window[start:end])
+        places[0] = 0, len(self._alone)
+        return 1
 
-    def _fill_alone(self, codec: int, payload: memoryview) -> list[tuple[int, int]]:
-        self._alone = decompress(_name(codec), payload, max_size=self._max_decompressed)
+    def _loop(self, name: str) -> Loop | None:
+        if name not in self._loops:
+            self._loops[name] = new_loop(name)
+        return self._loops[name]
+
+    def _fill_alone(self, name: str, payload: memoryview) -> None:
+        self._alone = decompress(name, payload, max_size=self._max_decompressed)
         size = len(self._alone)
         if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
             self._scratch = Scratch(1 << (2 * size).bit_length())  # the next one is likely to be as large
         self.data = pa.py_buffer(self._alone).address, size
-        return [(0, size)]
 
 
-def _direct(codec: int) -> Direct | None:
-    return direct_codec(_name(codec)) if 1 <= codec <= len(CODEC_NAMES) else None
+def _directly(direct: Direct, window: memoryview, places: Any, target: memoryview) -> tuple[int, int]:
+    """Decompress one payload after the other, as far as it goes; returns how many, and the bytes written."""
+    used = num_done = 0
+    for start, end in places.tolist():
+        size = direct(window[start:end], target[used:])
+        if size is None:
+            break
+        places[num_done] = used, used + size
+        used += size
+        num_done += 1
+        if used >= _LEN_TOGETHER:
+            break
+    return num_done, used
 
 
 def _name(codec: int) -> str:

@@ -197,16 +197,16 @@ class ColumnarReader:
     def _decode_compressed(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
         window = memoryview(self._headers.window)
         spans = entries.spans(rows, self._headers.window_position)
-        codecs = entries.column("codec")[rows].tolist()
-        places = spans[:, :2].tolist()
+        codecs = entries.column("codec")[rows]
+        places = np.ascontiguousarray(spans[:, :2])
         done = 0
         while done < len(rows):
             try:
-                plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
+                num_plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
             except KafkaFormatError:
                 return done, 0
-            following = done + len(plain)
-            spans[done:following, :2] = plain
+            following = done + num_plain
+            spans[done:following, :2] = places[done:following]
             stopped = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
             if stopped is not None:
                 return done + stopped[0], stopped[1]

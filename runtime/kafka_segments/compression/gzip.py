@@ -10,11 +10,16 @@ container is read here.
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
+from kafka_segments.compression.libraries import VOID, Held, find_address, find_function, find_library
+from kafka_segments.compression.loops import AT, COUNT, ENOUGH, FIRST, OWN, ROOM, SOURCE, TARGET, USED, WORD
 from kafka_segments.compression.output import BoundedOutput, malformed
 from kafka_segments.errors import DecompressionError
+from kafka_segments.native.blocks import call
+from kafka_segments_generated.columns._support import Bytes, Longs, load, load_u4le, store
 
-__all__ = ["CODEC", "GzipCodec", "is_plain_header"]
+__all__ = ["CODEC", "GzipCodec", "loop", "loop_needs"]
 
 # RFC 1952, section 2.3. No schema: it is gzip's container, not a format of Kafka's.
 _MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
@@ -25,6 +30,10 @@ _LEN_EXTRA_LENGTH = 2
 _LEN_HEADER_CRC = 2
 _LEN_TRAILER_FIELD = 4  # CRC-32, then the size modulo 2^32
 _U4 = 0xFFFF_FFFF
+
+_PLAIN_START = int.from_bytes(_MEMBER_MAGIC + b"\0", "little")  # and no flags
+_CONSUMED, _WRITTEN = FIRST + 2, FIRST + 3  # words of the loop's state that the library writes to
+_OFS_CONSUMED, _OFS_WRITTEN = (WORD * place for place in (_CONSUMED, _WRITTEN))
 
 _LEN_LONGEST_IGNORED = 18  # GZIPInputStream.readTrailer: "n > 26", the member's 8-byte trailer included
 _LEN_FIRST_STEP = 4096
@@ -99,9 +108,48 @@ class GzipCodec:
         return position
 
 
-def is_plain_header(data: memoryview) -> bool:
-    """Whether it begins with a member whose header has no options."""
-    return data[: len(_MEMBER_MAGIC)] == _MEMBER_MAGIC and bytes(data[_OFS_FLAGS : _OFS_FLAGS + 1]) == b"\0"
+def loop_needs() -> tuple[list[int], Any] | None:
+    """What `loop` needs in its state: the library's function, and a context of its own."""
+    library = find_library("deflate", "_deflate")
+    function = find_address(library, "libdeflate_gzip_decompress_ex")
+    create = find_function(library, "libdeflate_alloc_decompressor", VOID)
+    free = find_function(library, "libdeflate_free_decompressor", None, VOID)
+    if not function or create is None or free is None:
+        return None
+    context = create()
+    return [function, context], Held(context, free)
+
+
+def loop() -> Any:
+    """Makes the loop over ordinary payloads, see `loops`: one member without options, nothing behind it."""
+
+    def expand(data: Bytes, places: Longs, state: Longs) -> int:
+        used, at = 0, 0
+        while at < load(state, COUNT) and used < load(state, ENOUGH):
+            here, end = load(places, 2 * at), load(places, 2 * at + 1)
+            if end - here < _LEN_FIXED_HEADER or load_u4le(data, here) != _PLAIN_START:
+                break
+            to, room, source = (
+                load(state, TARGET) + used,
+                load(state, ROOM) - used,
+                load(state, SOURCE) + here,
+            )
+            consumed, written = load(state, OWN) + _OFS_CONSUMED, load(state, OWN) + _OFS_WRITTEN
+            status = call(
+                load(state, FIRST), load(state, FIRST + 1), source, end - here, to, room, consumed, written
+            )
+            if status & 0xFFFF_FFFF != 0 or load(state, _CONSUMED) != end - here:
+                break
+            size = load(state, _WRITTEN)
+            store(places, 2 * at, used)
+            store(places, 2 * at + 1, used + size)
+            used += size
+            at += 1
+        store(state, AT, at)
+        store(state, USED, used)
+        return at
+
+    return expand
 
 
 def _u2(data: memoryview, position: int) -> int:

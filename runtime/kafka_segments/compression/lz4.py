@@ -14,12 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import lz4.frame
 
+from kafka_segments.compression.libraries import find_address, find_library
+from kafka_segments.compression.loops import AT, COUNT, ENOUGH, FIRST, ROOM, SOURCE, TARGET, USED
 from kafka_segments.compression.output import BoundedOutput, malformed
+from kafka_segments.native.blocks import call
+from kafka_segments_generated.columns._support import (
+    Bytes,
+    Longs,
+    copy_bytes,
+    load,
+    load_u4le,
+    load_u8le,
+    store,
+)
 
-__all__ = ["CODEC", "CODEC_MAGIC_0", "Lz4Codec", "iter_blocks", "plain_headers"]
+__all__ = ["CODEC", "CODEC_MAGIC_0", "Lz4Codec", "iter_blocks", "loop", "loop_needs", "plain_headers"]
 
 # The LZ4 frame format 1.5.1, as far as Lz4BlockOutputStream.FLG and .BD know it. No schema: it is LZ4's
 # container, not a format of Kafka's.
@@ -39,6 +52,9 @@ _FLG_RESERVED = 0b0000_0011  # the lower one says "dictionary" since 1.6; Kafka 
 _BD_RESERVED = 0b1000_1111
 _BD_BLOCK_SIZE_SHIFT = 4
 _BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
+
+_END_OF_HEADERS = FIRST + 1 + 2 * len(_BLOCK_SIZES)  # in the loop's state
+_HEADER_MASK = (1 << 8 * _LEN_SHORTEST_HEADER) - 1
 
 _LEN_LARGEST_STEP = 1 << 20
 
@@ -126,6 +142,72 @@ def plain_headers() -> dict[bytes, int]:
     """The frame headers of independent blocks without checksums or sizes; to the bytes a block may have."""
     smallest = 64 << 10
     return {_plain_header(number, False): smallest << 2 * at for at, number in enumerate(_BLOCK_SIZES)}
+
+
+def loop() -> Any:
+    """Makes the loop over ordinary payloads, see `loops`: frames with one of `plain_headers`."""
+
+    def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
+        used, room, at = 0, load(state, ROOM), 0
+        while at < load(state, COUNT) and used < load(state, ENOUGH):
+            here, end = load(places, 2 * at), load(places, 2 * at + 1)
+            max_block = 0
+            if end - here >= _LEN_SHORTEST_HEADER + _LEN_BLOCK_SIZE:
+                header = load_u8le(data, here) & _HEADER_MASK
+                for number in range(FIRST + 1, _END_OF_HEADERS, 2):
+                    if load(state, number) == header:
+                        max_block = load(state, number + 1)
+            here += _LEN_SHORTEST_HEADER
+            size = -1 if max_block == 0 else 0
+            while size >= 0:
+                if end - here < _LEN_BLOCK_SIZE:
+                    size = -1
+                    break
+                word = load_u4le(data, here)
+                length = word & _BLOCK_SIZE_MASK
+                here += _LEN_BLOCK_SIZE
+                if length == 0:
+                    break
+                if length > end - here or length > max_block or used + size + max_block > room:
+                    size = -1
+                    break
+                if word != length:
+                    copy_bytes(target, used + size, data, here, length)
+                    written = length
+                else:
+                    to = load(state, TARGET) + used + size
+                    found = call(
+                        load(state, FIRST), load(state, SOURCE) + here, to, length, max_block, 0, 0, 0
+                    )
+                    written = found & 0xFFFF_FFFF  # a C int: negative if the block is wrong
+                if written > max_block:
+                    size = -1
+                    break
+                size += written
+                here += length
+            if size < 0:
+                break
+            store(places, 2 * at, used)
+            store(places, 2 * at + 1, used + size)
+            used += size
+            at += 1
+        store(state, AT, at)
+        store(state, USED, used)
+        return at
+
+    return expand
+
+
+def loop_needs() -> tuple[list[int], Any] | None:
+    """What `loop` needs in its state: the library's function, and headers with the sizes of their blocks."""
+    library = find_library("lz4.block", "_block")
+    function = find_address(library, "LZ4_decompress_safe")
+    if not function:
+        return None
+    words = [function]
+    for header, max_block in plain_headers().items():
+        words += [int.from_bytes(header, "little"), max_block]
+    return words, library
 
 
 @cache

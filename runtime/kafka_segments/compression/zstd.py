@@ -9,21 +9,28 @@ once but touched only as output fills it, so that memory in use stays within the
 
 from __future__ import annotations
 
+from typing import Any
+
 import zstandard
 
+from kafka_segments.compression.libraries import SIZE, VOID, Held, find_address, find_function, find_library
+from kafka_segments.compression.loops import AT, COUNT, ENOUGH, FIRST, ROOM, SOURCE, TARGET, USED
 from kafka_segments.compression.output import BoundedOutput, malformed
+from kafka_segments.native.blocks import call
+from kafka_segments_generated.columns._support import Bytes, Longs, load, load_u1, load_u4le, store
 
-__all__ = ["CODEC", "LARGEST_WINDOW", "ZstdCodec", "has_plain_window"]
+__all__ = ["CODEC", "LARGEST_WINDOW", "ZstdCodec", "loop", "loop_needs"]
 
 LARGEST_WINDOW = 1 << 27
 """The library's limit, and zstd-jni's, for readers of streams; a reader with all of the output has none."""
 
 # RFC 8878, section 3.1.1. No schema: it is Zstandard's container, not a format of Kafka's.
 _FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
+_FRAME_NUMBER = int.from_bytes(_FRAME_MAGIC, "little")
 _OFS_DESCRIPTOR, _OFS_WINDOW = 4, 5
 _SINGLE_SEGMENT = 0b0010_0000
 _WINDOW_EXPONENT_SHIFT = 3
-_PLAIN_WINDOW_EXPONENTS = range(16)  # up to 2^25 * 1.875
+_LARGEST_PLAIN_EXPONENT = 15  # a window of 2^25 * 1.875 at most
 
 # A run-length block, four bytes, yields up to 128 KiB; nothing in RFC 8878 yields more for a byte.
 _LARGEST_EXPANSION = (128 << 10) // 4
@@ -64,13 +71,49 @@ class ZstdCodec:
         return output.join()
 
 
-def has_plain_window(data: memoryview) -> bool:
-    """Whether it begins with a frame whose window is surely not too large, or as large as its content."""
-    if len(data) <= _OFS_WINDOW or data[: len(_FRAME_MAGIC)] != _FRAME_MAGIC:
-        return False
-    if data[_OFS_DESCRIPTOR] & _SINGLE_SEGMENT:
-        return True
-    return data[_OFS_WINDOW] >> _WINDOW_EXPONENT_SHIFT in _PLAIN_WINDOW_EXPONENTS
+def loop() -> Any:
+    """Makes the loop over ordinary payloads, see `loops`: one frame, a plain window, nothing behind it."""
+
+    def expand(data: Bytes, places: Longs, state: Longs) -> int:
+        used, at = 0, 0
+        while at < load(state, COUNT) and used < load(state, ENOUGH):
+            here, end = load(places, 2 * at), load(places, 2 * at + 1)
+            if end - here <= _OFS_WINDOW or load_u4le(data, here) != _FRAME_NUMBER:
+                break
+            exponent = load_u1(data, here + _OFS_WINDOW) >> _WINDOW_EXPONENT_SHIFT
+            is_single = load_u1(data, here + _OFS_DESCRIPTOR) & _SINGLE_SEGMENT != 0
+            if exponent > _LARGEST_PLAIN_EXPONENT and not is_single:
+                break
+            source = load(state, SOURCE) + here
+            if call(load(state, FIRST + 1), source, end - here, 0, 0, 0, 0, 0) != end - here:
+                break
+            to, room = load(state, TARGET) + used, load(state, ROOM) - used
+            len_source, context = end - here, load(state, FIRST + 2)
+            size = call(load(state, FIRST), context, to, room, source, len_source, 0, 0)
+            if size < 0 or size > LARGEST_WINDOW:  # errors are the last numbers of a C size_t
+                break
+            store(places, 2 * at, used)
+            store(places, 2 * at + 1, used + size)
+            used += size
+            at += 1
+        store(state, AT, at)
+        store(state, USED, used)
+        return at
+
+    return expand
+
+
+def loop_needs() -> tuple[list[int], Any] | None:
+    """What `loop` needs in its state: the library's functions, and a context of its own."""
+    library = find_library("zstandard", "_cffi") or find_library("zstandard", "backend_c")
+    names = "ZSTD_decompressDCtx", "ZSTD_findFrameCompressedSize"
+    words = [find_address(library, name) for name in names]
+    create = find_function(library, "ZSTD_createDCtx", VOID)
+    free = find_function(library, "ZSTD_freeDCtx", SIZE, VOID)
+    if not all(words) or create is None or free is None:
+        return None
+    context = create()
+    return [*words, context], Held(context, free)
 
 
 CODEC = ZstdCodec()

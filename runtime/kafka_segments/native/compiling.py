@@ -22,6 +22,8 @@ from kafka_segments.native.intrinsics import INTRINSICS
 
 __all__ = ["compile_decoder"]
 
+# Where the plain forms of the building blocks stand: in generated packages, and for our own loops.
+_BLOCKS = ("._support", "kafka_segments.native.blocks")
 # By the name of the annotation in generated code: what the elements of the array are.
 _ELEMENTS = {"Bytes": types.uint8, "Tinies": types.int8, "Ints": types.int32, "Longs": types.int64}
 # Without numba's own runtime (`_nrt`): nothing is allocated or counted, so the machine code needs no numba.
@@ -67,7 +69,7 @@ class _Binder:
     def _bound(self, value: Any) -> Any:
         if not isinstance(value, FunctionType):
             return value
-        if value.__name__ in INTRINSICS and value.__module__.endswith("._support"):
+        if value.__name__ in INTRINSICS and value.__module__.endswith(_BLOCKS):
             return INTRINSICS[value.__name__]
         if value not in self._compiled:
             bound = FunctionType(value.__code__, self.namespace(value), value.__name__)

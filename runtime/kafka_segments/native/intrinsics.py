@@ -216,6 +216,18 @@ def _read_at(_typing: Any, file: Any, position: Any, data: Any) -> Any:
 
 
 @intrinsic
+def _call(  # noqa: PLR0917
+    _typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any
+) -> Any:
+    def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(_I64, [_I64] * 7)
+        address = builder.inttoptr(arguments[0], kind.as_pointer())
+        return builder.call(address, arguments[1:])
+
+    return types.int64(*[types.int64] * 8), generate
+
+
+@intrinsic
 def _wrap(_typing: Any, value: Any) -> Any:
     def generate(_context: Any, _builder: _Builder, _signature: Any, arguments: Any) -> Any:
         return arguments[0]
@@ -273,6 +285,7 @@ def _loaders() -> dict[str, Any]:
 
 INTRINSICS: dict[str, Callable[..., Any]] = {
     **_loaders(),
+    "call": _call,
     "clear_bit": _clear_bit,
     "copy_bytes": _copy_bytes,
     "crc32": crc32,

@@ -1,0 +1,61 @@
+"""C functions in the wheels of the codecs' packages.
+
+The extension modules of lz4, zstandard and deflate export the functions of the libraries that they contain.
+They are called by address; the modules need not be imported for that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+__all__ = ["SIZE", "VOID", "Held", "find_address", "find_function", "find_library"]
+
+VOID, SIZE = ctypes.c_void_p, ctypes.c_size_t
+
+
+def find_library(package: str, module: str) -> ctypes.CDLL | None:
+    """The C library inside a wheel's extension module, without importing that."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            path = Path(folder) / f"{module}{suffix}"
+            if path.is_file():
+                try:
+                    return ctypes.CDLL(str(path))
+                except OSError:
+                    return None
+    return None
+
+
+def find_function(library: ctypes.CDLL | None, name: str, result: Any, *arguments: Any) -> Any:
+    """One function of a library; None if it does not export it."""
+    try:
+        return ctypes.CFUNCTYPE(result, *arguments)((name, library)) if library else None
+    except AttributeError:
+        return None
+
+
+def find_address(library: ctypes.CDLL | None, name: str) -> int:
+    """Where one function of a library is; 0 if it does not export it."""
+    if library is None or not hasattr(library, name):
+        return 0
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+class Held:
+    """A library's context, given back when nobody needs it any more."""
+
+    def __init__(self, context: int, free: Any) -> None:
+        self._context = context
+        self._free = free
+
+    def __del__(self) -> None:
+        """Give it back."""
+        self._free(self._context)
