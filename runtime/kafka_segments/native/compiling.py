@@ -18,6 +18,7 @@ import numba
 from numba import types
 from numba.extending import intrinsic
 
+from kafka_segments.native.calls import global_names
 from kafka_segments.native.intrinsics import INTRINSICS
 
 __all__ = ["compile_decoder"]
@@ -60,7 +61,7 @@ class _Binder:
 
     def namespace(self, function: FunctionType) -> dict[str, Any]:
         """The function's globals, with everything in them that it may call compiled."""
-        names = _all_names(function.__code__)
+        names = global_names(function.__code__)
         return {
             name: self._bound(value) if name in names else value
             for name, value in function.__globals__.items()
@@ -76,15 +77,6 @@ class _Binder:
             inline = not value.__name__.endswith("_slowly")
             self._compiled[value] = numba.njit(bound, forceinline=inline, **_OPTIONS)
         return self._compiled[value]
-
-
-def _all_names(code: Any) -> set[str]:
-    """The global names that a function uses, those of functions inside it included."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if hasattr(constant, "co_names"):
-            names |= _all_names(constant)
-    return names
 
 
 def compile_decoder(

@@ -19,18 +19,19 @@ import sys
 import threading
 from collections.abc import Callable
 from importlib.metadata import version
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from kafka_segments.native import cache, cpu
+from kafka_segments.native.calls import reachable
 
 __all__ = ["Decoder", "load_decoder"]
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_OWN_MODULES = ("compiling", "fold", "intrinsics")
+_OWN_MODULES = ("calls", "compiling", "fold", "intrinsics")
 
 
 class Decoder:
@@ -135,8 +136,8 @@ def _tell() -> None:
 def _digest(factory: Callable[..., Any], options: dict[str, bool]) -> str:
     """Of everything that the machine code depends on."""
     digest = hashlib.sha256()
-    modules = {factory.__module__}
-    _collect_modules(sys.modules[factory.__module__], modules)
+    assert isinstance(factory, FunctionType)
+    modules = {function.__module__ for function in reachable(factory)}
     own = [f"kafka_segments.native.{name}" for name in _OWN_MODULES]
     for module in [*sorted(modules), *own]:
         digest.update(_source(module).encode("utf-8"))
@@ -151,14 +152,6 @@ def _source(module: str) -> str:
     spec = importlib.util.find_spec(module)
     get_source = getattr(spec.loader if spec else None, "get_source", None)
     return "" if get_source is None else str(get_source(module))
-
-
-def _collect_modules(module: ModuleType, found: set[str]) -> None:
-    """The modules whose functions a module uses, itself included."""
-    for value in vars(module).values():
-        if isinstance(value, FunctionType) and value.__module__ not in found:
-            found.add(value.__module__)
-            _collect_modules(sys.modules[value.__module__], found)
 
 
 def _link(entry: str, code: bytes) -> int:

@@ -50,7 +50,7 @@ def test_memory_is_guarded() -> None:
 
 
 def test_all_accesses_are_within_their_arrays() -> None:
-    tests = ["tests/columns/test_damage.py", "tests/columns/test_room.py"]
+    tests = ["tests/columns/test_decoder_damage.py", "tests/columns/test_room.py"]
     done = run(
         "-m", "pytest", "-q", "-p", "no:xdist", "-k", "compiled", *tests, KAFKA_SEGMENTS_CHECK_BOUNDS="1"
     )
