@@ -1,0 +1,34 @@
+"""How many pieces of machine code there can be is known: one for each choice of columns or checks."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import kafka_segments_generated.columns as generated
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def variants() -> dict[str, int]:
+    """Factories of the generated modules, and in how many ways each can be asked for."""
+    found = {}
+    for path in sorted(Path(generated.__file__).parent.glob("[a-z]*.py")):
+        module = import_module(f"{generated.__name__}.{path.stem}")
+        for name in ("scanner", "decoder"):
+            factory = getattr(module, name, None)
+            if factory is not None:
+                found[f"{path.stem}.{name}"] = 2 ** len(inspect.signature(factory).parameters)
+    return found
+
+
+def test_the_design_says_how_many_there_are():
+    assert variants() == {
+        "kafka_log_segment.scanner": 4,
+        "kafka_message_legacy.decoder": 32,
+        "kafka_record.decoder": 64,
+    }
+    text = " ".join((ROOT / "docs" / "design.md").read_text(encoding="utf-8").split())
+    assert re.search(r"at most 64 variants of the v2 decoder, 32 of the legacy one .* and 4 of the scanner", text)
