@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import threading
 from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,6 +20,7 @@ __all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
 
 _PAGE = mmap.PAGESIZE
 _MAX_FREE = 4  # arenas of a kind that wait for use, so that what lies about is bounded
+_MAX_KINDS = 8
 
 
 class Arena:
@@ -79,10 +81,19 @@ class ArenaPool:
         return Lease(arena, self._free)
 
 
-@lru_cache(maxsize=8)
+class _Pools(threading.local):
+    """A thread's pools: memory that another core has just written is slow to write."""
+
+    def __init__(self) -> None:
+        self.of = lru_cache(maxsize=_MAX_KINDS)(ArenaPool)
+
+
+_pools = _Pools()
+
+
 def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
-    """The pool of a kind of arenas; few kinds are kept."""
-    return ArenaPool(sizes)
+    """This thread's pool of a kind of arenas; few kinds are kept."""
+    return _pools.of(sizes)
 
 
 class Scratch:
