@@ -135,9 +135,9 @@ def _check(scan: ScanReader, frame: Frame) -> None:
         start, end = _region(scan, owner, checksum, member.place)
         value = integer(owner.member(member.id, member.place), member.place)
         with scan.source.block("if check_crc:"):
-            with scan.source.block("if limit < end:"):
+            with scan.source.rarely("limit < end"):
                 scan.source.add("return SHORT, start")
-            with scan.source.block(f"if {checksum.algorithm}(data, {start}, {end}) != {value.text}:"):
+            with scan.source.rarely(f"{checksum.algorithm}(data, {start}, {end}) != {value.text}"):
                 scan.source.add("return DAMAGED, start")
 
 

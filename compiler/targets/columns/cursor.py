@@ -68,7 +68,7 @@ class Cursor:
         """Fail unless a condition holds."""
         if condition.value == 1:
             return
-        with self.source.block(f"if {negate(condition).text}:"):
+        with self.source.rarely(negate(condition).text):
             self.fail(self.doubtful)
         self.facts |= {*facts_of(condition.text)}
         if f"{self.here.text} == {self.end}" in self.facts:
@@ -80,7 +80,7 @@ class Cursor:
         needed = at.offset + size
         if not self.doubtful and needed <= self._safe.get(at.base, 0):
             return
-        with self.source.block(f"if {self.end} - {at.base} < {needed}:"):
+        with self.source.rarely(f"{self.end} - {at.base} < {needed}"):
             self.fail(True)
         self._safe[at.base] = needed
         self.doubtful = self.doubtful and at.base != self.here.base
@@ -92,9 +92,9 @@ class Cursor:
                 self.require_bytes(size.value)
             return
         if not can_be_negative and size.low < 0:
-            with self.source.block(f"if {size.within(5)} < 0:"):
+            with self.source.rarely(f"{size.within(5)} < 0"):
                 self.fail(self.doubtful)
-        with self.source.block(f"if {size.within(5)} > {self.end} - {self.here.operand}:"):
+        with self.source.rarely(f"{size.within(5)} > {self.end} - {self.here.operand}"):
             self.fail(True)
         self.doubtful = False
 
@@ -105,7 +105,7 @@ class Cursor:
     def finish(self) -> None:
         """Fail if a varint could not be read and no check behind it has told."""
         if self.doubtful:
-            with self.source.block(f"if {self.here.text} > {self.end}:"):
+            with self.source.rarely(f"{self.here.text} > {self.end}"):
                 self.fail(True)
             self.doubtful = False
 

@@ -156,10 +156,10 @@ class _Decoder:
             frame = self._read(table)
             self._write(frame)
             source.add(f"at = {self._reader.here.text}", "row += 1", "record += 1")
-        with source.block("if status != DONE:"):
+        with source.rarely("status != DONE"):
             source.add("break")
         negative = f"{num_records} < 0 or " if count.low < 0 else ""
-        with source.block(f"if {negative}at != end:"):
+        with source.rarely(f"{negative}at != end"):
             self._stop("DAMAGED")
         source.add("record = 0")
 
@@ -170,7 +170,7 @@ class _Decoder:
         self._source.add("row += 1")
 
     def _no_room(self, condition: str) -> None:
-        with self._source.block(f"if {condition}:"):
+        with self._source.rarely(condition):
             self._stop("FULL")
 
     def _bound(self, size: str) -> None:
@@ -232,7 +232,7 @@ class _Decoder:
             if column is not None:
                 with source.block(f"if {column.name}:"):
                     self._write_item(column, element)
-        with source.block("if status != DONE:"):
+        with source.rarely("status != DONE"):
             source.add("break")
         frame.values[field.id] = ListValue(count)
 

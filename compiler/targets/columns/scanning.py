@@ -113,7 +113,7 @@ def _establish(scan: ScanReader, frame: Frame, condition: Expr, place: Place) ->
     term = lower(condition, frame, place)
     if term.value == 1:
         return
-    with scan.source.block(f"if {negate(term).text}:"):
+    with scan.source.rarely(negate(term).text):
         scan.source.add("return DAMAGED, at")
     if isinstance(condition, Name) and condition.kind == "instance":
         frame.values[condition.id] = TRUE
@@ -132,10 +132,10 @@ def _open_body(scan: ScanReader, frame: Frame, segment: Segment) -> tuple[Frame,
     left = Term(f"size - {begin.operand}", 10, -(1 << 62), 1 << 62)
     for needed in (compare(">=", size, constant(0), body.place), compare("<=", size, left, body.place)):
         if needed.value != 1 and needed.text not in scan.facts:
-            with source.block(f"if {negate(needed).text}:"):
+            with source.rarely(negate(needed).text):
                 source.add("return DAMAGED, at")
     source.add(f"end = {begin.text} + {size.within(10)}")
-    with source.block("if whole and end > len_data:"):
+    with source.rarely("whole and end > len_data"):
         source.add("return SHORT, at")
     source.add("limit = min(end, len_data)")
     scan.limit("limit")

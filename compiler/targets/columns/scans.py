@@ -74,7 +74,7 @@ class ScanReader(Reader):
 
     def _require_not(self, condition: str) -> None:
         if condition:
-            with self.source.block(f"if {condition}:"):
+            with self.source.rarely(condition):
                 self.fail(False)
 
     def store(self, name: str, value: str) -> None:

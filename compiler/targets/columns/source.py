@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -90,6 +90,10 @@ class Source:
         outer, self._body = self._body, block.body
         yield
         self._body = outer
+
+    def rarely(self, condition: str) -> AbstractContextManager[None]:
+        """A block for what hardly ever happens: the rest is laid out as if it did not."""
+        return self.block(f"if rare({condition}):")
 
     def lines(self, indent: int) -> list[str]:
         """The text, without what nothing uses."""

@@ -42,15 +42,14 @@ def _quick(varint: Varint) -> list[str]:
     ]
     for number, name in enumerate(("first", "second", "third")[:_QUICK]):
         place = f"at + {number}" if number else "at"
-        space = "    " * (number + 1)
-        lines += [f"{space}if {place} < end:", f"{space}    {name} = load_u1(data, {place})"]
-        lines += [f"{space}    if {name} < 0x80:"]
+        lines += [f"    if rare({place} >= end):", "        return 0, end + 1"]
+        lines += [f"    {name} = load_u1(data, {place})", f"    if {name} < 0x80:"]
         if not varint.zigzag or number == 0:
             found = "(first >> 1) ^ -(first & 1)" if varint.zigzag else value[number]
         else:
-            lines += [f"{space}        groups = {value[number]}"]
+            lines += [f"        groups = {value[number]}"]
             found = "(groups >> 1) ^ -(groups & 1)"
-        lines += [f"{space}        return {found}, at + {number + 1}"]
+        lines += [f"        return {found}, at + {number + 1}"]
     return lines
 
 

@@ -67,6 +67,7 @@ __all__ = [
     "load_u4le",
     "load_u8be",
     "load_u8le",
+    "rare",
     "read_at",
     "store",
     "wrap",
@@ -187,6 +188,11 @@ def load_s8le(data: Bytes, at: int) -> int:
 def wrap(value: int) -> int:
     """A sum as a Java long has it."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def rare(condition: bool) -> bool:
+    """The condition, of which is said that it is hardly ever true."""
+    return condition
 
 
 def load(array: Longs, at: int) -> int:

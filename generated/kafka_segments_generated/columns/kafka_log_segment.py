@@ -46,6 +46,7 @@ from ._support import (
     load_u1,
     load_u2be,
     load_u4be,
+    rare,
     read_at,
     store,
 )
@@ -194,24 +195,24 @@ def scan_entry(
 ) -> tuple[int, int]:
     """`entry`: a row of the table. Returns a status and where it ends."""
     has_log_overhead = size - at >= 12
-    if not has_log_overhead:
+    if rare(not has_log_overhead):
         return DAMAGED, at
-    if len_data - at < 12:
+    if rare(len_data - at < 12):
         return (SHORT if len_data < size else DAMAGED), at
     base_offset = load_s8be(data, at)
     len_body = load_s4be(data, at + 8)
     is_complete = len_body >= 14 and len_body <= size - (at + 12)
-    if not is_complete:
+    if rare(not is_complete):
         return DAMAGED, at
     end = at + 12 + len_body
-    if whole and end > len_data:
+    if rare(whole and end > len_data):
         return SHORT, at
     limit = min(end, len_data)
     store(table, row, window + at)
     store(table, row + 1, window + end)
     store(table, row + 6, base_offset)
     store(table, row + 7, len_body)
-    if limit - at < 17:
+    if rare(limit - at < 17):
         return (SHORT if limit < end else DAMAGED), at
     magic = load_s1(data, at + 16)
     if magic == 0 or magic == 1:
@@ -235,11 +236,11 @@ def scan_kafka_message_legacy(
     whole: bool,
 ) -> tuple[int, int]:
     """`kafka_message_legacy`: its header, and where the records are, which may be compressed."""
-    if limit - start < 6:
+    if rare(limit - start < 6):
         return (SHORT if limit < end else DAMAGED), start
     crc = load_u4be(data, start)
     magic = load_s1(data, start + 4)
-    if magic != 0 and magic != 1:
+    if rare(magic != 0 and magic != 1):
         return DAMAGED, start
     attributes = load_u1(data, start + 5)
     timestamp_type = (attributes >> 3) & 1
@@ -247,7 +248,7 @@ def scan_kafka_message_legacy(
     here = start + 6
     timestamp = -1
     if magic == 1:
-        if limit - here < 8:
+        if rare(limit - here < 8):
             return (SHORT if limit < end else DAMAGED), start
         timestamp = load_s8be(data, here)
         here += 8
@@ -255,31 +256,31 @@ def scan_kafka_message_legacy(
     payload = start
     end_payload = end
     if whole and codec != 0:
-        if limit - here < 4:
+        if rare(limit - here < 4):
             return (SHORT if limit < end else DAMAGED), start
         len_key = load_s4be(data, here)
-        if len_key > limit - (here + 4):
+        if rare(len_key > limit - (here + 4)):
             return (SHORT if limit < end else DAMAGED), start
         here += 4
         if len_key >= 0:
             here += len_key
-        if limit - here < 4:
+        if rare(limit - here < 4):
             return (SHORT if limit < end else DAMAGED), start
         len_value = load_s4be(data, here)
-        if len_value > limit - (here + 4):
+        if rare(len_value > limit - (here + 4)):
             return (SHORT if limit < end else DAMAGED), start
         here += 4
         value_start = here
         if len_value >= 0:
             here += len_value
-        if len_value < 0:
+        if rare(len_value < 0):
             return DAMAGED, start
         payload = value_start
         end_payload = payload + len_value
     if check_crc:
-        if limit < end:
+        if rare(limit < end):
             return SHORT, start
-        if crc32(data, start + 4, end) != crc:
+        if rare(crc32(data, start + 4, end) != crc):
             return DAMAGED, start
     store(table, row + 3, window + payload)
     store(table, row + 4, window + end_payload)
@@ -304,11 +305,11 @@ def scan_kafka_record_batch_v2(
     whole: bool,
 ) -> tuple[int, int]:
     """`kafka_record_batch_v2`: its header, and where the records are, which may be compressed."""
-    if limit - start < 49:
+    if rare(limit - start < 49):
         return (SHORT if limit < end else DAMAGED), start
     partition_leader_epoch = load_s4be(data, start)
     magic = load_s1(data, start + 4)
-    if magic != 2:
+    if rare(magic != 2):
         return DAMAGED, start
     crc = load_u4be(data, start + 5)
     attributes = load_u2be(data, start + 9)
@@ -328,9 +329,9 @@ def scan_kafka_record_batch_v2(
     payload = start + 49
     end_payload = end
     if check_crc:
-        if limit < end:
+        if rare(limit < end):
             return SHORT, start
-        if crc32c(data, start + 9, end) != crc:
+        if rare(crc32c(data, start + 9, end) != crc):
             return DAMAGED, start
     store(table, row + 3, window + payload)
     store(table, row + 4, window + end_payload)

@@ -38,6 +38,7 @@ from ._support import (
     load_s4be,
     load_s8be,
     load_u1,
+    rare,
     store,
 )
 
@@ -91,17 +92,17 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
             head = load(spans, 3 * batch + 2) * 23
             batch_base_offset = load(batches, head + 6)
             at = load(spans, 3 * batch)
-            if row >= max_rows:
+            if rare(row >= max_rows):
                 status = FULL
                 break
-            if copies and num_bytes + end - at > max_bytes:
+            if rare(copies and num_bytes + end - at > max_bytes):
                 status = FULL
                 break
-            if end - at < 6:
+            if rare(end - at < 6):
                 status = DAMAGED
                 break
             magic = load_s1(data, at + 4)
-            if magic != 0 and magic != 1:
+            if rare(magic != 0 and magic != 1):
                 status = DAMAGED
                 break
             attributes = load_u1(data, at + 5)
@@ -109,27 +110,27 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
             here = at + 6
             timestamp_ = -1
             if magic == 1:
-                if end - here < 8:
+                if rare(end - here < 8):
                     status = DAMAGED
                     break
                 timestamp_ = load_s8be(data, here)
                 here += 8
-            if end - here < 4:
+            if rare(end - here < 4):
                 status = DAMAGED
                 break
             len_key = load_s4be(data, here)
-            if len_key > end - (here + 4):
+            if rare(len_key > end - (here + 4)):
                 status = DAMAGED
                 break
             here += 4
             key_start = here
             if len_key >= 0:
                 here += len_key
-            if end - here < 4:
+            if rare(end - here < 4):
                 status = DAMAGED
                 break
             len_value = load_s4be(data, here)
-            if len_value > end - (here + 4):
+            if rare(len_value > end - (here + 4)):
                 status = DAMAGED
                 break
             here += 4

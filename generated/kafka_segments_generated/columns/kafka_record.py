@@ -33,6 +33,7 @@ from ._support import (
     clear_bit,
     copy_bytes,
     load,
+    rare,
     store,
     wrap,
 )
@@ -117,7 +118,7 @@ def decoder(
             if record == 0:
                 at = load(spans, 3 * batch)
             while record < batch_num_records:
-                if row >= max_rows:
+                if rare(row >= max_rows):
                     status = FULL
                     break
                 new_headers_items = headers_items
@@ -125,54 +126,54 @@ def decoder(
                 new_headers_value_used = headers_value_used
                 new_headers_value_nulls = headers_value_nulls
                 len_body, here = read_kafka_varint(data, at, end)
-                if len_body < 0:
+                if rare(len_body < 0):
                     status = DAMAGED
                     break
-                if len_body > end - here:
+                if rare(len_body > end - here):
                     status = DAMAGED
                     break
-                if copies and num_bytes + len_body > max_bytes:
+                if rare(copies and num_bytes + len_body > max_bytes):
                     status = FULL
                     break
                 body_end = here + len_body
-                if body_end - here < 1:
+                if rare(body_end - here < 1):
                     status = DAMAGED
                     break
                 timestamp_delta, here = read_kafka_varlong(data, here + 1, body_end)
                 offset_delta, here = read_kafka_varint(data, here, body_end)
                 len_key, here = read_kafka_varint(data, here, body_end)
-                if len_key > body_end - here:
+                if rare(len_key > body_end - here):
                     status = DAMAGED
                     break
                 key_start = here
                 if len_key >= 0:
                     here += len_key
                 len_value, here = read_kafka_varint(data, here, body_end)
-                if len_value > body_end - here:
+                if rare(len_value > body_end - here):
                     status = DAMAGED
                     break
                 value_start = here
                 if len_value >= 0:
                     here += len_value
                 num_headers, here = read_kafka_varint(data, here, body_end)
-                if num_headers < 0 or num_headers > body_end - here:
+                if rare(num_headers < 0 or num_headers > body_end - here):
                     status = DAMAGED
                     break
-                if headers and new_headers_items + num_headers > max_items:
+                if rare(headers and new_headers_items + num_headers > max_items):
                     status = FULL
                     break
                 for _ in range(num_headers):
                     headers_len_key, here = read_kafka_varint(data, here, body_end)
-                    if headers_len_key < 0:
+                    if rare(headers_len_key < 0):
                         status = DAMAGED
                         break
-                    if headers_len_key > body_end - here:
+                    if rare(headers_len_key > body_end - here):
                         status = DAMAGED
                         break
                     headers_key_start = here
                     here += headers_len_key
                     headers_len_value, here = read_kafka_varint(data, here, body_end)
-                    if headers_len_value > body_end - here:
+                    if rare(headers_len_value > body_end - here):
                         status = DAMAGED
                         break
                     headers_value_start = here
@@ -198,9 +199,9 @@ def decoder(
                             new_headers_value_nulls += 1
                         store(headers_value_offsets, new_headers_items + 1, new_headers_value_used)
                         new_headers_items += 1
-                if status != DONE:
+                if rare(status != DONE):
                     break
-                if here != body_end:
+                if rare(here != body_end):
                     status = DAMAGED
                     break
                 if key:
@@ -240,9 +241,9 @@ def decoder(
                 at = body_end
                 row += 1
                 record += 1
-            if status != DONE:
+            if rare(status != DONE):
                 break
-            if batch_num_records < 0 or at != end:
+            if rare(batch_num_records < 0 or at != end):
                 status = DAMAGED
                 break
             record = 0

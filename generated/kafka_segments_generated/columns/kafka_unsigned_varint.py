@@ -16,23 +16,26 @@ are 32 bits wide.
 
 from __future__ import annotations
 
-from ._support import Bytes, load_u1
+from ._support import Bytes, load_u1, rare
 
 
 def read(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""
-    if at < end:
-        first = load_u1(data, at)
-        if first < 0x80:
-            return first, at + 1
-        if at + 1 < end:
-            second = load_u1(data, at + 1)
-            if second < 0x80:
-                return (first & 0x7F) | (second << 7), at + 2
-            if at + 2 < end:
-                third = load_u1(data, at + 2)
-                if third < 0x80:
-                    return (first & 0x7F) | ((second & 0x7F) << 7) | (third << 14), at + 3
+    if rare(at >= end):
+        return 0, end + 1
+    first = load_u1(data, at)
+    if first < 0x80:
+        return first, at + 1
+    if rare(at + 1 >= end):
+        return 0, end + 1
+    second = load_u1(data, at + 1)
+    if second < 0x80:
+        return (first & 0x7F) | (second << 7), at + 2
+    if rare(at + 2 >= end):
+        return 0, end + 1
+    third = load_u1(data, at + 2)
+    if third < 0x80:
+        return (first & 0x7F) | ((second & 0x7F) << 7) | (third << 14), at + 3
     return read_slowly(data, at, end)
 
 

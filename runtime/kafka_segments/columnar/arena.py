@@ -31,9 +31,12 @@ class Arena:
 
     Attributes:
         addresses: where each array is; at the beginning of a page.
+        is_ready: whether the arrays hold what they have to before rows are appended; whoever takes the arena
+            sets that, and whoever leaves it otherwise.
     """
 
     def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
+        self.is_ready = False
         places, size = {}, 0
         for name, length in sizes:
             places[name] = size

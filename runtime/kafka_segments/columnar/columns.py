@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -101,19 +102,34 @@ class Column:
         values = self._buffer(lease, "values", _WIDTHS[self.kind] * num_rows)
         return pa.Array.from_buffers(kind, num_rows, [None, values], 0)
 
+    def num_nulls(self, state: list[int]) -> int:
+        """How many nulls the decoder has counted here, in members too."""
+        if self.kind == "binary":
+            return state[self.slot + 1]
+        return sum(member.num_nulls(state) for member in self.members)
+
     def _take_list(self, kind: Any, lease: Lease, state: list[int], num_rows: int) -> pa.Array:
         num_items = state[self.slot]
         struct = kind.value_type
-        members = [
-            member.take(struct.field(at).type, lease, state, num_items)
-            for at, member in enumerate(self.members)
-        ]
-        items = pa.Array.from_buffers(struct, num_items, [None], 0, children=members)
+        if num_items:
+            members = [
+                member.take(struct.field(at).type, lease, state, num_items)
+                for at, member in enumerate(self.members)
+            ]
+            items = pa.Array.from_buffers(struct, num_items, [None], 0, children=members)
+        else:
+            items = _nothing(struct)
         offsets = self._buffer(lease, "offsets", 4 * (num_rows + 1))
         return pa.Array.from_buffers(kind, num_rows, [None, offsets], 0, children=[items])
 
     def _buffer(self, lease: Lease, part: str, size: int) -> Any:
         return pa.foreign_buffer(lease.arena.addresses[f"{self.path}_{part}"], size, lease)
+
+
+@cache
+def _nothing(kind: Any) -> pa.Array:
+    """An empty array, of which there need be only one."""
+    return pa.array([], kind)
 
 
 def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:
@@ -132,7 +148,7 @@ def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:
 
 
 def take_batch(
-    columns: Sequence[tuple[Column, Any]], schema: Any, lease: Lease, state: Any
+    columns: Sequence[tuple[Column, Any]], schema: Any, lease: Lease, state: list[int]
 ) -> pa.RecordBatch:
     """What has been decoded, as an arrow batch; its buffers hold the lease.
 
@@ -142,7 +158,6 @@ def take_batch(
         lease: of the arena with the columns' arrays.
         state: the decoder's.
     """
-    numbers = state.tolist()
-    num_rows = numbers[support.RECORD_ROW]
-    arrays = [column.take(kind, lease, numbers, num_rows) for column, kind in columns]
+    num_rows = state[support.RECORD_ROW]
+    arrays = [column.take(kind, lease, state, num_rows) for column, kind in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.columnar.arena import ArenaPool, Lease, pool_of
+from kafka_segments.columnar.arena import Arena, ArenaPool, Lease, pool_of
 from kafka_segments.columnar.columns import LARGEST_CAPACITY, Array, Capacity, Column, columns_of, take_batch
 from kafka_segments.native.engine import load_decoder
 from kafka_segments_generated.columns import _support as support
@@ -58,6 +58,7 @@ class RecordDecoder:
         self._arrays = _arrays(self._columns, capacity)
         self._pool = pool_of(_sizes(self._arrays))
         self._lease: Lease | None = None
+        self._arena: Arena | None = None  # that the table of arguments points to
 
     @property
     def num_rows(self) -> int:
@@ -107,7 +108,10 @@ class RecordDecoder:
 
     def _flush(self) -> pa.RecordBatch:
         assert self._lease is not None
-        batch = take_batch(self._fields, self._schema, self._lease, self._state)
+        numbers = self._state.tolist()
+        batch = take_batch(self._fields, self._schema, self._lease, numbers)
+        # What was decoded left everything as it was before, but for the bits of nulls.
+        self._lease.arena.is_ready = not any(column.num_nulls(numbers) for column in self._columns)
         self._lease = None
         return batch
 
@@ -146,18 +150,27 @@ class RecordDecoder:
         state[support.RECORD_MAX_ROWS] = capacity.num_rows
         state[support.MAX_BYTES] = capacity.num_bytes
         state[support.MAX_ITEMS] = capacity.num_items
-        addresses = lease.arena.addresses
-        for array in arrays:
-            address = addresses[array.name]
-            self._table.set(array.name, address, array.length)
-            if array.fill is not None:
-                ctypes.memset(address, array.fill, array.size)
-            if array.first is not None:
-                ctypes.memset(address, array.first, array.width)
+        arena = lease.arena
+        if arena is not self._arena:
+            self._arena = arena
+            for array in arrays:
+                self._table.set(array.name, arena.addresses[array.name], array.length)
+        if not arena.is_ready:
+            _prepare(arena, arrays)
+        arena.is_ready = False
 
 
 def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:
     return tuple(array for column in columns for array in column.arrays(capacity))
+
+
+def _prepare(arena: Arena, arrays: Sequence[Array]) -> None:
+    for array in arrays:
+        address = arena.addresses[array.name]
+        if array.fill is not None:
+            ctypes.memset(address, array.fill, array.size)
+        if array.first is not None:
+            ctypes.memset(address, array.first, array.width)
 
 
 def _sizes(arrays: Sequence[Array]) -> tuple[tuple[str, int], ...]:

@@ -164,17 +164,12 @@ def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
 
 
 def _copy_steps(builder: _Builder, target: Any, source: Any, size: Any) -> None:
-    entry = builder.block
-    loop, done = builder.append_basic_block("copy"), builder.append_basic_block("copied")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    index = builder.phi(_I64)
-    index.add_incoming(ir.Constant(_I64, 0), entry)
-    _copy_vectors(builder, target, source, index, (_VECTOR, _STEP // _VECTOR))
-    following = builder.add(index, ir.Constant(_I64, _STEP))
-    index.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_signed("<", following, size), loop, done)
-    builder.position_at_end(done)
+    """One step, and the C library for what is longer: there it is worth the call."""
+    step = ir.Constant(_I64, _STEP)
+    _copy_vectors(builder, target, source, ir.Constant(_I64, 0), (_VECTOR, _STEP // _VECTOR))
+    with builder.if_then(builder.icmp_signed(">", size, step), likely=False):
+        rest = builder.sub(size, step)
+        cgutils.raw_memcpy(builder, builder.gep(target, [step]), builder.gep(source, [step]), rest, 1)
 
 
 def _copy_vectors(builder: _Builder, target: Any, source: Any, index: Any, shape: tuple[int, int]) -> None:
@@ -235,6 +230,17 @@ def _wrap(_typing: Any, value: Any) -> Any:
     return types.int64(types.int64), generate
 
 
+@intrinsic
+def _rare(_typing: Any, condition: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        bit = ir.IntType(1)
+        kind = ir.FunctionType(bit, [bit, bit])
+        expect = cgutils.get_or_insert_function(builder.module, kind, "llvm.expect.i1")
+        return builder.call(expect, [arguments[0], ir.Constant(bit, 0)])
+
+    return types.boolean(types.boolean), generate
+
+
 def _tables() -> Any:
     """For eight bytes at once: what a byte, followed by 0 to 7 zeros, adds to the checksum."""
     tables = np.zeros((8, 256), np.int64)
@@ -291,6 +297,7 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     "crc32": crc32,
     "crc32c": _crc32c,
     "load": _load,
+    "rare": _rare,
     "read_at": _read_at,
     "store": _store,
     "wrap": _wrap,
