@@ -35,6 +35,8 @@ class Source(Protocol):
     size: int
     descriptor: int
     """Of an open file with just these bytes, -1 if there is none."""
+    is_memory: bool
+    """Whether the bytes are in memory already, so that a window of any size costs nothing."""
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """Return exactly `size` bytes, or raise `ReadError` at the first byte that cannot be read."""
@@ -53,6 +55,7 @@ class _Bytes:
     """Bytes in memory, and the mapped form of a file."""
 
     descriptor = -1
+    is_memory = True
 
     def __init__(self, name: str, data: bytes | bytearray | memoryview | mmap.mmap) -> None:
         self.name = name
@@ -74,6 +77,8 @@ class _Bytes:
 
 class _File:
     """A file behind a descriptor that we own."""
+
+    is_memory = False
 
     def __init__(self, name: str, descriptor: int) -> None:
         self.name = name
@@ -137,6 +142,7 @@ class _Stream:
     """A seekable file object that is not plainly a file (it may decrypt, decompress, fetch)."""
 
     descriptor = -1
+    is_memory = False
 
     def __init__(self, name: str, stream: BinaryIO) -> None:
         self.name = name

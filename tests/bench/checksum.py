@@ -6,12 +6,13 @@ headers' keys and values; the sum wraps as a Java long. A null or empty key, val
 nothing.
 
 Strategy: the peers add up record by record in the loop that they hand records out in. Over Arrow batches a
-compiled loop does the same from the buffers' addresses: making NumPy arrays of a dozen buffers would take
-longer than the sum.
+compiled loop does the same, and gets them as a program in C would, through Arrow's C data interface: a dozen
+Python objects for a dozen buffers would take longer than the sum.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
 from typing import Any
 
@@ -52,34 +53,59 @@ def _pointer(_context: Any, address: Any) -> Any:
     return types.voidptr(address), generate
 
 
-@numba.njit(types.int64(*[types.int64] * 9), nogil=True, cache=True)
-def _sum(  # pragma: no cover  compiled
-    num_rows: int,
-    offset: int,
-    timestamp: int,
-    key_offsets: int,
-    value_offsets: int,
-    value_data: int,
-    list_offsets: int,
-    header_keys: int,
-    header_values: int,
-) -> int:
-    offsets = numba.carray(_pointer(offset), num_rows, types.int64)
-    timestamps = numba.carray(_pointer(timestamp), num_rows, types.int64)
-    ends = numba.carray(_pointer(value_offsets), num_rows + 1, types.int32)
-    keys = numba.carray(_pointer(key_offsets), num_rows + 1, types.int32)
-    data = numba.carray(_pointer(value_data), ends[num_rows], types.uint8)
-    total = types.int64(keys[num_rows]) - keys[0]
+class _ArrowArray(ctypes.Structure):
+    """The struct of Arrow's C data interface; ten words."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        *((name, ctypes.c_void_p) for name in ("buffers", "children", "dictionary", "release", "private")),
+    ]
+
+
+_OFFSET, _BUFFERS, _CHILDREN = 2, 5, 6
+_Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@numba.njit(types.int64(types.int64, types.int64), nogil=True, cache=True)
+def _word(address: int, number: int) -> int:  # pragma: no cover  compiled
+    return numba.carray(_pointer(address), number + 1, types.int64)[number]
+
+
+@numba.njit(types.int64(types.int64, types.int64), nogil=True, cache=True)
+def _child(array: int, number: int) -> int:  # pragma: no cover  compiled
+    return _word(_word(array, _CHILDREN), number)
+
+
+@numba.njit(types.int64(types.int64, types.int64), nogil=True, cache=True)
+def _buffer(array: int, number: int) -> int:  # pragma: no cover  compiled
+    return _word(_word(array, _BUFFERS), number)
+
+
+@numba.njit(types.int64(types.int64), nogil=True, cache=True)
+def _sum(batch: int) -> int:  # pragma: no cover  compiled
+    """Of a struct of offset, timestamp, key, value, headers; -1 if one of these is a slice of something."""
+    num_rows = _word(batch, 0)
+    total = types.int64(0)
+    for column in range(5):
+        if _word(_child(batch, column), _OFFSET) != 0:
+            return -1
+    offsets = numba.carray(_pointer(_buffer(_child(batch, 0), 1)), num_rows, types.int64)
+    timestamps = numba.carray(_pointer(_buffer(_child(batch, 1), 1)), num_rows, types.int64)
+    keys = numba.carray(_pointer(_buffer(_child(batch, 2), 1)), num_rows + 1, types.int32)
+    ends = numba.carray(_pointer(_buffer(_child(batch, 3), 1)), num_rows + 1, types.int32)
+    data = numba.carray(_pointer(_buffer(_child(batch, 3), 2)), ends[num_rows], types.uint8)
+    total += types.int64(keys[num_rows]) - keys[0]
     for row in range(num_rows):
         length = ends[row + 1] - ends[row]
         total += offsets[row] + timestamps[row]
         if length > 0:
             total += data[ends[row] + (length >> 1)]
-    lists = numba.carray(_pointer(list_offsets), num_rows + 1, types.int32)
+    lists = numba.carray(_pointer(_buffer(_child(batch, 4), 1)), num_rows + 1, types.int32)
     first, last = lists[0], lists[num_rows]
     if last > first:
-        names = numba.carray(_pointer(header_keys), last + 1, types.int32)
-        values = numba.carray(_pointer(header_values), last + 1, types.int32)
+        items = _child(_child(batch, 4), 0)
+        names = numba.carray(_pointer(_buffer(_child(items, 0), 1)), last + 1, types.int32)
+        values = numba.carray(_pointer(_buffer(_child(items, 1), 1)), last + 1, types.int32)
         total += types.int64(names[last]) - names[first] + values[last] - values[first]
     return total
 
@@ -88,28 +114,17 @@ def of_batch(batch: pa.RecordBatch) -> int:
     """Checksum of an arrow batch with the columns of `ours.COLUMNS`; not yet wrapped.
 
     Raises:
-        ValueError: the batch is a slice of a larger one, which the addresses would miss.
+        ValueError: the batch is a slice of a larger one.
     """
-    columns = batch.columns
-    if any(column.offset for column in columns):
-        raise ValueError("a sliced arrow batch")
-    offset, timestamp, key, value, headers = (column.buffers() for column in columns)
     if batch.num_rows == 0:
         return 0
-    total: int = _sum(
-        batch.num_rows,
-        offset[1].address,
-        timestamp[1].address,
-        key[1].address,
-        value[1].address,
-        address_of(value[2]),
-        headers[1].address,
-        address_of(headers[4]),
-        address_of(headers[7]),
-    )
+    array = _ArrowArray()
+    address = ctypes.addressof(array)
+    batch._export_to_c(address)
+    try:
+        total: int = _sum(address)
+    finally:
+        _Release(array.release)(address)
+    if total == -1:
+        raise ValueError("a sliced arrow batch")
     return total
-
-
-def address_of(buffer: pa.Buffer | None) -> int:
-    """Where a buffer lies; 0 for one that may be left out where nothing is in it."""
-    return 0 if buffer is None else buffer.address

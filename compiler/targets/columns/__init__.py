@@ -103,7 +103,8 @@ def _imports(body: list[str], routes: Routes) -> list[str]:
     if len(lines) == 1:
         lines = [lines[0].replace("(", "").replace(")", "")]
     for stem, schema in sorted(routes.model.schemas.items()):
-        name = f"read_{stem}"
-        if schema.root.varint is not None and name in used:
-            lines.append(f"from .{stem} import read as {name}")
+        for kind in ("read", "read_size"):
+            name = kind.replace("read", f"read_{stem}")
+            if schema.root.varint is not None and name in used:
+                lines.append(f"from .{stem} import {kind} as {name}")
     return lines

@@ -21,6 +21,7 @@ from compiler.frontend.model import (
     UserType,
     Valid,
 )
+from compiler.frontend.walk import names
 from compiler.targets.columns.terms import LONG, TRUE, Term, compare, logic
 from compiler.targets.columns.values import BytesValue, Frame, Value, VarintValue, integer, lower
 
@@ -30,6 +31,7 @@ __all__ = [
     "bounds_of",
     "facts_of",
     "is_bits",
+    "is_count",
     "is_size_test",
     "min_size",
     "refined",
@@ -80,6 +82,12 @@ def min_size(struct: Struct, model: Model) -> int:
         elif isinstance(found, UserType):
             bits += BYTE * min_size(model.struct(found.path), model)
     return bits // BYTE
+
+
+def is_count(field: Field, struct: Struct) -> bool:
+    """Whether a field says how large others of its struct are, or how many."""
+    said = [expr for each in struct.fields for expr in (each.size, each.repeat.expr if each.repeat else None)]
+    return any(name.id == field.id for expr in said if expr is not None for name in names(expr))
 
 
 def is_size_test(field: Field) -> bool:

@@ -85,18 +85,22 @@ class Cursor:
         self._safe[at.base] = needed
         self.doubtful = self.doubtful and at.base != self.here.base
 
-    def require_size(self, size: Term, *, can_be_negative: bool) -> None:
-        """Fail if so many bytes are not there, or are negatively many and that has no meaning."""
+    def require_size(self, size: Term) -> None:
+        """Fail if so many bytes are not there, or are negatively many."""
         if size.value is not None and size.value >= 0:
             if size.value:
                 self.require_bytes(size.value)
             return
-        if not can_be_negative and size.low < 0:
+        if size.low < 0:
             with self.source.rarely(f"{size.within(5)} < 0"):
                 self.fail(self.doubtful)
+        self.require_room(size)
+        self.doubtful = False
+
+    def require_room(self, size: Term) -> None:
+        """Fail if so many bytes, not negatively many, are not there."""
         with self.source.rarely(f"{size.within(5)} > {self.end} - {self.here.operand}"):
             self.fail(True)
-        self.doubtful = False
 
     def is_known(self, place: Position) -> bool:
         """Whether a place is known not to be beyond the end."""

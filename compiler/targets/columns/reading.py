@@ -27,6 +27,7 @@ from compiler.targets.columns.checks import (
     bounds_of,
     facts_of,
     is_bits,
+    is_count,
     is_size_test,
     refined,
     validity,
@@ -48,9 +49,10 @@ from compiler.targets.columns.values import (
 __all__ = ["Reader", "varint_reader"]
 
 
-def varint_reader(struct: Struct) -> str:
+def varint_reader(struct: Struct, *, is_count: bool = False) -> str:
     """What the function that reads a `-varint` schema is called where it is imported."""
-    return f"read_{struct.path[0]}"
+    assert struct.varint is not None
+    return f"read_{struct.path[0]}{'_size' if is_count and struct.varint.zigzag else ''}"
 
 
 class Reader(Cursor):
@@ -234,14 +236,17 @@ class Reader(Cursor):
             return self._to_end(name)
         assert field.size is not None
         size = lower(field.size, frame, field.place)
-        self.require_size(size, can_be_negative=condition.value is None)
+        if condition.value is not None:
+            self.require_size(size)
         if size.value == 0:
             return BytesValue(self.here.text, size, TRUE)
         self.settle()
         start = self.names.new(f"{name}_start")
         self.source.let(start, MOVING)
         if condition.value is None:
+            # Everything about the size under the one condition: then the CPU need not know it to go on.
             with self.source.block(f"if {condition.text}:"):
+                self.require_room(size)
                 self.source.move(MOVING, size.text)
         else:
             self.source.move(MOVING, size.text)
@@ -256,7 +261,8 @@ class Reader(Cursor):
 
     def _read_struct(self, frame: Frame, field: Field, struct: Struct) -> Value:
         if struct.varint is not None:
-            return self._read_varint(f"{frame.prefix}{field.id}", struct)
+            name = f"{frame.prefix}{field.id}"
+            return self._read_varint(name, struct, is_count(field, frame.struct))
         if field.terminator is not None:
             raise error("a terminator is not supported", field.place)
         if field.size is not None:
@@ -279,7 +285,7 @@ class Reader(Cursor):
             self._give_arguments(inner, field, frame)
             self.read_fields(inner, struct.fields)
             return inner
-        self.require_size(size, can_be_negative=False)
+        self.require_size(size)
         self.settle()
         self.on_size(size)
         start, end = (self.names.new(f"{frame.prefix}{field.id}_{part}") for part in ("start", "end"))
@@ -298,11 +304,12 @@ class Reader(Cursor):
         for param, argument in zip(inner.struct.params, field.type.args, strict=True):
             inner.values[param.id] = lower(argument, frame, field.place)
 
-    def _read_varint(self, name: str, struct: Struct) -> VarintValue:
+    def _read_varint(self, name: str, struct: Struct, is_count: bool) -> VarintValue:
         assert struct.varint is not None
         target, size, at = (self.names.new(each) for each in (name, f"{name}_size", f"{name}_at"))
         self.source.let(at, self.here.text)
-        self.source.add(f"{target}, {MOVING} = {varint_reader(struct)}(data, {self.here.text}, {self.end})")
+        reader = varint_reader(struct, is_count=is_count)
+        self.source.add(f"{target}, {MOVING} = {reader}(data, {self.here.text}, {self.end})")
         self.moved()
         self.source.let(size, f"{MOVING} - {at}")
         self.doubtful = True

@@ -14,7 +14,7 @@ from compiler.targets.columns.layout import RecordColumn, described, record_colu
 from compiler.targets.columns.reading import Reader
 from compiler.targets.columns.routes import Content, Routes, Segment, table_frame
 from compiler.targets.columns.source import Function, Names, bracketed
-from compiler.targets.columns.terms import Term, compare, error, stored, variable
+from compiler.targets.columns.terms import Term, compare, constant, error, stored, variable
 from compiler.targets.columns.values import (
     BytesValue,
     Failure,
@@ -53,14 +53,13 @@ class _Decoder:
         self._record = self._content.record
         self.columns = record_columns(self._record, routes.model)
         self.arrays = [each for column in self.columns for each in column.arrays()]
-        self._counters = [each for column in self.columns for each in column.counters()]
         self._lists = {id(column.member): column for column in self.columns if column.members}
         names = Names(
             *(column.name for column in self.columns),
-            *(name for name, _ in (*self.arrays, *self._counters)),
-            *(f"new_{name}" for name, _ in self._counters),
+            *(name for name, _ in self.arrays),
+            *(name for column in self.columns for name, _ in column.counters()),
             *_STATE,
-            *("data", "spans", "batches", "state", "status", "end", "head", "copies"),
+            *("data", "spans", "batches", "state", "status", "end", "head", "copies", "first_row", "end_row"),
         )
         self._function = Function(routes.model, names)
         self._source = self._function.source
@@ -75,7 +74,8 @@ class _Decoder:
         source = self._source
         for name, slot in _STATE.items():
             source.let(name, f"load(state, {slot})")
-        for name, number in self._counters:
+        counters = [each for column in self.columns if not column.members for each in column.counters()]
+        for name, number in counters:
             source.add(f"{name} = load(state, {_slot(number)})")
         source.add("status = DONE")
         with source.block("while batch < num_batches:"):
@@ -83,7 +83,7 @@ class _Decoder:
         for name in _CHANGING:
             if name != "record" or self._content.records is not None:
                 source.add(f"store(state, {_STATE[name]}, {name})")
-        for name, number in self._counters:
+        for name, number in counters:
             source.add(f"store(state, {_slot(number)}, {name})")
         source.add("return status")
         return source.lines(2)
@@ -151,13 +151,15 @@ class _Decoder:
             source.add(f"{num_records} = {count.text}")
         with source.block("if record == 0:"):
             source.add("at = load(spans, 3 * batch)")
-        with source.block(f"while record < {num_records}:"):
-            self._no_room("row >= max_rows")
+        source.add("first_row = row - record", f"end_row = min(first_row + {num_records}, max_rows)")
+        with source.block("while row < end_row:"):
             frame = self._read(table)
             self._write(frame)
-            source.add(f"at = {self._reader.here.text}", "row += 1", "record += 1")
+            source.add(f"at = {self._reader.here.text}", "row += 1")
+        source.add("record = row - first_row")
         with source.rarely("status != DONE"):
             source.add("break")
+        self._no_room(f"record < {num_records}")
         negative = f"{num_records} < 0 or " if count.low < 0 else ""
         with source.rarely(f"{negative}at != end"):
             self._stop("DAMAGED")
@@ -181,9 +183,6 @@ class _Decoder:
 
     def _read(self, table: Frame) -> Frame:
         reader = self._reader
-        for column in self._lists.values():
-            for name, _slot in column.counters():
-                self._source.let(f"new_{name}", name)
         frame = reader.frame(self._record, Io(Position("at"), "end"))
         frame.values.update(self._params(table, self._content))
         reader.read_fields(frame, self._record.fields)
@@ -205,8 +204,7 @@ class _Decoder:
     # Lists
 
     def _read_list(self, frame: Frame, field: Field) -> None:
-        source, reader = self._source, self._reader
-        column = self._lists.get(id(field))
+        reader = self._reader
         if (
             field.repeat is None
             or field.repeat.kind != "expr"
@@ -218,13 +216,24 @@ class _Decoder:
         count = lower(field.repeat.expr, frame, field.place)
         reader.settle()
         self._count(count, field)
+        with reader.under(compare(">", count, constant(0), field.place)):
+            self._read_items(frame, field, field.type, count)
+        frame.values[field.id] = ListValue(count)
+
+    def _read_items(self, frame: Frame, field: Field, kind: UserType, count: Term) -> None:
+        """One at least. What is used of their columns is counted in the state: most records have none."""
+        source, reader = self._source, self._reader
+        column = self._lists.get(id(field))
+        counters = [*column.counters()] if column is not None else []
+        for name, number in counters:
+            source.let(name, f"load(state, {_slot(number)})")
         if column is not None:
-            self._no_room(f"{column.name} and new_{column.path}_items + {count.text} > max_items")
-        struct = self._routes.model.struct(field.type.path)
+            self._no_room(f"{column.name} and {column.path}_items + {count.text} > max_items")
+        struct = self._routes.model.struct(kind.path)
         with source.block(f"for _ in range({count.text}):"):
             name = f"{frame.prefix}{field.id}_"
             element = reader.frame(struct, frame.io, frame, "", name)
-            for param, argument in zip(struct.params, field.type.args, strict=True):
+            for param, argument in zip(struct.params, kind.args, strict=True):
                 element.values[param.id] = lower(argument, frame, field.place)
             reader.read_fields(element, struct.fields)
             reader.finish()
@@ -234,7 +243,9 @@ class _Decoder:
                     self._write_item(column, element)
         with source.rarely("status != DONE"):
             source.add("break")
-        frame.values[field.id] = ListValue(count)
+        if column is not None:
+            with source.block(f"if {column.name}:"):
+                source.add(*(f"store(state, {_slot(number)}, {name})" for name, number in counters))
 
     def _count(self, count: Term, field: Field) -> None:
         """More items than there are bytes left are damage, and must not look like a want of room."""
@@ -246,12 +257,14 @@ class _Decoder:
         fits = compare("<=", count, left, field.place)
         if fits.text not in reader.facts:
             reader.require(fits)
-            reader.doubtful = False
+        is_count = compare(">=", count, constant(0), field.place)
+        if is_count.value == 1 or is_count.text in reader.facts:
+            reader.doubtful = False  # or nothing would be left, and that is not enough
 
     def _write_item(self, column: RecordColumn, element: Frame) -> None:
-        row = f"new_{column.path}_items"
+        row = f"{column.path}_items"
         for member in column.members:
-            self._write_value(member, _owner(member, element), row, "new_")
+            self._write_value(member, _owner(member, element), row)
         self._source.add(f"{row} += 1")
 
     # Columns
@@ -260,14 +273,13 @@ class _Decoder:
         for column in self.columns:
             with self._source.block(f"if {column.name}:"):
                 if column.members:
-                    for name, _slot in column.counters():
-                        self._source.add(f"{name} = new_{name}")
-                    self._source.add(f"store({column.path}_offsets, row + 1, {column.path}_items)")
+                    items = f"load(state, {_slot(column.slot)})"
+                    self._source.add(f"store({column.path}_offsets, row + 1, {items})")
                 else:
-                    self._write_value(column, _owner(column, record), "row", "")
+                    self._write_value(column, _owner(column, record), "row")
         self._source.add(f"num_bytes += {self._size}")
 
-    def _write_value(self, column: RecordColumn, frame: Frame, row: str, prefix: str) -> None:
+    def _write_value(self, column: RecordColumn, frame: Frame, row: str) -> None:
         place = column.member.place
         value = frame.member(column.member.id, place)
         if column.kind != "binary":
@@ -281,18 +293,16 @@ class _Decoder:
         if not isinstance(value, BytesValue):
             raise error("a binary column has to be of bytes", place)
         if value.is_there.value == 1:
-            self._write_bytes(column, value, prefix)
+            self._write_bytes(column, value)
         else:
             with self._source.block(f"if {value.is_there.text}:"):
-                self._write_bytes(column, value, prefix)
+                self._write_bytes(column, value)
             with self._source.block("else:"):
-                self._source.add(
-                    f"clear_bit({column.path}_validity, {row})", f"{prefix}{column.path}_nulls += 1"
-                )
-        self._source.add(f"store({column.path}_offsets, {row} + 1, {prefix}{column.path}_used)")
+                self._source.add(f"clear_bit({column.path}_validity, {row})", f"{column.path}_nulls += 1")
+        self._source.add(f"store({column.path}_offsets, {row} + 1, {column.path}_used)")
 
-    def _write_bytes(self, column: RecordColumn, value: BytesValue, prefix: str) -> None:
-        used = f"{prefix}{column.path}_used"
+    def _write_bytes(self, column: RecordColumn, value: BytesValue) -> None:
+        used = f"{column.path}_used"
         self._source.add(
             f"copy_bytes({column.path}_bytes, {used}, data, {value.start}, {value.size.text})",
             f"{used} += {value.size.text}",

@@ -10,7 +10,15 @@ _QUICK = 3  # bytes that are read without a loop: most numbers in records have o
 
 
 def reader(varint: Varint) -> list[str]:
-    """The functions `read` and `read_slowly`."""
+    """The functions `read` and `read_slowly`, and `read_size` where integers may be negative."""
+    sizes = [
+        "def read_size(data: Bytes, at: int, end: int) -> tuple[int, int]:",
+        '    """The same, of a size or a number of things: what is negative is rare."""',
+        *_quick(varint, is_size=True),
+        "    return read_slowly(data, at, end)",
+        "",
+        "",
+    ]
     return [
         "def read(data: Bytes, at: int, end: int) -> tuple[int, int]:",
         '    """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""',
@@ -18,6 +26,7 @@ def reader(varint: Varint) -> list[str]:
         "    return read_slowly(data, at, end)",
         "",
         "",
+        *(sizes if varint.zigzag else []),
         "def read_slowly(data: Bytes, at: int, end: int) -> tuple[int, int]:",
         '    """The same, byte by byte."""',
         "    groups = 0",
@@ -33,7 +42,7 @@ def reader(varint: Varint) -> list[str]:
     ]
 
 
-def _quick(varint: Varint) -> list[str]:
+def _quick(varint: Varint, *, is_size: bool = False) -> list[str]:
     lines = []
     value = [
         "first",
@@ -44,12 +53,16 @@ def _quick(varint: Varint) -> list[str]:
         place = f"at + {number}" if number else "at"
         lines += [f"    if rare({place} >= end):", "        return 0, end + 1"]
         lines += [f"    {name} = load_u1(data, {place})", f"    if {name} < 0x80:"]
-        if not varint.zigzag or number == 0:
-            found = "(first >> 1) ^ -(first & 1)" if varint.zigzag else value[number]
-        else:
+        groups = "first" if number == 0 else "groups"
+        if varint.zigzag and number:
             lines += [f"        groups = {value[number]}"]
-            found = "(groups >> 1) ^ -(groups & 1)"
-        lines += [f"        return {found}, at + {number + 1}"]
+        if is_size:
+            lines += [
+                f"        if rare(({groups} & 1) != 0):",
+                f"            return ~({groups} >> 1), at + {number + 1}",
+            ]
+        plain = f"{groups} >> 1" if is_size else f"({groups} >> 1) ^ -({groups} & 1)"
+        lines += [f"        return {plain if varint.zigzag else value[number]}, at + {number + 1}"]
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What the emitter asks of expressions: which parts they have, and what they are worth."""
+"""What the emitter asks of expressions: what they are worth, and what they need."""
 
 from __future__ import annotations
 
@@ -12,43 +12,13 @@ from compiler.frontend.model import (
     Field,
     Int,
     Logic,
-    Method,
     Name,
     SizeOf,
     Struct,
-    Subscript,
-    Ternary,
     Unary,
     ValueInstance,
 )
-
-
-def parts(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions that an expression is made of."""
-    match expr:
-        case Attribute(object=owner):
-            return (owner,)
-        case Method(object=owner, args=args):
-            return (owner, *args)
-        case Subscript(object=owner, index=index):
-            return (owner, index)
-        case Unary(operand=operand):
-            return (operand,)
-        case Binary(left=left, right=right) | Compare(left=left, right=right):
-            return (left, right)
-        case Logic(operands=operands):
-            return operands
-        case Ternary(condition=condition, then=then, otherwise=otherwise):
-            return (condition, then, otherwise)
-    return ()
-
-
-def names(expr: Expr) -> Iterator[Name]:
-    """All names in an expression."""
-    if isinstance(expr, Name):
-        yield expr
-    for part in parts(expr):
-        yield from names(part)
+from compiler.frontend.walk import names
 
 
 def asks_for_room(struct: Struct, expr: Expr | None, seen: frozenset[str] = frozenset()) -> bool:

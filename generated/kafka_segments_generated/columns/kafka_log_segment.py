@@ -259,19 +259,19 @@ def scan_kafka_message_legacy(
         if rare(limit - here < 4):
             return (SHORT if limit < end else DAMAGED), start
         len_key = load_s4be(data, here)
-        if rare(len_key > limit - (here + 4)):
-            return (SHORT if limit < end else DAMAGED), start
         here += 4
         if len_key >= 0:
+            if rare(len_key > limit - here):
+                return (SHORT if limit < end else DAMAGED), start
             here += len_key
         if rare(limit - here < 4):
             return (SHORT if limit < end else DAMAGED), start
         len_value = load_s4be(data, here)
-        if rare(len_value > limit - (here + 4)):
-            return (SHORT if limit < end else DAMAGED), start
         here += 4
         value_start = here
         if len_value >= 0:
+            if rare(len_value > limit - here):
+                return (SHORT if limit < end else DAMAGED), start
             here += len_value
         if rare(len_value < 0):
             return DAMAGED, start

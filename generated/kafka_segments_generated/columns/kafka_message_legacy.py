@@ -119,23 +119,23 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
                 status = DAMAGED
                 break
             len_key = load_s4be(data, here)
-            if rare(len_key > end - (here + 4)):
-                status = DAMAGED
-                break
             here += 4
             key_start = here
             if len_key >= 0:
+                if rare(len_key > end - here):
+                    status = DAMAGED
+                    break
                 here += len_key
             if rare(end - here < 4):
                 status = DAMAGED
                 break
             len_value = load_s4be(data, here)
-            if rare(len_value > end - (here + 4)):
-                status = DAMAGED
-                break
             here += 4
             value_start = here
             if len_value >= 0:
+                if rare(len_value > end - here):
+                    status = DAMAGED
+                    break
                 here += len_value
             if key:
                 if len_key >= 0:

@@ -38,6 +38,7 @@ from ._support import (
     wrap,
 )
 from .kafka_varint import read as read_kafka_varint
+from .kafka_varint import read_size as read_kafka_varint_size
 from .kafka_varlong import read as read_kafka_varlong
 
 RECORD_COLUMNS = (
@@ -102,10 +103,6 @@ def decoder(
         key_nulls = load(state, COLUMNS + 1)
         value_used = load(state, COLUMNS + 2)
         value_nulls = load(state, COLUMNS + 3)
-        headers_items = load(state, COLUMNS + 4)
-        headers_key_used = load(state, COLUMNS + 5)
-        headers_value_used = load(state, COLUMNS + 7)
-        headers_value_nulls = load(state, COLUMNS + 8)
         status = DONE
         while batch < num_batches:
             end = load(spans, 3 * batch + 1)
@@ -117,15 +114,10 @@ def decoder(
             batch_num_records = load(batches, head + 22)
             if record == 0:
                 at = load(spans, 3 * batch)
-            while record < batch_num_records:
-                if rare(row >= max_rows):
-                    status = FULL
-                    break
-                new_headers_items = headers_items
-                new_headers_key_used = headers_key_used
-                new_headers_value_used = headers_value_used
-                new_headers_value_nulls = headers_value_nulls
-                len_body, here = read_kafka_varint(data, at, end)
+            first_row = row - record
+            end_row = min(first_row + batch_num_records, max_rows)
+            while row < end_row:
+                len_body, here = read_kafka_varint_size(data, at, end)
                 if rare(len_body < 0):
                     status = DAMAGED
                     break
@@ -141,66 +133,79 @@ def decoder(
                     break
                 timestamp_delta, here = read_kafka_varlong(data, here + 1, body_end)
                 offset_delta, here = read_kafka_varint(data, here, body_end)
-                len_key, here = read_kafka_varint(data, here, body_end)
-                if rare(len_key > body_end - here):
-                    status = DAMAGED
-                    break
+                len_key, here = read_kafka_varint_size(data, here, body_end)
                 key_start = here
                 if len_key >= 0:
+                    if rare(len_key > body_end - here):
+                        status = DAMAGED
+                        break
                     here += len_key
-                len_value, here = read_kafka_varint(data, here, body_end)
-                if rare(len_value > body_end - here):
-                    status = DAMAGED
-                    break
+                len_value, here = read_kafka_varint_size(data, here, body_end)
                 value_start = here
                 if len_value >= 0:
+                    if rare(len_value > body_end - here):
+                        status = DAMAGED
+                        break
                     here += len_value
-                num_headers, here = read_kafka_varint(data, here, body_end)
+                num_headers, here = read_kafka_varint_size(data, here, body_end)
                 if rare(num_headers < 0 or num_headers > body_end - here):
                     status = DAMAGED
                     break
-                if rare(headers and new_headers_items + num_headers > max_items):
-                    status = FULL
-                    break
-                for _ in range(num_headers):
-                    headers_len_key, here = read_kafka_varint(data, here, body_end)
-                    if rare(headers_len_key < 0):
-                        status = DAMAGED
+                if num_headers > 0:
+                    headers_items = load(state, COLUMNS + 4)
+                    headers_key_used = load(state, COLUMNS + 5)
+                    headers_value_used = load(state, COLUMNS + 7)
+                    headers_value_nulls = load(state, COLUMNS + 8)
+                    if rare(headers and headers_items + num_headers > max_items):
+                        status = FULL
                         break
-                    if rare(headers_len_key > body_end - here):
-                        status = DAMAGED
-                        break
-                    headers_key_start = here
-                    here += headers_len_key
-                    headers_len_value, here = read_kafka_varint(data, here, body_end)
-                    if rare(headers_len_value > body_end - here):
-                        status = DAMAGED
-                        break
-                    headers_value_start = here
-                    if headers_len_value >= 0:
-                        here += headers_len_value
-                    if headers:
-                        copy_bytes(
-                            headers_key_bytes, new_headers_key_used, data, headers_key_start, headers_len_key
-                        )
-                        new_headers_key_used += headers_len_key
-                        store(headers_key_offsets, new_headers_items + 1, new_headers_key_used)
+                    for _ in range(num_headers):
+                        headers_len_key, here = read_kafka_varint_size(data, here, body_end)
+                        if rare(headers_len_key < 0):
+                            status = DAMAGED
+                            break
+                        if rare(headers_len_key > body_end - here):
+                            status = DAMAGED
+                            break
+                        headers_key_start = here
+                        here += headers_len_key
+                        headers_len_value, here = read_kafka_varint_size(data, here, body_end)
+                        headers_value_start = here
                         if headers_len_value >= 0:
+                            if rare(headers_len_value > body_end - here):
+                                status = DAMAGED
+                                break
+                            here += headers_len_value
+                        if rare(here > body_end):
+                            status = DAMAGED
+                            break
+                        if headers:
                             copy_bytes(
-                                headers_value_bytes,
-                                new_headers_value_used,
-                                data,
-                                headers_value_start,
-                                headers_len_value,
+                                headers_key_bytes, headers_key_used, data, headers_key_start, headers_len_key
                             )
-                            new_headers_value_used += headers_len_value
-                        else:
-                            clear_bit(headers_value_validity, new_headers_items)
-                            new_headers_value_nulls += 1
-                        store(headers_value_offsets, new_headers_items + 1, new_headers_value_used)
-                        new_headers_items += 1
-                if rare(status != DONE):
-                    break
+                            headers_key_used += headers_len_key
+                            store(headers_key_offsets, headers_items + 1, headers_key_used)
+                            if headers_len_value >= 0:
+                                copy_bytes(
+                                    headers_value_bytes,
+                                    headers_value_used,
+                                    data,
+                                    headers_value_start,
+                                    headers_len_value,
+                                )
+                                headers_value_used += headers_len_value
+                            else:
+                                clear_bit(headers_value_validity, headers_items)
+                                headers_value_nulls += 1
+                            store(headers_value_offsets, headers_items + 1, headers_value_used)
+                            headers_items += 1
+                    if rare(status != DONE):
+                        break
+                    if headers:
+                        store(state, COLUMNS + 4, headers_items)
+                        store(state, COLUMNS + 5, headers_key_used)
+                        store(state, COLUMNS + 7, headers_value_used)
+                        store(state, COLUMNS + 8, headers_value_nulls)
                 if rare(here != body_end):
                     status = DAMAGED
                     break
@@ -221,11 +226,7 @@ def decoder(
                         value_nulls += 1
                     store(value_offsets, row + 1, value_used)
                 if headers:
-                    headers_items = new_headers_items
-                    headers_key_used = new_headers_key_used
-                    headers_value_used = new_headers_value_used
-                    headers_value_nulls = new_headers_value_nulls
-                    store(headers_offsets, row + 1, headers_items)
+                    store(headers_offsets, row + 1, load(state, COLUMNS + 4))
                 if offset:
                     store(offset_values, row, wrap(batch_base_offset + offset_delta))
                 if timestamp:
@@ -240,8 +241,11 @@ def decoder(
                 num_bytes += len_body
                 at = body_end
                 row += 1
-                record += 1
+            record = row - first_row
             if rare(status != DONE):
+                break
+            if rare(record < batch_num_records):
+                status = FULL
                 break
             if rare(batch_num_records < 0 or at != end):
                 status = DAMAGED
@@ -257,10 +261,6 @@ def decoder(
         store(state, COLUMNS + 1, key_nulls)
         store(state, COLUMNS + 2, value_used)
         store(state, COLUMNS + 3, value_nulls)
-        store(state, COLUMNS + 4, headers_items)
-        store(state, COLUMNS + 5, headers_key_used)
-        store(state, COLUMNS + 7, headers_value_used)
-        store(state, COLUMNS + 8, headers_value_nulls)
         return status
 
     return decode

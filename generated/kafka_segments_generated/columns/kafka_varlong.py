@@ -45,6 +45,34 @@ def read(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return read_slowly(data, at, end)
 
 
+def read_size(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """The same, of a size or a number of things: what is negative is rare."""
+    if rare(at >= end):
+        return 0, end + 1
+    first = load_u1(data, at)
+    if first < 0x80:
+        if rare((first & 1) != 0):
+            return ~(first >> 1), at + 1
+        return first >> 1, at + 1
+    if rare(at + 1 >= end):
+        return 0, end + 1
+    second = load_u1(data, at + 1)
+    if second < 0x80:
+        groups = (first & 0x7F) | (second << 7)
+        if rare((groups & 1) != 0):
+            return ~(groups >> 1), at + 2
+        return groups >> 1, at + 2
+    if rare(at + 2 >= end):
+        return 0, end + 1
+    third = load_u1(data, at + 2)
+    if third < 0x80:
+        groups = (first & 0x7F) | ((second & 0x7F) << 7) | (third << 14)
+        if rare((groups & 1) != 0):
+            return ~(groups >> 1), at + 3
+        return groups >> 1, at + 3
+    return read_slowly(data, at, end)
+
+
 def read_slowly(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The same, byte by byte."""
     groups = 0

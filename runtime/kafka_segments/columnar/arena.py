@@ -31,12 +31,12 @@ class Arena:
 
     Attributes:
         addresses: where each array is; at the beginning of a page.
-        is_ready: whether the arrays hold what they have to before rows are appended; whoever takes the arena
-            sets that, and whoever leaves it otherwise.
+        dirty: names of arrays that do not hold what they have to before rows are appended; for those who take
+            the arena to look at and to set.
     """
 
     def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
-        self.is_ready = False
+        self.dirty = frozenset(name for name, _size in sizes)
         places, size = {}, 0
         for name, length in sizes:
             places[name] = size

@@ -102,11 +102,12 @@ class Column:
         values = self._buffer(lease, "values", _WIDTHS[self.kind] * num_rows)
         return pa.Array.from_buffers(kind, num_rows, [None, values], 0)
 
-    def num_nulls(self, state: list[int]) -> int:
-        """How many nulls the decoder has counted here, in members too."""
-        if self.kind == "binary":
-            return state[self.slot + 1]
-        return sum(member.num_nulls(state) for member in self.members)
+    def changed(self, state: list[int]) -> Iterator[str]:
+        """The arrays that are not as before any more, as far as it matters: validity, where nulls were."""
+        if self.kind == "binary" and state[self.slot + 1]:
+            yield f"{self.path}_validity"
+        for member in self.members:
+            yield from member.changed(state)
 
     def _take_list(self, kind: Any, lease: Lease, state: list[int], num_rows: int) -> pa.Array:
         num_items = state[self.slot]

@@ -8,7 +8,7 @@ a record that is larger than that gets one of its own, as large as its batch.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +37,10 @@ class RecordDecoder:
         schema: the Arrow schema of what is wanted.
         capacity: of one arrow batch.
         max_items: list items that one record may have.
+
+    Attributes:
+        state: the compiled decoder's; see the generated `_support`.
+        entry: addresses of the compiled decoder and of its arguments.
     """
 
     def __init__(
@@ -48,14 +52,16 @@ class RecordDecoder:
         self._columns = [column for column in columns if column.name in schema.names]
         by_name = {column.name: column for column in columns}
         self._fields = [(by_name[field.name], field.type) for field in schema]
-        self._decode = load_decoder(
+        self._native = load_decoder(
             module.decoder, **{column.name: column.name in schema.names for column in columns}
         )
-        self._table = self._decode.new_table()
-        self._state = np.zeros(_NUM_STATE, np.int64)
+        self._table = self._native.new_table()
+        self._state = self.state = np.zeros(_NUM_STATE, np.int64)
         self._table.set("state", self._state.ctypes.data, _NUM_STATE)
+        self.entry = self._native.address, self._table.address
         self._capacity = capacity
         self._arrays = _arrays(self._columns, capacity)
+        self._all = frozenset(array.name for array in self._arrays)
         self._pool = pool_of(_sizes(self._arrays))
         self._lease: Lease | None = None
         self._arena: Arena | None = None  # that the table of arguments points to
@@ -66,7 +72,11 @@ class RecordDecoder:
         return 0 if self._lease is None else int(self._state[support.RECORD_ROW])
 
     def decode(
-        self, data: tuple[int, int], batches: tuple[int, int], spans: Spans
+        self,
+        data: tuple[int, int],
+        batches: tuple[int, int],
+        spans: Spans,
+        sweep: Callable[[], int] | None = None,
     ) -> Generator[pa.RecordBatch, None, tuple[int, int] | None]:
         """Decode the records of some batches; yields what is full, and keeps the rest for `flush`.
 
@@ -74,6 +84,7 @@ class RecordDecoder:
             data: address and size of the bytes that hold the records.
             batches: address and length of the scan's table.
             spans: in `data`, and in the table.
+            sweep: calls the decoder instead of this, fills `spans`, and says in the state how many there are.
 
         Returns:
             None if all was decoded; else the number of the batch whose records are not sound or too many
@@ -81,14 +92,14 @@ class RecordDecoder:
         """
         state = self._state
         state[support.BATCH] = state[support.RECORD] = 0
-        state[support.NUM_BATCHES] = len(spans)
+        state[support.NUM_BATCHES] = len(spans) if sweep is None else 0
         self._table.set("data", *data)
         self._table.set("batches", *batches)
         self._table.set("spans", spans.ctypes.data, spans.size)
         flushed = (0, 0)
         while True:
             self._ensure_arena()
-            status = self._decode(self._table)
+            status = self._native(self._table) if sweep is None else sweep()
             if status == support.DONE:
                 return None
             batch, record = int(state[support.BATCH]), int(state[support.RECORD])
@@ -110,8 +121,7 @@ class RecordDecoder:
         assert self._lease is not None
         numbers = self._state.tolist()
         batch = take_batch(self._fields, self._schema, self._lease, numbers)
-        # What was decoded left everything as it was before, but for the bits of nulls.
-        self._lease.arena.is_ready = not any(column.num_nulls(numbers) for column in self._columns)
+        self._lease.arena.dirty = frozenset(name for one in self._columns for name in one.changed(numbers))
         self._lease = None
         return batch
 
@@ -155,9 +165,9 @@ class RecordDecoder:
             self._arena = arena
             for array in arrays:
                 self._table.set(array.name, arena.addresses[array.name], array.length)
-        if not arena.is_ready:
+        if arena.dirty:
             _prepare(arena, arrays)
-        arena.is_ready = False
+        arena.dirty = self._all  # until it is known which are not
 
 
 def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:
@@ -166,6 +176,8 @@ def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:
 
 def _prepare(arena: Arena, arrays: Sequence[Array]) -> None:
     for array in arrays:
+        if array.name not in arena.dirty:
+            continue
         address = arena.addresses[array.name]
         if array.fill is not None:
             ctypes.memset(address, array.fill, array.size)

@@ -1,9 +1,10 @@
 """A segment's records as arrow batches, with everything in its place that is to be said beside them.
 
 Strategy: windows of sound entries come from the scanner, and their records from the decoder, hundreds of
-batches with one call. Whatever these two do not take is left to the slow way, which is exact and knows what
-to say: the scan of `framing` for an entry that is not sound, `records` for a batch whose content is not. It
-delivers what is sound of it, the fast way goes on behind, and each knows what the other has read.
+batches with one call; where all is as usual, both with the same call (`sweeping`). Whatever these do not take
+is left to the slow way, which is exact and knows what to say: the scan of `framing` for an entry that is not
+sound, `records` for a batch whose content is not. It delivers what is sound of it, the fast way goes on
+behind, and each knows what the other has read.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kafka_segments.columnar.plain import PlainRecords
 from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.scanning import HeaderScan
 from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.sweeping import Sweep
 from kafka_segments.columnar.table import EntryTable
 from kafka_segments.entries import Batch, Damage, Padding, Record, SoundBatches
 from kafka_segments.errors import KafkaFormatError
@@ -75,6 +77,8 @@ class ColumnarReader:
         self._decoded = schema
         self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
         self._decoder: RecordDecoder | None = None
+        self._sweeps: dict[int, Sweep] = {}
+        self._plain_content: int | None = None  # of the last records, if they were not compressed
 
     def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:
         """What decodes the records of a sort of entries; control records it only looks through."""
@@ -98,15 +102,26 @@ class ColumnarReader:
         """
         position = 0
         while True:
-            rows, position, is_trouble = self._headers.scan(position)
+            sweep = self._next_sweep(position)
+            rows, position, is_trouble = yield from self._headers.scan(position, sweep)
             if len(rows):
-                yield from self._sound(EntryTable(rows, self._module))
+                yield from self._sound(EntryTable(rows, self._module), sweep)
             elif not is_trouble:
                 break
             if is_trouble:
                 yield from self._flush()
                 position = yield from self._trouble(position)
         yield from self._flush()
+
+    def _next_sweep(self, position: int) -> Sweep | None:
+        """What takes the next window in one go, should it go on like the last: with plain records."""
+        content = self._plain_content
+        if content is None or self._is_ranged or not self._headers.can_sweep or position >= self._source.size:
+            return None
+        if content not in self._sweeps:
+            decoder = self._decoder_of(content, False)
+            self._sweeps[content] = Sweep(self._headers, decoder, content, self._module)
+        return self._sweeps[content]
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
         if self._decoder is not None:
@@ -141,18 +156,21 @@ class ColumnarReader:
                 return entry.end_position
         return self._source.size
 
-    def _sound(self, entries: EntryTable) -> Iterator[Event]:
-        """The records of sound entries."""
-        kinds = entries.kinds(self._start, self._end)
-        wanted = np.flatnonzero(kinds != kinds_of.SKIPPED)
+    def _sound(self, entries: EntryTable, sweep: Sweep | None) -> Iterator[Event]:
+        """The records of sound entries; of those that a sweep has taken already, none."""
+        first = 0 if sweep is None else sweep.num_decoded
+        stopped = None if sweep is None or sweep.refused is None else (0, sweep.refused)
+        kinds = entries.kinds(self._start, self._end) if first < len(entries) else np.empty(0)
+        wanted = first + np.flatnonzero(kinds[first:] != kinds_of.SKIPPED)
         before, slow_row = self._scan.sound_offset, -1
         while len(wanted):
             alike = entries.alike(wanted, kinds)
-            stopped = yield from self._decode(entries, alike, kinds[alike[0]])
+            if stopped is None:
+                stopped = yield from self._decode(entries, alike, kinds[alike[0]])
             if stopped is None:
                 wanted = wanted[len(alike) :]
                 continue
-            at, num_yielded = stopped
+            (at, num_yielded), stopped = stopped, None
             row = int(alike[at])
             if row != slow_row + 1:
                 before = entries.last_offset(row - 1)
@@ -171,9 +189,12 @@ class ColumnarReader:
         Returns:
             None, or which of them has to be read slowly, and how many of its records were yielded.
         """
+        content = entries.value(int(rows[0]), "content")
+        if kind != kinds_of.CONTROL:
+            self._plain_content = content if kind == kinds_of.PLAIN else None
         if kind == kinds_of.SLOW:
             return 0, 0
-        decoder = self._decoder_of(entries.value(int(rows[0]), "content"), kind == kinds_of.CONTROL)
+        decoder = self._decoder_of(content, kind == kinds_of.CONTROL)
         if kind != kinds_of.CONTROL and decoder is not self._decoder:
             yield from self._flush()
             self._decoder = decoder

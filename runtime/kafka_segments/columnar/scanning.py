@@ -1,15 +1,15 @@
 """A source's sound entries as a table of their headers, window by window, by a generated scanner.
 
-Strategy: a window is as large as stays in the cache, and begins with an entry. The scanner fills a row of the
-table for each entry that is sound and whole in the window, and stops at the first that is not; what is to be
-said of that one is not decided here.
+Strategy: a window begins with an entry, and is as large as stays in the cache if it has to be read. The
+scanner fills a row of the table for each entry that is sound and whole in the window, and stops at the first
+that is not; what is to be said of that one is not decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,18 @@ __all__ = ["HeaderScan"]
 Checksum = Callable[[bytes | memoryview, int], int]
 
 _LEN_WINDOW = 4 << 20
+_LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
+_LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied
 _MAX_ROWS = 4096
 _NUM_STATE = 16
+
+
+class Sweep(Protocol):
+    """What scans a window instead of the scan."""
+
+    def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
+        """Scan the window that the scan has been made ready for; returns the scanner's last status."""
+        ...
 
 
 class HeaderScan:
@@ -43,6 +53,10 @@ class HeaderScan:
         window: the bytes that the last scan was of; valid until the next one.
         window_position: where they are in the source.
         address: where they are in memory.
+        state: the compiled scanner's; see the generated `_support`.
+        entry: addresses of the compiled scanner and of its arguments.
+        max_rows: how many rows the table has.
+        can_sweep: whether the scanner itself finds out what is sound.
     """
 
     def __init__(self, source: Source, module: ModuleType, *, check_crc: bool) -> None:
@@ -50,13 +64,17 @@ class HeaderScan:
         self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
         # Where decoders cannot compute CRC-32C (ARM, old x86), the package does it here.
         self._verifies = check_crc and not cpu.has_crc32c()
+        self.can_sweep = not self._verifies
         self._checks: dict[int, tuple[int, Checksum]] = {}
         self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=True)
+        self.max_rows = _MAX_ROWS
         self._rows = np.zeros((_MAX_ROWS, module.WIDTH), np.int64)
-        self._state = np.zeros(_NUM_STATE, np.int64)
+        self._state = self.state = np.zeros(_NUM_STATE, np.int64)
         self._arguments = self._scan.new_table()
         self._arguments.set("state", self._state.ctypes.data, _NUM_STATE)
         self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
+        self.entry = self._scan.address, self._arguments.address
+        self._len_window = min(_LEN_FIRST_WINDOW, _LEN_WINDOW)
         self._buffer: memoryview = memoryview(b"")
         self._scratch: Scratch | None = None
         self.window: bytes | memoryview = b""
@@ -72,8 +90,14 @@ class HeaderScan:
         """One column of some rows, int64."""
         return rows[:, self._names[name]]
 
-    def scan(self, position: int) -> tuple[Any, int, bool]:
+    def scan(
+        self, position: int, sweep: Sweep | None = None
+    ) -> Generator[pa.RecordBatch, None, tuple[Any, int, bool]]:
         """Scan on from where an entry should begin.
+
+        Args:
+            position: in the source.
+            sweep: what scans, and yields records that it decodes on the way.
 
         Returns:
             The rows of sound entries (a part of the table, valid until the next scan), where they end, and
@@ -81,7 +105,8 @@ class HeaderScan:
             is the end.
         """
         readable = self._source.size - position
-        size = min(_LEN_WINDOW, readable)
+        size = min(self._len_window, readable)
+        self._len_window = _LEN_MEMORY_WINDOW if self._source.is_memory else _LEN_WINDOW
         while size > 0:
             try:
                 self._load(position, size)
@@ -90,7 +115,8 @@ class HeaderScan:
                     return self._rows[:0], position, True
                 size = readable = min(error.position - position, size - 1)
                 continue
-            status = self._run(position)
+            self._begin(position)
+            status = self._scan(self._arguments) if sweep is None else (yield from sweep.run(size))
             rows, end = self._rows[: self._state[support.ROW]], int(self._state[support.AT])
             if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
                 return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
@@ -103,7 +129,7 @@ class HeaderScan:
         return self._rows[:0], position, False
 
     def _load(self, position: int, size: int) -> None:
-        if size > len(self._buffer):
+        if size > len(self._buffer) and not self._source.is_memory:
             if self._scratch is None and size <= _LEN_WINDOW:
                 self._scratch = Scratch(_LEN_WINDOW)
                 self._buffer = self._scratch.view
@@ -114,7 +140,7 @@ class HeaderScan:
         self.address = pa.py_buffer(self.window).address
         self._arguments.set("data", self.address, size)
 
-    def _run(self, position: int) -> int:
+    def _begin(self, position: int) -> None:
         state = self._state
         state[support.AT] = state[support.WINDOW] = position
         state[support.ROW] = 0
@@ -122,7 +148,6 @@ class HeaderScan:
         state[support.SIZE] = self._source.size
         state[support.FILE] = -1
         state[support.LEN_WINDOW] = len(self.window)
-        return self._scan(self._arguments)
 
     def _count_sound(self, rows: Any) -> int:
         """How many of the rows have right checksums, up to the first that has not."""

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import ctypes
 
-__all__ = ["call"]
+__all__ = ["LEN_PIECE", "call"]
+
+LEN_PIECE = 128 << 10
+"""Bytes that are worked on together, so that they stay in the CPU's second cache. While some are copied, the
+memory that is as far behind them is asked for: it comes to the CPU before its turn."""
 
 
 def call(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> int:  # noqa: PLR0917

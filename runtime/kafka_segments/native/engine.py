@@ -38,10 +38,12 @@ class Decoder:
     """A compiled decoder. Calls run without Python's global lock.
 
     Attributes:
+        address: where its code is.
         parameters: names of the arrays that it takes, in order.
     """
 
     def __init__(self, address: int, parameters: tuple[str, ...]) -> None:
+        self.address = address
         self._function = _ENTRY(address)
         self.parameters = parameters
 

@@ -1,0 +1,169 @@
+"""Scanning and decoding in one go, so that records are decoded while their bytes are in the CPU's cache.
+
+Strategy: a compiled loop has the scanner look at a piece of the window and the decoder take what it found,
+piece by piece; the bytes of the next piece come from memory meanwhile (`copy_bytes` asks for them). Python is
+called only when an arrow batch is full. The loop takes ordinary batches of one content, which is what nearly
+all windows are made of. At the first that is something else it stops decoding, and scans the window to its
+end: from there on the table is read as if there had been no sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from types import ModuleType
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.columnar.decoding import RecordDecoder
+from kafka_segments.columnar.scanning import HeaderScan
+from kafka_segments.native.blocks import LEN_PIECE, call
+from kafka_segments.native.engine import load_decoder
+from kafka_segments_generated.columns._support import (
+    AT,
+    BATCH,
+    CODEC,
+    CONTENT,
+    DONE,
+    END_PAYLOAD,
+    FULL,
+    LEN_WINDOW,
+    MAX_ROWS,
+    NUM_BATCHES,
+    PAYLOAD,
+    ROW,
+    SHORT,
+    WINDOW,
+    Longs,
+    load,
+    store,
+)
+
+__all__ = ["Sweep", "sweeper"]
+
+# What the loop's own state holds: function and arguments of the scanner and of the decoder, the address for
+# what they return; the window's bytes, the table's rows, the bytes of a piece; how wide the table is, where
+# two columns stand in it, which content is taken. After it: the scanner's last answer, and whether all of the
+# window has been scanned that was to be.
+SCANNER, _, DECODER, _, RETURNED, RETURNED_AT, LENGTH, NUM_ROWS, PIECE = range(9)
+WIDTH, IS_CONTROL, NUM_RECORDS, TAKEN, STATUS, IS_OVER = range(9, 15)
+_NUM_STATE = 15
+
+
+def run(state: Longs, which: int) -> int:
+    """Call the scanner or the decoder with its arguments."""
+    call(load(state, which), load(state, RETURNED_AT), 0, load(state, which + 1), 0, 0, 0, 0)
+    return load(state, RETURNED)
+
+
+def scan_on(state: Longs, scan: Longs, length: int, max_rows: int) -> int:
+    """Have the scanner go on, up to some place in the window and some row of the table."""
+    store(scan, LEN_WINDOW, length)
+    store(scan, MAX_ROWS, max_rows)
+    status = run(state, SCANNER)
+    store(state, STATUS, status)
+    return status
+
+
+def count_taken(state: Longs, scan: Longs, table: Longs, spans: Longs, row: int) -> int:
+    """Note where the records of new rows are, up to the first that is not ordinary; returns that row."""
+    window = load(scan, WINDOW)
+    while row < load(scan, ROW):
+        place = row * load(state, WIDTH)
+        if load(table, place + CONTENT) != load(state, TAKEN) or load(table, place + CODEC) != 0:
+            break
+        if load(table, place + load(state, IS_CONTROL)) != 0:
+            break
+        if load(table, place + load(state, NUM_RECORDS)) < 1:
+            break
+        store(spans, 3 * row, load(table, place + PAYLOAD) - window)
+        store(spans, 3 * row + 1, load(table, place + END_PAYLOAD) - window)
+        store(spans, 3 * row + 2, row)
+        row += 1
+    return row
+
+
+def scan_piece(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Longs) -> None:
+    """Scan the next piece of the window, or one entry that is larger; say what is to be decoded of it."""
+    length, num_rows = load(state, LENGTH), load(state, NUM_ROWS)
+    row = load(scan, ROW)
+    limit = min(length, load(scan, AT) - load(scan, WINDOW) + load(state, PIECE))
+    status = scan_on(state, scan, limit, num_rows)
+    is_over = status != SHORT or limit == length
+    if not is_over and load(scan, ROW) == row:
+        status = scan_on(state, scan, length, row + 1)
+        is_over = status != FULL or row + 1 == num_rows
+    taken = count_taken(state, scan, table, spans, row)
+    store(decode, NUM_BATCHES, taken)
+    if not is_over and taken < load(scan, ROW):
+        scan_on(state, scan, length, num_rows)
+        is_over = True
+    store(state, IS_OVER, 1 if is_over else 0)
+
+
+def sweeper() -> Callable[..., int]:
+    """A function that scans and decodes a window; it returns what the decoder returns, and can go on then."""
+
+    def sweep(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Longs) -> int:
+        while True:
+            if load(decode, BATCH) < load(decode, NUM_BATCHES):
+                status = run(state, DECODER)
+                if status != DONE:
+                    if status != FULL and load(state, IS_OVER) == 0:
+                        scan_on(state, scan, load(state, LENGTH), load(state, NUM_ROWS))
+                    return status
+            if load(state, IS_OVER) != 0:
+                return DONE
+            scan_piece(state, scan, table, spans, decode)
+
+    return sweep
+
+
+class Sweep:
+    """A scanner and a decoder that go together.
+
+    Args:
+        headers: the scanner.
+        decoder: the decoder of the content's records, without anything left out.
+        content: which one is taken, by the scanner's numbers.
+        module: the generated module of the scanner.
+
+    Attributes:
+        num_decoded: of the last window: how many rows of its table have been decoded.
+        refused: if the next row was refused by the decoder, how many of its records were yielded; else None.
+    """
+
+    def __init__(self, headers: HeaderScan, decoder: RecordDecoder, content: int, module: ModuleType) -> None:
+        self._headers, self._decoder = headers, decoder
+        self._sweep = load_decoder(sweeper)
+        self._arguments = self._sweep.new_table()
+        self._state = np.zeros(_NUM_STATE, np.int64)
+        self._spans = np.zeros((headers.max_rows, 3), np.int64)
+        state = self._state
+        state[SCANNER : SCANNER + 2] = headers.entry
+        state[DECODER : DECODER + 2] = decoder.entry
+        state[RETURNED_AT] = state.ctypes.data + RETURNED * state.itemsize
+        state[NUM_ROWS], state[PIECE] = headers.max_rows, LEN_PIECE
+        state[WIDTH], state[TAKEN] = module.WIDTH, content
+        state[IS_CONTROL] = module.BATCH_COLUMNS.index("is_control")
+        state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
+        for name, array in (
+            *(("state", state), ("scan", headers.state), ("spans", self._spans), ("decode", decoder.state)),
+        ):
+            self._arguments.set(name, array.ctypes.data, array.size)
+        self._arguments.set("table", *headers.table)
+        self.num_decoded = 0
+        self.refused: int | None = None
+
+    def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
+        """Scan and decode the window that the scanner has been made ready for; returns its last status."""
+        state = self._state
+        state[LENGTH], state[IS_OVER] = len_window, 0
+        data = self._headers.address, len_window
+        stopped = yield from self._decoder.decode(data, self._headers.table, self._spans, self._run)
+        self.num_decoded = int(self._decoder.state[BATCH]) if stopped is None else stopped[0]
+        self.refused = None if stopped is None else stopped[1]
+        return int(state[STATUS])
+
+    def _run(self) -> int:
+        return self._sweep(self._arguments)
