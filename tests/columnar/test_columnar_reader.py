@@ -12,7 +12,7 @@ from tests.runtime.build import batch, record
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
-from kafka_segments.columnar import decoding, scanning, sweeping
+from kafka_segments.columnar import decoding, reader, scanning, sweeping
 from kafka_segments.columnar.columns import Capacity
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.native import cpu
@@ -27,6 +27,7 @@ def windows(request, monkeypatch):
     """Files here are mostly smaller than a window; in small ones, all but the first are swept."""
     if request.param == "sweeps":
         monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 100)
+        monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
         monkeypatch.setattr(scanning, "_LEN_WINDOW", 3000)
         monkeypatch.setattr(scanning, "_LEN_MEMORY_WINDOW", 3000)
         monkeypatch.setattr(sweeping, "LEN_PIECE", 500)

@@ -17,6 +17,7 @@ from kafka_segments.columnar.columns import Capacity
 def swept(monkeypatch):
     """Small windows and pieces; a list of what each sweep took, and of how many rows its window had."""
     monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 100)
+    monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
     monkeypatch.setattr(scanning, "_LEN_MEMORY_WINDOW", 20_000)
     monkeypatch.setattr(sweeping, "LEN_PIECE", 2000)
     taken = []

@@ -23,6 +23,7 @@ __all__ = ["PlainRecords"]
 _LEN_BUFFER = 4 << 20
 _LARGEST_BUFFER = 64 << 20  # larger results come and go as objects of their own
 _LEN_TOGETHER = 1 << 20  # decompressed bytes that are worth a call of the decoder
+_MOST_TOGETHER = 128  # payloads, where Python goes through them
 
 
 class PlainRecords:
@@ -95,16 +96,18 @@ class PlainRecords:
 
 def _directly(direct: Direct, window: memoryview, places: Any, target: memoryview) -> tuple[int, int]:
     """Decompress one payload after the other, as far as it goes; returns how many, and the bytes written."""
-    used = num_done = 0
-    for start, end in places.tolist():
+    used, ends = 0, [0]
+    for start, end in places[:_MOST_TOGETHER].tolist():
         size = direct(window[start:end], target[used:])
         if size is None:
             break
-        places[num_done] = used, used + size
         used += size
-        num_done += 1
+        ends.append(used)
         if used >= _LEN_TOGETHER:
             break
+    num_done = len(ends) - 1
+    places[:num_done, 0] = ends[:-1]
+    places[:num_done, 1] = ends[1:]
     return num_done, used
 
 

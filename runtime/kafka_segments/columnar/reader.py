@@ -35,6 +35,8 @@ from kafka_segments_generated.columns import kafka_log_segment
 __all__ = ["ColumnarReader", "Event"]
 
 
+_SWEPT_FROM = 8 << 20  # a position: smaller files are not worth compiling the sweep for
+
 Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
 _Steps: TypeAlias = Generator[Event, None, tuple[int, int] | None]
 
@@ -116,7 +118,8 @@ class ColumnarReader:
     def _next_sweep(self, position: int) -> Sweep | None:
         """What takes the next window in one go, should it go on like the last: with plain records."""
         content = self._plain_content
-        if content is None or self._is_ranged or not self._headers.can_sweep or position >= self._source.size:
+        is_worth_it = _SWEPT_FROM <= position < self._source.size
+        if content is None or self._is_ranged or not (self._headers.can_sweep and is_worth_it):
             return None
         if content not in self._sweeps:
             decoder = self._decoder_of(content, False)

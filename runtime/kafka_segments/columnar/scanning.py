@@ -28,7 +28,7 @@ Checksum = Callable[[bytes | memoryview, int], int]
 
 _LEN_WINDOW = 4 << 20
 _LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
-_LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied
+_LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied, for a sweep
 _MAX_ROWS = 4096
 _NUM_STATE = 16
 
@@ -105,8 +105,8 @@ class HeaderScan:
             is the end.
         """
         readable = self._source.size - position
-        size = min(self._len_window, readable)
-        self._len_window = _LEN_MEMORY_WINDOW if self._source.is_memory else _LEN_WINDOW
+        size = min(_LEN_MEMORY_WINDOW if sweep and self._source.is_memory else self._len_window, readable)
+        self._len_window = _LEN_WINDOW
         while size > 0:
             try:
                 self._load(position, size)

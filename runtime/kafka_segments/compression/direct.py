@@ -36,16 +36,21 @@ def _snappy() -> Direct:
     import cramjam
 
     snappy = import_module("kafka_segments.compression.snappy")
-    decompress_into, declared = cramjam.snappy.decompress_raw_into, cramjam.snappy.decompress_raw_len
+    only_block, iter_blocks = snappy.only_block, snappy.iter_blocks
+    decompress_into = cramjam.snappy.decompress_raw_into
 
     def direct(payload: memoryview, target: memoryview) -> int | None:
-        size = 0
         try:
-            for block in snappy.iter_blocks(payload):
-                if not block or declared(block) > len(target) - size:
+            block = only_block(payload)
+            if block:
+                size: int = decompress_into(block, target)
+                return size
+            size = 0
+            for block in iter_blocks(payload):
+                if not block:
                     return None
                 size += decompress_into(block, target[size:])
-        except (cramjam.DecompressionError, DecompressionError):
+        except (cramjam.DecompressionError, DecompressionError):  # wrong, or larger than the target
             return None
         return size
 

@@ -18,7 +18,7 @@ import snappy
 
 from kafka_segments.compression.output import BoundedOutput, malformed
 
-__all__ = ["CODEC", "SnappyCodec", "iter_blocks"]
+__all__ = ["CODEC", "SnappyCodec", "iter_blocks", "only_block"]
 
 # org.xerial.snappy.SnappyCodec: magic, then version and lowest compatible version, int32 each; then chunks:
 # a big-endian int32 length and a block. No schema: this is snappy-java's container, not a format of Kafka's.
@@ -53,6 +53,15 @@ class SnappyCodec:
         plain = snappy.uncompress(block)
         assert isinstance(plain, bytes)  # not text: no encoding was asked for
         output.add(plain)
+
+
+def only_block(data: memoryview) -> memoryview | None:
+    """The block of a stream that is one header, one chunk and nothing else; None if `data` is not that."""
+    start = _LEN_STREAM_HEADER + _LEN_CHUNK_LENGTH
+    if len(data) < start or data[: len(_STREAM_MAGIC)] != _STREAM_MAGIC:
+        return None
+    len_chunk = int.from_bytes(data[_LEN_STREAM_HEADER:start], "big")
+    return data[start:] if len_chunk == len(data) - start else None
 
 
 def iter_blocks(data: memoryview) -> Iterator[memoryview]:

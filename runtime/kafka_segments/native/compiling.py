@@ -10,12 +10,14 @@ that table.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 import numba
 from numba import types
+from numba.core import config
 from numba.extending import intrinsic
 
 from kafka_segments.native.calls import global_names
@@ -79,6 +81,18 @@ class _Binder:
         return self._compiled[value]
 
 
+@contextmanager
+def _not_optimized() -> Iterator[None]:
+    """What is compiled in here is only compiled to be inlined elsewhere, and optimized there."""
+    settings: Any = config  # set when it is imported
+    level = settings.OPT
+    settings.OPT = type(level)(0)
+    try:
+        yield
+    finally:
+        settings.OPT = level
+
+
 def compile_decoder(
     factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
 ) -> tuple[str, bytes]:
@@ -97,6 +111,10 @@ def compile_decoder(
     bound = FunctionType(factory.__code__, _Binder().namespace(factory), factory.__name__)
     bound.__kwdefaults__ = factory.__kwdefaults__
     decode = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
+    with _not_optimized():
+        decode.compile(
+            tuple(types.Tuple((types.CPointer(_ELEMENTS[kind]), types.int64)) for _, kind in parameters)
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", numba.NumbaWarning)
         dispatcher = numba.njit(types.int64(types.int64), **_OPTIONS)(_entry(decode, parameters))
