@@ -110,7 +110,7 @@ def compile_decoder(
     assert isinstance(factory, FunctionType)
     bound = FunctionType(factory.__code__, _Binder().namespace(factory), factory.__name__)
     bound.__kwdefaults__ = factory.__kwdefaults__
-    decode = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
+    decode: Any = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
     with _not_optimized():
         decode.compile(
             tuple(types.Tuple((types.CPointer(_ELEMENTS[kind]), types.int64)) for _, kind in parameters)
