@@ -130,7 +130,7 @@ class Column:
 @cache
 def _nothing(kind: Any) -> pa.Array:
     """An empty array, of which there need be only one."""
-    return pa.array([], kind)
+    return pa.nulls(0, kind)  # pa.array would import pandas
 
 
 def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:

@@ -121,9 +121,17 @@ def _arrow(entries: EntryTable) -> pa.RecordBatch:
 
 
 def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:
-    values = np.ascontiguousarray(entries.column(name))
+    """A column from its buffers: `pa.array` would import pandas."""
+    values = entries.column(name)
     absent = ~entries.has(name)
-    mask = absent if absent.any() else None
-    if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.int64(), mask=mask).view(kind)
-    return pa.array(values.astype(kind.to_pandas_dtype()), kind, mask=mask)
+    validity = _bits(~absent) if absent.any() else None
+    if pa.types.is_boolean(kind):
+        data = _bits(values != 0)
+    else:
+        width = np.int64 if pa.types.is_timestamp(kind) else kind.to_pandas_dtype()
+        data = pa.py_buffer(np.ascontiguousarray(values, width))
+    return pa.Array.from_buffers(kind, len(values), [validity, data])
+
+
+def _bits(flags: Any) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))

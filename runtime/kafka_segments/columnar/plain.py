@@ -43,6 +43,23 @@ class PlainRecords:
         self._alone = b""
         self.data = (0, 0)
 
+    def loop(self, codec: int) -> Loop | None:
+        """The compiled loop for a codec by Kafka's number, if there is one."""
+        return self._loop(CODEC_NAMES[codec - 1]) if 1 <= codec <= len(CODEC_NAMES) else None
+
+    def begin(self, loop: Loop, source: tuple[int, int], places: Any) -> tuple[int, int]:
+        """Have a loop write to this buffer; returns address and size of what it may use.
+
+        Args:
+            loop: what will decompress.
+            source: address and size of the bytes that hold the payloads.
+            places: as for `fill`.
+        """
+        scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
+        target = scratch.address, min(len(scratch.view), self._max_decompressed)
+        loop.begin(source, (places.ctypes.data, len(places)), target, _LEN_TOGETHER)
+        return target
+
     def fill(self, window: memoryview, address: int, codecs: Any, places: Any) -> int:
         """Decompress payloads, one at least unless there are none.
 

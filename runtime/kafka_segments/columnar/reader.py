@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from kafka_segments.columnar import table as kinds_of
 from kafka_segments.columnar.decoding import RecordDecoder
+from kafka_segments.columnar.inflating import Inflation
 from kafka_segments.columnar.plain import PlainRecords
 from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.scanning import HeaderScan
@@ -80,6 +81,7 @@ class ColumnarReader:
         self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
         self._decoder: RecordDecoder | None = None
         self._sweeps: dict[int, Sweep] = {}
+        self._inflations: dict[tuple[int, int], Inflation] = {}
         self._plain_content: int | None = None  # of the last records, if they were not compressed
 
     def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:
@@ -225,6 +227,12 @@ class ColumnarReader:
         places = np.ascontiguousarray(spans[:, :2])
         done = 0
         while done < len(rows):
+            num_inflated, stopped = yield from self._inflate(
+                decoder, codecs[done:], places[done:], spans[done:]
+            )
+            done += num_inflated
+            if stopped is not None or done == len(rows):
+                return None if stopped is None else (done, stopped[1])
             try:
                 num_plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
             except KafkaFormatError:
@@ -236,6 +244,24 @@ class ColumnarReader:
                 return done + stopped[0], stopped[1]
             done = following
         return None
+
+    def _inflate(
+        self, decoder: RecordDecoder, codecs: Any, places: Any, spans: Any
+    ) -> Generator[Event, None, tuple[int, tuple[int, int] | None]]:
+        """Decompress and decode with one call as many batches as that takes; see `Inflation.run`."""
+        codec = int(codecs[0])
+        loop = self._plain.loop(codec)
+        if loop is None or self._is_ranged:
+            return 0, None
+        key = codec, id(decoder)
+        if key not in self._inflations:
+            self._inflations[key] = Inflation(loop, decoder)
+        others = np.flatnonzero(codecs != codec)
+        count = others[0] if len(others) else len(codecs)
+        source = self._headers.address, len(self._headers.window)
+        target = self._plain.begin(loop, source, places[:count])
+        run = self._inflations[key].run(target, self._headers.table, places[:count], spans[:count])
+        return (yield from run)
 
     def _slowly(self, batch: Batch, num_yielded: int) -> Iterator[Event]:
         """A batch by the exact way, but for the records of it that were yielded already."""

@@ -124,7 +124,7 @@ def loop() -> Any:
     """Makes the loop over ordinary payloads, see `loops`: one member without options, nothing behind it."""
 
     def expand(data: Bytes, places: Longs, state: Longs) -> int:
-        used, at = 0, 0
+        used, at = 0, load(state, AT)
         while at < load(state, COUNT) and used < load(state, ENOUGH):
             here, end = load(places, 2 * at), load(places, 2 * at + 1)
             if end - here < _LEN_FIXED_HEADER or load_u4le(data, here) != _PLAIN_START:

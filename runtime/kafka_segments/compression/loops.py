@@ -45,6 +45,10 @@ class Loop:
     Args:
         decoder: the compiled loop.
         needs: what the codec needs, and what must be kept as long as it does.
+
+    Attributes:
+        entry: addresses of the compiled loop and of its arguments.
+        state: address and length of its state.
     """
 
     def __init__(self, decoder: Any, needs: tuple[Sequence[int], Any]) -> None:
@@ -55,6 +59,8 @@ class Loop:
         for at, word in enumerate(needs[0]):
             self._state[FIRST + at] = word
         self._table = decoder.new_table()
+        self.entry = decoder.address, self._table.address
+        self.state = ctypes.addressof(self._state), _NUM_STATE
         self._has_target = "target" in decoder.parameters
         self._table.set("state", ctypes.addressof(self._state), _NUM_STATE)
 
@@ -63,15 +69,24 @@ class Loop:
     ) -> tuple[int, int]:
         """Decompress payloads one behind the other.
 
+        Returns:
+            How many payloads were done, and the bytes written.
+        """
+        self.begin(source, places, target, enough)
+        self._run(self._table)
+        return self._state[AT], self._state[USED]
+
+    def begin(
+        self, source: tuple[int, int], places: tuple[int, int], target: tuple[int, int], enough: int
+    ) -> None:
+        """Say what there is to do, for somebody who calls the loop.
+
         Args:
             source: address and size of the bytes that hold them.
             places: address of pairs of 64-bit numbers, and how many pairs: where each payload begins and ends
                 in `source`; for those that are done, it becomes where they are in `target`.
             target: address and size of the memory to write to.
             enough: bytes to stop at.
-
-        Returns:
-            How many payloads were done, and the bytes written.
         """
         state = self._state
         state[AT], state[COUNT], state[USED] = 0, places[1], 0
@@ -81,8 +96,6 @@ class Loop:
         self._table.set("places", places[0], 2 * places[1])
         if self._has_target:
             self._table.set("target", *target)
-        self._run(self._table)
-        return state[AT], state[USED]
 
 
 @cache

@@ -148,7 +148,7 @@ def loop() -> Any:
     """Makes the loop over ordinary payloads, see `loops`: frames with one of `plain_headers`."""
 
     def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
-        used, room, at = 0, load(state, ROOM), 0
+        used, room, at = 0, load(state, ROOM), load(state, AT)
         while at < load(state, COUNT) and used < load(state, ENOUGH):
             here, end = load(places, 2 * at), load(places, 2 * at + 1)
             max_block = 0

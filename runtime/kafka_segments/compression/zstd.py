@@ -75,7 +75,7 @@ def loop() -> Any:
     """Makes the loop over ordinary payloads, see `loops`: one frame, a plain window, nothing behind it."""
 
     def expand(data: Bytes, places: Longs, state: Longs) -> int:
-        used, at = 0, 0
+        used, at = 0, load(state, AT)
         while at < load(state, COUNT) and used < load(state, ENOUGH):
             here, end = load(places, 2 * at), load(places, 2 * at + 1)
             if end - here <= _OFS_WINDOW or load_u4le(data, here) != _FRAME_NUMBER:
