@@ -25,7 +25,7 @@ __all__ = ["RecordDecoder", "Spans"]
 Spans = Any
 """Where records are: an int64 array of (start, end, row of the table) for each batch."""
 
-_CAPACITY = Capacity(num_rows=1 << 16, num_bytes=4 << 20, num_items=1 << 18)
+_CAPACITY = Capacity(num_rows=1 << 16, num_bytes=5 << 19, num_items=1 << 18)
 _NUM_STATE = 64
 
 

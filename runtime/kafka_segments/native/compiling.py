@@ -82,15 +82,17 @@ class _Binder:
 
 
 @contextmanager
-def _not_optimized() -> Iterator[None]:
-    """What is compiled in here is only compiled to be inlined elsewhere, and optimized there."""
+def _settings(**values: int) -> Iterator[None]:
+    """numba's settings, for a while."""
     settings: Any = config  # set when it is imported
-    level = settings.OPT
-    settings.OPT = type(level)(0)
+    before = {name: getattr(settings, name) for name in values}
+    for name, value in values.items():
+        setattr(settings, name, type(before[name])(value))
     try:
         yield
     finally:
-        settings.OPT = level
+        for name, value in before.items():
+            setattr(settings, name, value)
 
 
 def compile_decoder(
@@ -111,12 +113,12 @@ def compile_decoder(
     bound = FunctionType(factory.__code__, _Binder().namespace(factory), factory.__name__)
     bound.__kwdefaults__ = factory.__kwdefaults__
     decode: Any = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
-    with _not_optimized():
-        decode.compile(
-            tuple(types.Tuple((types.CPointer(_ELEMENTS[kind]), types.int64)) for _, kind in parameters)
-        )
-    with warnings.catch_warnings():
+    arrays = tuple(types.Tuple((types.CPointer(_ELEMENTS[kind]), types.int64)) for _, kind in parameters)
+    # Nothing is counted and no loop is of vectors: looking for that would only take time.
+    with warnings.catch_warnings(), _settings(LLVM_REFPRUNE_PASS=0, LOOP_VECTORIZE=0):
         warnings.simplefilter("ignore", numba.NumbaWarning)
+        with _settings(OPT=0):  # what is only compiled to be inlined is optimized where it is inlined
+            decode.compile(arrays)
         dispatcher = numba.njit(types.int64(types.int64), **_OPTIONS)(_entry(decode, parameters))
     compiled = dispatcher.overloads[(types.int64,)]
     _name, _kind, (code, _bitcode) = compiled.library.serialize_using_object_code()
