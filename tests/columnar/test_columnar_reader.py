@@ -246,3 +246,14 @@ def test_row_of_a_record():
     (one,) = [event for event in open_segment(batch(3)).iter_events() if isinstance(event, Record)]
     assert row(one)[0] == 3
     assert kafka_segments.__all__
+
+
+def test_a_refused_record_leaves_nothing_behind():
+    """Of its headers, the first is null, and the second not there: that was written and not counted."""
+    wrong = record(1, b"k", b"v", ((b"h", None), (b"i", b"x")))[:-3]
+    wrong = bytes([wrong[0] - 6]) + wrong[1:]
+    data = batch(0) + batch(1, [record(0), wrong], count=2)
+    sound = batch(3, [record(0, b"k", b"v", ((b"h", b"w"), (b"i", None)))])
+    for _ in range(3):
+        assert columnar(data + sound, on_damage="skip") == slowly(data + sound)
+        assert columnar(sound) == slowly(sound)

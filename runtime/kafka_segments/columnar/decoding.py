@@ -65,6 +65,7 @@ class RecordDecoder:
         self._pool = pool_of(_sizes(self._arrays))
         self._lease: Lease | None = None
         self._arena: Arena | None = None  # that the table of arguments points to
+        self._has_refused = False
 
     @property
     def num_rows(self) -> int:
@@ -121,12 +122,16 @@ class RecordDecoder:
         assert self._lease is not None
         numbers = self._state.tolist()
         batch = take_batch(self._fields, self._schema, self._lease, numbers)
-        self._lease.arena.dirty = frozenset(name for one in self._columns for name in one.changed(numbers))
+        if not self._has_refused:
+            # Sound records left everything as it was before, but for the bits of nulls, which are counted.
+            changed = frozenset(name for one in self._columns for name in one.changed(numbers))
+            self._lease.arena.dirty = changed
         self._lease = None
         return batch
 
     def _take_back(self, batch: int, record: int, flushed: tuple[int, int]) -> tuple[int, int]:
         """Forget the rows of a batch that could not be decoded, so far as they were not flushed."""
+        self._has_refused = True  # what it wrote before it noticed, nobody counted
         num_flushed = flushed[1] if flushed[0] == batch else 0
         self._state[support.RECORD_ROW] -= record - num_flushed
         if self.num_rows == 0:
@@ -154,6 +159,7 @@ class RecordDecoder:
 
     def _use(self, lease: Lease, capacity: Capacity, arrays: Sequence[Array]) -> None:
         self._lease = lease
+        self._has_refused = False
         state = self._state
         state[support.RECORD_ROW] = state[support.NUM_BYTES] = 0
         state[support.COLUMNS :] = 0
