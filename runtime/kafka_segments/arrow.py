@@ -35,8 +35,7 @@ def read_table(
             Damage that cannot have touched these offsets is passed over.
         check_crc: whether the batches' checksums are verified.
         on_damage: "raise" raises the error of the first damage; "skip" leaves damage out; a callable is
-            given each `Damage` and the reading goes on. Messages of magic 0 and 1, which are not decoded
-            yet, count as damage here.
+            given each `Damage` and the reading goes on.
 
     Raises:
         KafkaFormatError: `ReadError` for a file that cannot be opened, `UnknownFormatError` for one that is

@@ -58,10 +58,11 @@ class Batch:
     def highest_offset(self) -> int:
         """An offset that no record is above, as far as the header can tell.
 
-        `last_offset` may be too low: Kafka's reader takes any lastOffsetDelta. Then the count tells.
+        `last_offset` may be too low: Kafka's reader takes any lastOffsetDelta. Then the count tells. For a
+        wrapper that was not opened it is in the header, unless that has the 0 of old versions of librdkafka.
         """
         if self.base_offset is None or self.num_records is None:
-            return self.last_offset
+            return self.last_offset or (1 << 63) - 1
         return max(self.last_offset, self.base_offset + self.num_records - 1)
 
 

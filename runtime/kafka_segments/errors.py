@@ -73,10 +73,15 @@ class CorruptBatchError(DecodeError):
 
 
 class ChecksumMismatchError(CorruptBatchError):
-    """The stored and the computed checksum differ (CRC-32C in v2, CRC-32 in v0 and v1)."""
+    """The stored and the computed checksum differ (CRC-32C in v2, CRC-32 in v0 and v1).
+
+    `.between`, of messages in a wrapper: the offsets of the sound ones before and behind those that are lost;
+    None where the wrapper's own neighbours are that.
+    """
 
     stored: int | None = None
     computed: int | None = None
+    between: tuple[int | None, int | None] | None = None
 
 
 class LengthMismatchError(CorruptBatchError):

@@ -14,13 +14,15 @@ from dataclasses import replace
 from functools import cached_property
 
 from kafka_segments import layout
+from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError
+from kafka_segments.messages import Messages
 from kafka_segments.probe import Finding, Probe
 from kafka_segments.resync import Resync
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
 
-__all__ = ["Scan", "first_offset_in_name"]
+__all__ = ["Scan", "first_offset_in_name", "read_payload"]
 
 _NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
 
@@ -39,6 +41,7 @@ class Scan:
         check_crc: compute the checksum of every entry. The search behind damage does so in any case.
         headers_only: leave payloads alone; implies that checksums are not computed.
         len_window: bytes to read at once.
+        max_decompressed: bytes that one wrapper may decompress to, where its first offset is of interest.
     """
 
     def __init__(
@@ -48,10 +51,13 @@ class Scan:
         check_crc: bool = True,
         headers_only: bool = False,
         len_window: int = WINDOW_SIZE,
+        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
     ) -> None:
         self.source = source
         self.window = Window(source, BLOCK_SIZE if headers_only else len_window)
         self._check_crc = check_crc and not headers_only
+        self._headers_only = headers_only
+        self._max_decompressed = max_decompressed
         self._probe = Probe(source, self.window, headers_only=headers_only)
         name_offset = first_offset_in_name(source.name)
         self.sound_offset = None if name_offset is None else name_offset - 1
@@ -94,8 +100,8 @@ class Scan:
         self.sound_offset = _last_offset(batch)
 
     def payload(self, batch: Batch) -> bytes | memoryview:
-        """What is behind the header of a batch of magic 2, as stored."""
-        return self.window.read(batch.position + layout.LEN_HEAD, batch.size - layout.LEN_HEAD)
+        """What `records` reads a batch or message from."""
+        return read_payload(self.window, batch)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """The damage of a batch that was framed soundly and then could not be decoded.
@@ -108,8 +114,14 @@ class Scan:
             last_offset: of the last record that was delivered, None if there was none.
         """
         self.sound_offset = batch.previous_offset if last_offset is None else last_offset
-        following = self._next_base_offset(batch.end_position)
-        neighbours = (self.sound_offset, following)
+        before, behind = self.sound_offset, None
+        between = error.between if isinstance(error, ChecksumMismatchError) else None
+        if between is not None:
+            before = batch.previous_offset if between[0] is None else between[0]
+            behind = between[1]
+        if behind is None:
+            behind = self._next_base_offset(batch.end_position)
+        neighbours = before, behind
         return _damage(error, self.source.name, (batch.position, batch.end_position), neighbours)
 
     def _examine(self, position: int) -> Finding:
@@ -131,8 +143,18 @@ class Scan:
         batch = None if claimed is None else self._resync.true_entry(claimed)
         batch = batch or self._resync.next_entry(position + 1, self.sound_offset)
         if batch is not None:
-            return batch.position, batch.base_offset
+            return batch.position, self._first_offset(batch)
         return self._end_before_zeros(self.source.size), None
+
+    def _first_offset(self, batch: Batch) -> int | None:
+        """A batch's first offset, which only the messages in a wrapper know; None if they cannot be asked."""
+        if batch.base_offset is not None or self._headers_only:
+            return batch.base_offset
+        try:
+            payload, bound = read_payload(self.source, batch), self._max_decompressed
+            return Messages(batch, payload, max_decompressed=bound, check_crc=False).batch.base_offset
+        except KafkaFormatError:
+            return None
 
     def _end_before_zeros(self, end: int) -> int:
         """`end`, or where the file's zeros begin if that is well before it: a write that was cut short."""
@@ -144,9 +166,15 @@ class Scan:
         while position < self.source.size and not self._probe.is_padding(position):
             finding = self._examine(position)
             if finding.error is None:
-                return None if finding.batch is None else finding.batch.base_offset
+                return None if finding.batch is None else self._first_offset(finding.batch)
             position = self._end_of_region(finding, position)[0]
         return None
+
+
+def read_payload(source: Source | Window, batch: Batch) -> bytes | memoryview:
+    """What is behind the header of a batch of magic 2, or behind the length of an older entry; as stored."""
+    len_head = layout.LEN_HEAD if batch.magic >= 2 else layout.LEN_LOG_OVERHEAD
+    return source.read(batch.position + len_head, batch.size - len_head)
 
 
 def _last_offset(batch: Batch) -> int:

@@ -1,8 +1,8 @@
-"""Records of a v2 batch, one after the other, so that those before a bad one are delivered.
+"""Records of a batch, one after the other, so that those before a bad one are delivered.
 
-Strategy: decompress the payload, let the generated class read each record and add the batch's base values to
-the record's deltas, and wrap the sums as Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator
-and DefaultRecord.readFrom.
+Strategy: the old formats have a module of their own (`messages`). For magic 2: decompress the payload, let
+the generated class read each record and add the batch's base values to the record's deltas, and wrap the
+sums as Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRecord.readFrom.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from kafka_segments.compression import decompress
 from kafka_segments.control import decode_control
 from kafka_segments.entries import Batch, Header, Record
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
+from kafka_segments.messages import Messages
 
-__all__ = ["MAX_NUM_HEADERS", "Rows", "check_codec", "is_undecoded", "iter_records"]
+__all__ = ["MAX_NUM_HEADERS", "Rows", "check_codec", "open_records"]
 
 MAX_NUM_HEADERS = 1_000_000
 """Headers that one record may have here; Kafka has no limit but the size of a batch.
@@ -36,16 +37,47 @@ class Rows(Protocol):
         ...
 
 
-def iter_records(
-    batch: Batch, payload: bytes | memoryview, *, max_decompressed: int, rows: Rows | None = None
-) -> Iterator[Record]:
-    """Yield the records of a batch of magic 2.
+def open_records(
+    batch: Batch,
+    payload: bytes | memoryview,
+    *,
+    max_decompressed: int,
+    check_crc: bool = True,
+    rows: Rows | None = None,
+) -> tuple[Batch, Iterator[Record]]:
+    """A batch, with what only its content knows of it, and its records.
 
     Args:
         batch: its header.
-        payload: everything behind the header, as stored.
+        payload: what `framing.read_payload` gives.
         max_decompressed: bytes that the payload may decompress to.
-        rows: decodes the records faster, if there is such a thing.
+        check_crc: verify the checksums of messages in a wrapper.
+        rows: decodes the records of magic 2 faster, if there is such a thing.
+
+    Returns:
+        The batch: for a wrapper of magic 0 or 1 with its first offset and the number of messages. And the
+        records; what is wrong is raised after those before it (inner checksums: after all the others).
+
+    Raises:
+        DecompressionError: an unknown codec, wrong bytes, or more than `max_decompressed`. In magic 2 this is
+            raised when the first record is asked for.
+        CorruptBatchError: counts, lengths or offsets contradict each other.
+    """
+    if batch.magic >= 2:
+        return batch, _iter_batch(batch, payload, max_decompressed, rows)
+    try:
+        check_codec(batch)
+    except KafkaFormatError as error:
+        error.position, error.path = batch.position, batch.path
+        raise
+    messages = Messages(batch, payload, max_decompressed=max_decompressed, check_crc=check_crc)
+    return messages.batch, messages.records()
+
+
+def _iter_batch(
+    batch: Batch, payload: bytes | memoryview, max_decompressed: int, rows: Rows | None
+) -> Iterator[Record]:
+    """The records of a batch of magic 2.
 
     Raises:
         DecompressionError: an unknown codec, wrong bytes, or more than `max_decompressed`.
@@ -74,17 +106,6 @@ def check_codec(batch: Batch) -> None:
     if batch.magic < 2 and batch.compression == "zstd":
         detail = f"zstd in a message of magic {batch.magic}: Kafka has it since magic 2"
         raise DecompressionError(detail, codec="zstd")
-
-
-def is_undecoded(batch: Batch) -> bool:
-    """Whether this is a sound message of the old formats; one that is not has damage of its own."""
-    if batch.magic >= 2 or batch.crc_valid is False:
-        return False
-    try:
-        check_codec(batch)
-    except DecompressionError:
-        return False
-    return True
 
 
 def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: int) -> bytes | memoryview:

@@ -16,10 +16,9 @@ from kafka_segments.errors import (
     OptionError,
     ReadError,
     UnknownFormatError,
-    UnsupportedMagicError,
 )
-from kafka_segments.framing import Scan
-from kafka_segments.records import Rows, check_codec, iter_records
+from kafka_segments.framing import Scan, read_payload
+from kafka_segments.records import Rows, open_records
 from kafka_segments.resync import Resync
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 
@@ -124,7 +123,11 @@ class Segment:
 
     def _new_scan(self, len_window: int = WINDOW_SIZE) -> Scan:
         return Scan(
-            self._source, check_crc=self._check_crc, headers_only=self._headers_only, len_window=len_window
+            self._source,
+            check_crc=self._check_crc,
+            headers_only=self._headers_only,
+            len_window=len_window,
+            max_decompressed=self._max_decompressed,
         )
 
     def iter_entries(self, on_damage: OnDamage = "raise") -> Iterator[Batch | Damage | Padding]:
@@ -142,21 +145,20 @@ class Segment:
 
         Raises:
             KafkaFormatError: what is wrong; see `damage_of`.
-            UnsupportedMagicError: the batch is of an old format.
         """
-        yield from self._records(batch, self._source)
+        _batch, records = self._open(batch, self._source)
+        yield from records
 
-    def _records(self, batch: Batch, source: Source | Window, rows: Rows | None = None) -> Iterator[Record]:
-        if batch.magic < 2:
-            check_codec(batch)
-            raise UnsupportedMagicError(
-                f"entries of magic {batch.magic} are not yet decoded into records",
-                magic=batch.magic,
-                position=batch.position,
-                path=batch.path,
-            )
-        payload = source.read(batch.position + layout.LEN_HEAD, batch.size - layout.LEN_HEAD)
-        yield from iter_records(batch, payload, max_decompressed=self._max_decompressed, rows=rows)
+    def _open(
+        self, batch: Batch, source: Source | Window, rows: Rows | None = None
+    ) -> tuple[Batch, Iterator[Record]]:
+        return open_records(
+            batch,
+            read_payload(source, batch),
+            max_decompressed=self._max_decompressed,
+            check_crc=self._check_crc,
+            rows=rows,
+        )
 
     def read_batches(
         self,
@@ -176,8 +178,7 @@ class Segment:
             offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
                 Damage that cannot have touched these offsets is passed over.
             on_damage: "raise" raises the error of the first damage, behind what is sound before it; "skip"
-                leaves damage out; a function is called with each `Damage`, and the reading goes on. Messages
-                of magic 0 and 1, which are not decoded yet, count as damage here.
+                leaves damage out; a function is called with each `Damage`, and the reading goes on.
 
         Raises:
             OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
@@ -255,7 +256,8 @@ class Segment:
     ) -> Iterator[Batch | Record | Damage | Padding]:
         """Yield everything in its place: each batch, its records, what is damaged, padding.
 
-        Batches of the old formats come without records.
+        A wrapper of the old formats comes with its first offset and the number of messages in it, if it
+        was opened and can be.
 
         Args:
             on_damage: "raise", "skip" (damage is yielded), or a function to call with it.
@@ -267,24 +269,26 @@ class Segment:
         """
         scan = self._new_scan()
         for entry in _entries(scan, on_damage):
-            yield entry
             if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
-                continue
-            if wanted is None or wanted(entry):
+                yield entry
+            elif wanted is None or wanted(entry):
                 yield from self._batch_events(scan, entry, on_damage, rows)
+            else:
+                yield entry
 
     def _batch_events(
         self, scan: Scan, batch: Batch, on_damage: OnDamage, rows: Rows | None
-    ) -> Iterator[Record | Damage]:
-        last_offset = None
+    ) -> Iterator[Batch | Record | Damage]:
+        opened, last_offset = None, None
         try:
-            if batch.magic < 2:
-                check_codec(batch)
-                return
-            for record in self._records(batch, scan.window, rows):
+            opened, records = self._open(batch, scan.window, rows)
+            yield opened
+            for record in records:
                 last_offset = record.offset
                 yield record
         except KafkaFormatError as error:
+            if opened is None:
+                yield batch
             yield from _dispose(scan.damage_of(batch, error, last_offset), on_damage)
 
 

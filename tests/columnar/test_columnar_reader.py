@@ -16,7 +16,6 @@ from kafka_segments.columnar import decoding, reader, scanning, sweeping
 from kafka_segments.columnar.columns import Capacity
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.native import cpu
-from kafka_segments.records import is_undecoded
 from kafka_segments.segment import fast_rows
 
 DATA = some_segment()
@@ -230,16 +229,6 @@ def test_headers_of_a_damaged_segment(tmp_path):
     assert [told(one) for one in found] == [told(entry) for entry in entries if isinstance(entry, Damage)]
     assert found
     assert table["position"].to_pylist() == [entry.position for entry in entries if isinstance(entry, Batch)]
-
-
-def test_old_messages_are_told(tmp_path):
-    paths = [path for path in recorded() if "kafka-0.9" in path.as_posix() and path.stat().st_size]
-    for path in paths[:5]:
-        with open_segment(path) as segment:
-            events = list(segment.iter_columnar(None, (None, None)))
-            old = [event for event in events if isinstance(event, Batch) and is_undecoded(event)]
-            slow = [event for event in segment.iter_entries() if isinstance(event, Batch)]
-        assert [one.position for one in old] == [one.position for one in slow if is_undecoded(one)]
 
 
 def test_row_of_a_record():

@@ -1,7 +1,6 @@
 """The columns target as a reader: arrow batches, brought back into rows.
 
-Timestamps are read as the integers that they are: Python has no place for all of them. The runtime does not
-decode old messages yet and hands them out as entries; the target does, see `columns_old`.
+Timestamps are read as the integers that they are: Python has no place for all of them.
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pyarrow as pa
-from tests.properties import columns_old
 from tests.properties.encoder import Header, Row
 from tests.properties.reading import Reading, Trouble
 
-from kafka_segments import Batch, Damage, open_segment
+from kafka_segments import Damage, open_segment
 
 
 def read_columns(data: bytes) -> Reading:
-    """By what `Segment.read_batches` stands on; that one calls old messages damage."""
+    """By what `Segment.read_batches` stands on."""
     rows: list[Row] = []
     damage: list[Trouble] = []
     with open_segment(data) as segment:
@@ -27,17 +25,7 @@ def read_columns(data: bytes) -> Reading:
                 rows += _rows(event)
             elif isinstance(event, Damage):
                 damage.append(trouble_of(event))
-            elif isinstance(event, Batch) and is_undecoded(event):
-                found, error = columns_old.read(data[event.position : event.end_position])
-                rows += found
-                if error is not None:
-                    damage.append(Trouble(event.position, event.end_position, error))
     return Reading(rows, damage)
-
-
-def is_undecoded(batch: Batch) -> bool:
-    """Whether it is a sound message of magic 0 or 1, with a codec of its time."""
-    return batch.magic < 2 and batch.crc_valid is True and batch.compression not in (None, "zstd")
 
 
 def trouble_of(damage: Damage) -> Trouble:

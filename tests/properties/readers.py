@@ -1,28 +1,25 @@
 """The readers that must agree: each generated target, brought into one form.
 
-Kaitai: the runtime's scan over the generated classes; it leaves old messages undecoded, so `legacy` goes on.
+Kaitai: the runtime over the generated classes.
 Construct: the declarations alone. They stop at the first entry that is cut off, and know of no checksums.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from io import BytesIO
 from typing import Any
 
 from construct import ConstructError
-from kaitaistruct import KaitaiStream
 from tests.properties import legacy
 from tests.properties.codecs import IDS
-from tests.properties.columns import is_undecoded, read_columns, trouble_of
+from tests.properties.columns import read_columns, trouble_of
 from tests.properties.encoder import LOG_OVERHEAD, Row, to_long
 from tests.properties.oracle import TYPES
 from tests.properties.reading import Reader, Reading, Trouble
 
-from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments import Damage, Record, open_segment
 from kafka_segments.compression import decompress
 from kafka_segments_generated.construct import kafka_log_segment as construct_target
-from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
 
 
 def read_kaitai(data: bytes) -> Reading:
@@ -35,17 +32,7 @@ def read_kaitai(data: bytes) -> Reading:
                 rows.append(_row(event))
             elif isinstance(event, Damage):
                 damage.append(trouble_of(event))
-            elif isinstance(event, Batch) and is_undecoded(event):
-                found, error = _kaitai_legacy(data[event.position : event.end_position])
-                rows += found
-                if error is not None:
-                    damage.append(Trouble(event.position, event.end_position, error))
     return Reading(rows, damage)
-
-
-@lru_cache(maxsize=1000)  # files are cut at every byte
-def _kaitai_legacy(entry: bytes) -> tuple[tuple[Row, ...], str | None]:
-    return legacy.read(entry, lambda data: list(KafkaLogSegment(KaitaiStream(BytesIO(data))).entries))
 
 
 def _row(record: Record) -> Row:

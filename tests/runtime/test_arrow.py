@@ -24,7 +24,6 @@ from kafka_segments.errors import (
     MissingCodecError,
     OptionError,
     ReadError,
-    UnsupportedMagicError,
 )
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
@@ -313,27 +312,20 @@ def legacy_message(offset: int, value: bytes) -> bytes:
     return struct.pack(">qi", offset, len(message)) + message
 
 
-def test_old_formats_are_named_not_dropped(log) -> None:
+def test_old_messages_are_records_too(log) -> None:
     sound = read_table(log)
     next_offset = sound["offset"].to_pylist()[-1] + 1
-    position = log.stat().st_size
     with log.open("ab") as file:
         file.write(legacy_message(next_offset, b"old"))
-    with pytest.raises(UnsupportedMagicError, match=f"offset {next_offset}: not yet decoded") as caught:
-        read_table(log)
-    assert (caught.value.position, caught.value.path, caught.value.magic) == (position, str(log), 0)
-    assert read_table(log, on_damage="skip").equals(sound)
-    found: list[Damage] = []
-    assert read_table(log, on_damage=found.append).equals(sound)
-    assert [damage.position for damage in found] == [position]
+    found = read_table(log)
+    assert found.slice(0, sound.num_rows).equals(sound)
+    (last,) = (
+        found.slice(sound.num_rows)
+        .select(["offset", "key", "value", "headers", "timestamp_type"])
+        .to_pylist()
+    )
+    assert last == {"offset": next_offset, "key": None, "value": b"old", "headers": [], "timestamp_type": -1}
     assert read_table(log, offsets=(None, next_offset)).equals(sound)
-
-    with log.open("ab") as file:
-        file.write(legacy_message(next_offset + 1, b"old too"))
-    found.clear()
-    read_table(log, on_damage=found.append)
-    lost = [(damage.first_lost_offset, damage.last_lost_offset) for damage in found]
-    assert lost == [(next_offset, next_offset), (next_offset + 1, None)]
 
 
 def test_without_pyarrow() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
-from tests.runtime.build import batch, message, patched, record, sized, unsigned_varint, varint
+from tests.runtime.build import batch, patched, record, sized, unsigned_varint, varint
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import (
@@ -21,7 +21,6 @@ from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
     OptionError,
-    UnsupportedMagicError,
 )
 from kafka_segments.records import MAX_NUM_HEADERS
 
@@ -348,15 +347,6 @@ def test_entries_records_and_damage_by_hand() -> None:
         following = next(entries)
         assert isinstance(following, Batch)
         assert (following.base_offset, following.previous_offset) == (5, 1)
-
-
-def test_old_messages_are_not_yet_records() -> None:
-    with open_segment(message(3)) as segment:
-        (entry,) = segment.iter_events()
-        assert isinstance(entry, Batch)
-        with pytest.raises(UnsupportedMagicError, match="not yet decoded into records") as caught:
-            next(segment.iter_records(entry))
-        assert (caught.value.magic, caught.value.position) == (1, 0)
 
 
 def test_a_function_is_told_of_damage_and_the_rest_goes_on() -> None:

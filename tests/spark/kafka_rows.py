@@ -20,8 +20,6 @@ SETS = (
     "kafka-4.3/killed",
     "kafka-4.3/dynamic-quorum",
     "kafka-2.8/clean",
-)
-OLD_SETS = (
     "kafka-2.8/before-cleaning",
     "kafka-0.10.2/clean",
     "kafka-0.10.2/before-cleaning",
@@ -38,7 +36,7 @@ BAD_KEYS = {
     b"\xc0\xaf": "\ufffd\ufffd",
     b"\xff\xfe": "\ufffd\ufffd",
 }
-TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1}
+TIMESTAMP_TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
 
 
 class Row(NamedTuple):
@@ -63,19 +61,12 @@ def partitions(name: str) -> dict[str, list[Path]]:
     return found
 
 
-def is_v2(files: list[Path]) -> bool:
-    """Whether nothing but record batches of magic 2 is in these segments."""
-    return all(line["magic"] == 2 for path in files for line in _lines(path) if line["type"] == "batch")
-
-
 def rows(name: str) -> list[Row]:
-    """The data records of all partitions of magic 2, by topic and number, then in the order of the files."""
+    """The data records of all partitions, by topic and number, then in the order of the files."""
     found = []
     starts = log_start_offsets(RECORDED / name)
     ordered = sorted(partitions(name).items(), key=lambda item: split_name(item[0]))
     for directory, files in ordered:
-        if not is_v2(files):
-            continue
         topic, partition = split_name(directory)
         start = starts.get((topic, partition), 0)
         for path in files:

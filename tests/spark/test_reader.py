@@ -27,7 +27,6 @@ from kafka_segments.errors import (
     TimestampRangeError,
     TruncatedError,
     UnknownFormatError,
-    UnsupportedMagicError,
 )
 from kafka_segments.spark.options import ReadOptions
 from kafka_segments.spark.schema import kafka_schema
@@ -350,14 +349,10 @@ def test_missing_codec_is_no_damage(tmp_path: Path, mode: str, monkeypatch: pyte
         read(directory, mode=mode)
 
 
-@pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_formats_are_never_dropped_in_silence(tmp_path: Path, mode: str, magic: int) -> None:
+def test_old_messages_are_rows(tmp_path: Path, magic: int) -> None:
     directory = segment(tmp_path / "t-0", 0, *batches(0), build.message(1, magic=magic))
-    with pytest.raises(
-        UnsupportedMagicError, match=rf"magic {magic} at offset 1 is not yet decoded .*topic t"
-    ):
-        read(directory, mode=mode)
+    assert offsets(directory) == [0, 1]
 
 
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])

@@ -23,18 +23,15 @@ def test_every_recorded_set_is_compared() -> None:
         path.parent.relative_to(kafka_rows.RECORDED).as_posix()
         for path in kafka_rows.RECORDED.rglob("meta.properties")
     }
-    assert recorded == {*kafka_rows.SETS, *kafka_rows.OLD_SETS, kafka_rows.EXTREME}
+    assert recorded == {*kafka_rows.SETS, kafka_rows.EXTREME}
 
 
 @pytest.mark.parametrize("name", kafka_rows.SETS)
 def test_rows_of_a_set(spark: SparkSession, name: str) -> None:
     root = kafka_rows.RECORDED / name
-    found = kafka_rows.partitions(name)
-    v2 = [directory for directory, files in found.items() if kafka_rows.is_v2(files)]
     expected = by_topic(kafka_rows.rows(name))
-    paths = str(root) if len(v2) == len(found) else [str(root / directory) for directory in v2]
-    assert v2, "no topic of magic 2: this set belongs to OLD_SETS"
-    table = spark.read.format("kafka-segments").option("includeHeaders", "true").load(paths).toArrow()
+    assert expected
+    table = spark.read.format("kafka-segments").option("includeHeaders", "true").load(str(root)).toArrow()
     actual = by_topic(kafka_rows.of_arrow(table))
     assert list(actual) == list(expected)
     for topic, rows in expected.items():

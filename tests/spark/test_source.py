@@ -128,18 +128,6 @@ def test_extreme_timestamps(load: Load, spark: SparkSession) -> None:
     assert [tuple(row) for row in found] == [row[:5] for row in rows]
 
 
-@pytest.mark.parametrize("name", kafka_rows.OLD_SETS)
-def test_old_formats_say_so(load: Load, name: str) -> None:
-    partitions = kafka_rows.partitions(name)
-    assert partitions
-    for files in partitions.values():
-        assert not kafka_rows.is_v2(files) or not any(path.read_text() for path in files)
-    for mode in ("FAILFAST", "DROPMALFORMED"):
-        message = error_of(load(kafka_rows.RECORDED / name, mode=mode))
-        assert "UnsupportedMagicError" in message
-        assert "not yet decoded into records" in message
-
-
 def test_errors_reach_the_user(load: Load, tmp_path: Path) -> None:
     one, two = batches(0, 1)
     directory = segment(tmp_path / "t-4", 0, one, flipped(two), one)

@@ -69,7 +69,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "dump",
         help="print every batch and record of segment files",
         description="Print every batch and record of segment files, and every damaged place.",
-        epilog="Exit status: 0 clean, 1 damage or entries not decoded, 2 a file that cannot be opened.",
+        epilog="Exit status: 0 clean, 1 damage, 2 a file that cannot be opened.",
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="a .log or .checkpoint file; - is standard input"
@@ -155,8 +155,6 @@ class _Dump:
         for event in self._selected(segment, headers_only):
             if isinstance(event, Batch):
                 num_sound += event.crc_valid is not False
-                if event.magic < 2 and not headers_only:
-                    self._tell_undecoded(event)
             elif isinstance(event, Damage):
                 num_damaged += 1
                 self._tell_damage(event)
@@ -171,13 +169,6 @@ class _Dump:
         if self._offsets is None:
             return segment.iter_events(on_damage="skip", rows=self._fast_rows(segment, headers_only))
         return _select(segment, self._offsets, headers_only, self._fast_rows(segment, headers_only))
-
-    def _tell_undecoded(self, batch: Batch) -> None:
-        self._found(console.FINDINGS)
-        console.say(
-            f"{batch.path}, position {batch.position}: "
-            f"magic {batch.magic} entry at offset {batch.last_offset}: not yet decoded into records"
-        )
 
     def _tell_damage(self, damage: Damage) -> None:
         is_missing = isinstance(damage.error, MissingCodecError)
@@ -204,7 +195,7 @@ def _select(segment: Segment, offsets: OffsetRange, headers_only: bool, rows: Ro
             held = event
             if event.crc_valid is False or not may_hold(event):
                 continue
-            if headers_only or event.magic < 2:
+            if headers_only:
                 if event.num_records != 0:  # a batch left empty by compaction holds no offset
                     yield event
                 held = None

@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafka_segments.columnar.arena import Lease
 from kafka_segments_generated.columns import _support as support
 
-__all__ = ["LARGEST_CAPACITY", "Array", "Capacity", "Column", "columns_of", "take_batch"]
+__all__ = ["ABSENT", "LARGEST_CAPACITY", "Absent", "Array", "Capacity", "Column", "columns_of", "take_batch"]
 
 COPY_SLACK = (
     256  # bytes behind the end of a bytes array that copying may write to, so that it need not be exact
@@ -127,6 +127,18 @@ class Column:
         return pa.foreign_buffer(lease.arena.addresses[f"{self.path}_{part}"], size, lease)
 
 
+class Absent:
+    """A column of lists that a format has nothing for: an empty one in each row."""
+
+    def take(self, kind: Any, _lease: Lease, _state: list[int], num_rows: int) -> pa.Array:
+        """The column as an Arrow array of type `kind`."""
+        offsets = pa.py_buffer(bytes(4 * (num_rows + 1)))
+        return pa.Array.from_buffers(kind, num_rows, [None, offsets], 0, children=[_nothing(kind.value_type)])
+
+
+ABSENT = Absent()
+
+
 @cache
 def _nothing(kind: Any) -> pa.Array:
     """An empty array, of which there need be only one."""
@@ -149,7 +161,7 @@ def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:
 
 
 def take_batch(
-    columns: Sequence[tuple[Column, Any]], schema: Any, lease: Lease, state: list[int]
+    columns: Sequence[tuple[Column | Absent, Any]], schema: Any, lease: Lease, state: list[int]
 ) -> pa.RecordBatch:
     """What has been decoded, as an arrow batch; its buffers hold the lease.
 

@@ -16,7 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.arena import Arena, ArenaPool, Lease, pool_of
-from kafka_segments.columnar.columns import LARGEST_CAPACITY, Array, Capacity, Column, columns_of, take_batch
+from kafka_segments.columnar.columns import (
+    ABSENT,
+    LARGEST_CAPACITY,
+    Absent,
+    Array,
+    Capacity,
+    Column,
+    columns_of,
+    take_batch,
+)
 from kafka_segments.native.engine import load_decoder
 from kafka_segments_generated.columns import _support as support
 
@@ -50,8 +59,8 @@ class RecordDecoder:
         self._max_items = max_items
         columns = columns_of(module.RECORD_COLUMNS)
         self._columns = [column for column in columns if column.name in schema.names]
-        by_name = {column.name: column for column in columns}
-        self._fields = [(by_name[field.name], field.type) for field in schema]
+        by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
+        self._fields = [(by_name.get(field.name, ABSENT), field.type) for field in schema]
         self._native = load_decoder(
             module.decoder, **{column.name: column.name in schema.names for column in columns}
         )

@@ -29,7 +29,7 @@ from kafka_segments.columnar.table import EntryTable
 from kafka_segments.entries import Batch, Damage, Padding, Record, SoundBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
-from kafka_segments.records import MAX_NUM_HEADERS, check_codec, iter_records
+from kafka_segments.records import MAX_NUM_HEADERS, open_records
 from kafka_segments.storage import Source
 from kafka_segments_generated.columns import kafka_log_segment
 
@@ -72,8 +72,9 @@ class ColumnarReader:
         self._module = module
         self._start, self._end = start, end
         self._max_decompressed = max_decompressed
+        self._check_crc = check_crc
         self._headers = HeaderScan(source, module, check_crc=check_crc)
-        self._scan = Scan(source, check_crc=check_crc)
+        self._scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
         self._plain = PlainRecords(max_decompressed)
         if self._is_ranged and "offset" not in schema.names:
             schema = schema.append(SCHEMA.field("offset"))
@@ -101,8 +102,7 @@ class ColumnarReader:
     def events(self) -> Iterator[Event]:
         """Everything in file order; arrow batches at the latest before what comes behind their records.
 
-        Sound entries of the old formats come as `Batch`; so does a batch whose checksum is wrong, before its
-        damage.
+        A batch whose checksum is wrong comes as `Batch`, before its damage.
         """
         position = 0
         while True:
@@ -152,8 +152,7 @@ class ColumnarReader:
         """What stands where the scanner stopped, up to where it can go on; returns that position."""
         for entry in self._scan.entries(position):
             if isinstance(entry, Batch) and entry.crc_valid is not False:
-                if entry.magic >= 2:
-                    yield SoundBatches(1, entry.size)
+                yield SoundBatches(1, entry.size)
                 yield from self._slowly(entry, 0)
                 return entry.end_position
             yield entry
@@ -196,7 +195,8 @@ class ColumnarReader:
         """
         content = entries.value(int(rows[0]), "content")
         if kind != kinds_of.CONTROL:
-            self._plain_content = content if kind == kinds_of.PLAIN else None
+            is_plain = kind == kinds_of.PLAIN and self._module.CONTENTS[content].is_repeated
+            self._plain_content = content if is_plain else None
         if kind == kinds_of.SLOW:
             return 0, 0
         decoder = self._decoder_of(content, kind == kinds_of.CONTROL)
@@ -269,13 +269,9 @@ class ColumnarReader:
         records: list[Record] = []
         damage = None
         try:
-            if batch.magic < 2:
-                check_codec(batch)
-                self._scan.passed(batch)
-                yield batch
-                return
-            payload = self._scan.payload(batch)
-            for record in iter_records(batch, payload, max_decompressed=self._max_decompressed):
+            payload, bound = self._scan.payload(batch), self._max_decompressed
+            opened = open_records(batch, payload, max_decompressed=bound, check_crc=self._check_crc)
+            for record in opened[1]:
                 last_offset = record.offset
                 records.append(record)
             self._scan.passed(batch)
@@ -292,9 +288,7 @@ class ColumnarReader:
 
 
 def _count(entries: EntryTable, start: int | None, end: int | None) -> SoundBatches:
-    is_read = entries.is_batch()
-    if start is not None or end is not None:
-        is_read &= entries.in_range(start, end)
+    is_read = entries.in_range(start, end)
     if is_read.all():  # one behind the other
         last = len(entries) - 1
         return SoundBatches(len(entries), entries.value(last, "end_position") - entries.value(0, "position"))

@@ -10,15 +10,9 @@ import pyarrow as pa
 from kafka_segments.columnar.disposal import OnDamage, check_on_damage, dispose
 from kafka_segments.columnar.reader import ColumnarReader
 from kafka_segments.columnar.schema import schema_of
-from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import (
-    DecodeError,
-    OptionError,
-    UnsupportedMagicError,
-)
-from kafka_segments.framing import Scan
-from kafka_segments.records import is_undecoded
-from kafka_segments.storage import BLOCK_SIZE, Source
+from kafka_segments.entries import Damage
+from kafka_segments.errors import OptionError
+from kafka_segments.storage import Source
 
 __all__ = ["read_batches"]
 
@@ -39,12 +33,12 @@ def read_batches(
     reader = ColumnarReader(
         source, schema=schema, start=start, end=end, check_crc=check_crc, max_decompressed=max_decompressed
     )
-    batches = _batches(reader, source, on_damage, (start, end))
+    batches = _batches(reader, on_damage, (start, end))
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _batches(
-    reader: ColumnarReader, source: Source, on_damage: OnDamage, offsets: tuple[int | None, int | None]
+    reader: ColumnarReader, on_damage: OnDamage, offsets: tuple[int | None, int | None]
 ) -> Iterator[pa.RecordBatch]:
     for event in reader.events():
         if isinstance(event, pa.RecordBatch):
@@ -52,20 +46,6 @@ def _batches(
         elif isinstance(event, Damage):
             if event.touches(*offsets):
                 dispose(event, event.error, on_damage)
-        elif isinstance(event, Batch) and is_undecoded(event):
-            error = _undecoded_error(event)
-            damage = Scan(source, len_window=BLOCK_SIZE).damage_of(event, error, None)
-            if damage.touches(*offsets):
-                dispose(damage, error, on_damage)
-
-
-def _undecoded_error(batch: Batch) -> DecodeError:
-    return UnsupportedMagicError(
-        f"magic {batch.magic} entry at offset {batch.last_offset}: not yet decoded into records",
-        magic=batch.magic,
-        position=batch.position,
-        path=batch.path,
-    )
 
 
 def _check_offsets(offsets: Any) -> tuple[int | None, int | None]:

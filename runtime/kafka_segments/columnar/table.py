@@ -14,7 +14,8 @@ from kafka_segments.layout import wrap_long
 __all__ = ["COMPRESSED", "CONTROL", "PLAIN", "SKIPPED", "SLOW", "EntryTable", "row_of"]
 
 SKIPPED, PLAIN, COMPRESSED, CONTROL, SLOW = range(5)
-"""Nothing to read here; records as they are; compressed ones; control records; an entry for the slow way."""
+"""Nothing to read here; records, or a message, as they are; compressed records; control records; an entry for
+the slow way."""
 
 
 @cache
@@ -91,7 +92,8 @@ class EntryTable:
         if start is not None:
             last = first + np.where(is_batch, self.column("last_offset_delta"), 0)
             counted = first + np.where(is_batch, self.column("num_records"), 1) - 1
-            inside &= np.maximum(last, counted) >= start
+            is_unknown = ~is_batch & (first == 0) & (self.column("codec") != 0)
+            inside &= (np.maximum(last, counted) >= start) | is_unknown
         if end is not None:
             inside &= (first < end) | ~is_batch
         return inside
@@ -101,14 +103,16 @@ class EntryTable:
         codec = self.column("codec")
         if start is None and end is None and self._is_all_plain(codec):
             return np.full(len(self), PLAIN)
+        is_batch = self.is_batch()
         is_empty = self.column("payload") == self.column("end_payload")
         count = self.column("num_records")
         kinds = np.where(codec == 0, PLAIN, COMPRESSED)
         # No records, and no bytes that a codec could find fault with; an unknown codec is one anyway.
-        kinds[(count == 0) & is_empty & self._is_codec_known()] = SKIPPED
-        kinds[self.column("is_control") != 0] = CONTROL
-        # A negative count has words of its own; old entries and compressed control batches go another way.
-        kinds[(count < 0) | ((kinds == CONTROL) & (codec != 0)) | ~self.is_batch()] = SLOW
+        kinds[is_batch & (count == 0) & is_empty & self._is_codec_known()] = SKIPPED
+        kinds[is_batch & (self.column("is_control") != 0)] = CONTROL
+        # A negative count has words of its own; wrappers and compressed control batches go another way.
+        kinds[is_batch & ((count < 0) | ((kinds == CONTROL) & (codec != 0)))] = SLOW
+        kinds[~is_batch & (codec != 0)] = SLOW
         if start is not None or end is not None:
             kinds[~self.in_range(start, end)] = SKIPPED
         return kinds

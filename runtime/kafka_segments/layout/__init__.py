@@ -22,6 +22,7 @@ from kafka_segments.layout.heads import (
     read_prefix,
 )
 from kafka_segments.layout.java import increment_sequence, wrap_long
+from kafka_segments.layout.messages import Message, read_message
 from kafka_segments.layout.others import (
     LEN_REDPANDA_HEADER,
     MAX_LEN_OFFSET_CHECKPOINT,
@@ -40,6 +41,7 @@ __all__ = [
     "MAX_LEN_OFFSET_CHECKPOINT",
     "OFS_MAGIC",
     "Head",
+    "Message",
     "Prefix",
     "RecordReader",
     "increment_sequence",
@@ -49,6 +51,7 @@ __all__ = [
     "read_control_key",
     "read_control_value",
     "read_head",
+    "read_message",
     "read_message_0_7",
     "read_offset_checkpoint",
     "read_prefix",

@@ -15,9 +15,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
-from kafka_segments.errors import KafkaFormatError, TruncatedError, UnsupportedMagicError
+from kafka_segments.errors import KafkaFormatError, TruncatedError
 from kafka_segments.layout import LEN_PREFIX, read_prefix
-from kafka_segments.records import is_undecoded
 from kafka_segments.segment import open_segment
 from kafka_segments.spark.splits import SegmentSplit
 from kafka_segments.storage import open_source
@@ -27,23 +26,20 @@ if TYPE_CHECKING:
 
     from kafka_segments.columnar.reader import Event
 
-__all__ = ["Findings", "describe", "iter_batches", "name_partition", "undecoded_error"]
+__all__ = ["Findings", "describe", "iter_batches", "name_partition"]
 
 
 class Findings(Protocol):
     """What is told about a segment beside its records, in file order. Any of these may raise."""
 
     def batches(self, batches: SoundBatches) -> None:
-        """Sound batches (of magic 2) that hold offsets at or above the log start offset."""
+        """Sound batches and messages that hold offsets at or above the log start offset."""
 
     def damage(self, damage: Damage) -> None:
         """A damaged region that may have cost records."""
 
     def pending(self, damage: Damage) -> None:
         """The newest segment's last batch is not whole yet."""
-
-    def undecoded(self, batch: Batch) -> None:
-        """A sound entry of an old format, which is not decoded into records yet."""
 
 
 def iter_batches(
@@ -67,15 +63,12 @@ def iter_batches(
         for event, is_pending in _judge(events, split.is_newest):
             if isinstance(event, SoundBatches):
                 findings.batches(event)
-            elif isinstance(event, Batch):
-                if is_undecoded(event):
-                    findings.undecoded(event)  # of any other, its damage follows
             elif isinstance(event, Damage):
                 if is_pending:
                     findings.pending(event)
                 elif event.touches(start, None):
                     findings.damage(event)
-            elif not isinstance(event, Padding):
+            elif not isinstance(event, Batch | Padding):  # the damage of such a batch follows it
                 yield event
 
 
@@ -95,17 +88,6 @@ def name_partition(error: KafkaFormatError, split: SegmentSplit) -> KafkaFormatE
     error.path = error.path or split.path
     error.detail += f" (topic {split.topic}, partition {split.partition})"
     return error
-
-
-def undecoded_error(batch: Batch) -> UnsupportedMagicError:
-    """What is to be said of an entry of magic 0 or 1."""
-    return UnsupportedMagicError(
-        f"the entry of magic {batch.magic} at offset {batch.last_offset} is not yet decoded into records; "
-        "`kafka-segments dump` lists such entries",
-        magic=batch.magic,
-        position=batch.position,
-        path=batch.path,
-    )
 
 
 def _judge(events: Iterable[Event], is_newest: bool) -> Iterator[tuple[Event, bool]]:

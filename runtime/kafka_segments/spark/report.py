@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
-from kafka_segments.entries import Batch, Damage, SoundBatches
+from kafka_segments.entries import Damage, SoundBatches
 from kafka_segments.errors import MissingCodecError
 from kafka_segments.spark.reading import describe
 
@@ -15,7 +15,6 @@ __all__ = [
     "MISSING_CODEC",
     "NOT_OPENED",
     "PENDING",
-    "UNDECODED",
     "Counts",
     "Finding",
     "PartitionReport",
@@ -23,7 +22,6 @@ __all__ = [
 ]
 
 DAMAGE = "damage"
-UNDECODED = "undecoded"
 MISSING_CODEC = "missing codec"
 NOT_OPENED = "not opened"
 PENDING = "pending"
@@ -105,7 +103,6 @@ class Counts:
 
     def __init__(self, partition: PartitionReport) -> None:
         self._partition = partition
-        self._undecoded: list[Batch] = []
         self._num_sound = 0
         self._num_damaged = 0
 
@@ -126,24 +123,6 @@ class Counts:
         size = damage.end_position - damage.position
         where = f"{damage.path}, position {damage.position} to {damage.end_position}"
         self._add(PENDING, f"{where}: the last batch is not whole yet ({size} bytes); read again later")
-
-    def undecoded(self, batch: Batch) -> None:
-        """An entry of an old format. Neighbours share a line: a segment may have nothing else."""
-        self._num_sound += 1
-        run = self._undecoded
-        if run and run[-1].end_position == batch.position:
-            self._partition.findings.pop()
-            del run[1:]
-        else:
-            run.clear()
-        run.append(batch)
-        first, last = run[0], run[-1]
-        self._add(
-            UNDECODED,
-            f"{batch.path}, position {first.position} to {last.end_position}: entries of magic 0 or 1 "
-            f"up to offset {last.last_offset} are not yet decoded into records; "
-            "`kafka-segments dump` lists them",
-        )
 
     def end_segment(self, path: str) -> None:
         """Say of a file in which nothing was sound what that means."""

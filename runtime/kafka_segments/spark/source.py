@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from kafka_segments.entries import Batch, Damage, SoundBatches
+from kafka_segments.entries import Damage, SoundBatches
 from kafka_segments.errors import KafkaFormatError, MissingCodecError
 from kafka_segments.logdir import list_partitions
 from kafka_segments.spark import reading
@@ -97,8 +97,8 @@ class KafkaSegmentsReader(DataSourceReader):
         """The rows of a task as arrow batches of exactly the schema asked for.
 
         Raises:
-            KafkaFormatError: damage, if the mode is FAILFAST; in both modes a file that cannot be opened, an
-                old format, and a timestamp out of range.
+            KafkaFormatError: damage, if the mode is FAILFAST; in both modes a file that cannot be opened,
+                and a timestamp out of range.
         """
         if not isinstance(partition, Task):
             return  # there was no segment to plan: Spark then sends one InputPartition(None)
@@ -146,7 +146,3 @@ class _Policy:
 
     def pending(self, damage: Damage) -> None:
         """A later read will see it."""
-
-    def undecoded(self, batch: Batch) -> None:
-        """Raise, whatever the mode: never dropped in silence."""
-        raise reading.undecoded_error(batch)
