@@ -43,9 +43,8 @@ def _batches(
     for event in reader.events():
         if isinstance(event, pa.RecordBatch):
             yield event
-        elif isinstance(event, Damage):
-            if event.touches(*offsets):
-                dispose(event, event.error, on_damage)
+        elif isinstance(event, Damage) and event.touches(*offsets):
+            dispose(event, event.error, on_damage)
 
 
 def _check_offsets(offsets: Any) -> tuple[int | None, int | None]:
