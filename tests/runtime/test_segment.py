@@ -114,7 +114,7 @@ def test_maps_and_streams_give_the_same_events(tmp_path: Path) -> None:
         ]
 
     expected = seen(open_segment(path))
-    assert len(expected) == 7
+    assert len(expected) == 8
     assert seen(open_segment(path, mmap=True)) == expected
     assert seen(open_segment(io.BytesIO(data))) == expected
     assert seen(open_segment(data)) == expected
