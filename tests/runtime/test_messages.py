@@ -6,6 +6,7 @@ import gzip
 from typing import Any
 
 import pytest
+from tests.columnar.segments import told
 from tests.runtime.build import batch, message, patched
 
 from kafka_segments import Batch, Damage, Record, open_segment
@@ -31,17 +32,6 @@ def read(data: bytes, **options: Any) -> tuple[list[Batch], list[Record], list[D
         (record.offset, record.key, record.value) for record in records
     ]
     return [event for event in events if isinstance(event, Batch)], records, damage
-
-
-def told(damage: Damage) -> tuple[Any, ...]:
-    return (
-        damage.position,
-        damage.end_position,
-        type(damage.error).__name__,
-        str(damage.error),
-        damage.first_lost_offset,
-        damage.last_lost_offset,
-    )
 
 
 def offsets(data: bytes) -> list[int]:

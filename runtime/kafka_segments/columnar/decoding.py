@@ -65,8 +65,8 @@ class RecordDecoder:
             module.decoder, **{column.name: column.name in schema.names for column in columns}
         )
         self._table = self._native.new_table()
-        self._state = self.state = np.zeros(_NUM_STATE, np.int64)
-        self._table.set("state", self._state.ctypes.data, _NUM_STATE)
+        self.state = np.zeros(_NUM_STATE, np.int64)
+        self._table.set("state", self.state.ctypes.data, _NUM_STATE)
         self.entry = self._native.address, self._table.address
         self._capacity = capacity
         self._arrays = _arrays(self._columns, capacity)
@@ -79,7 +79,7 @@ class RecordDecoder:
     @property
     def num_rows(self) -> int:
         """Rows that wait for `flush`."""
-        return 0 if self._lease is None else int(self._state[support.RECORD_ROW])
+        return 0 if self._lease is None else int(self.state[support.RECORD_ROW])
 
     def decode(
         self,
@@ -100,7 +100,7 @@ class RecordDecoder:
             None if all was decoded; else the number of the batch whose records are not sound or too many
             for one row, and how many of them were yielded before (those in this arena are taken back).
         """
-        state = self._state
+        state = self.state
         state[support.BATCH] = state[support.RECORD] = 0
         state[support.NUM_BATCHES] = len(spans) if sweep is None else 0
         self._table.set("data", *data)
@@ -129,7 +129,7 @@ class RecordDecoder:
 
     def _flush(self) -> pa.RecordBatch:
         assert self._lease is not None
-        numbers = self._state.tolist()
+        numbers = self.state.tolist()
         batch = take_batch(self._fields, self._schema, self._lease, numbers)
         if not self._has_refused:
             # Sound records left everything as it was before, but for the bits of nulls, which are counted.
@@ -142,7 +142,7 @@ class RecordDecoder:
         """Forget the rows of a batch that could not be decoded, so far as they were not flushed."""
         self._has_refused = True  # what it wrote before it noticed, nobody counted
         num_flushed = flushed[1] if flushed[0] == batch else 0
-        self._state[support.RECORD_ROW] -= record - num_flushed
+        self.state[support.RECORD_ROW] -= record - num_flushed
         if self.num_rows == 0:
             self._lease = None  # what else was counted and written for those rows goes with the arena
         return batch, num_flushed
@@ -158,8 +158,8 @@ class RecordDecoder:
             min(max(len_records, self._capacity.num_bytes), LARGEST_CAPACITY),
             max(self._max_items, self._capacity.num_items),
         )
-        if capacity.num_bytes <= self._state[support.MAX_BYTES] and (
-            capacity.num_items <= self._state[support.MAX_ITEMS]
+        if capacity.num_bytes <= self.state[support.MAX_BYTES] and (
+            capacity.num_items <= self.state[support.MAX_ITEMS]
         ):
             return False
         arrays = _arrays(self._columns, capacity)
@@ -169,7 +169,7 @@ class RecordDecoder:
     def _use(self, lease: Lease, capacity: Capacity, arrays: Sequence[Array]) -> None:
         self._lease = lease
         self._has_refused = False
-        state = self._state
+        state = self.state
         state[support.RECORD_ROW] = state[support.NUM_BYTES] = 0
         state[support.COLUMNS :] = 0
         state[support.RECORD_MAX_ROWS] = capacity.num_rows

@@ -1,7 +1,7 @@
 """Decompressing and decoding in one go: some payloads, then their records, and so on.
 
-Strategy: as `sweeping`, a compiled loop that calls two others, here a codec's (`compression.loops`) and the
-decoder. Both stop in front of what they do not take, and so does this.
+Strategy: as `sweeping`, a compiled loop that calls two others (`chained`), here a codec's
+(`compression.loops`) and the decoder. Both stop in front of what they do not take, and so does this.
 """
 
 from __future__ import annotations
@@ -9,27 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from kafka_segments.columnar.chained import DECODER, FIRST, NUM_CHAINED, chain, run
 from kafka_segments.columnar.decoding import RecordDecoder
 from kafka_segments.compression.loops import AT, COUNT, Loop
-from kafka_segments.native.blocks import call
 from kafka_segments.native.engine import load_decoder
 from kafka_segments_generated.columns._support import BATCH, DONE, NUM_BATCHES, Longs, load, store
 
 __all__ = ["Inflation", "inflater"]
-
-# What the loop's own state holds: function and arguments of the codec's loop and of the decoder, and the
-# address for what they return.
-EXPANDER, _, DECODER, _, RETURNED, RETURNED_AT = range(6)
-_NUM_STATE = 6
-
-
-def run(state: Longs, which: int) -> int:
-    """Call the codec's loop or the decoder with its arguments."""
-    call(load(state, which), load(state, RETURNED_AT), 0, load(state, which + 1), 0, 0, 0, 0)
-    return load(state, RETURNED)
 
 
 def inflater() -> Callable[..., int]:
@@ -45,7 +33,7 @@ def inflater() -> Callable[..., int]:
             if done == load(codec, COUNT):
                 return DONE
             store(codec, AT, done)
-            run(state, EXPANDER)
+            run(state, FIRST)
             following = load(codec, AT)
             if following == done:
                 return DONE
@@ -69,10 +57,7 @@ class Inflation:
         self._loop, self._decoder = loop, decoder
         self._inflate = load_decoder(inflater)
         self._arguments = self._inflate.new_table()
-        self._state = state = np.zeros(_NUM_STATE, np.int64)
-        state[EXPANDER : EXPANDER + 2] = loop.entry
-        state[DECODER : DECODER + 2] = decoder.entry
-        state[RETURNED_AT] = state.ctypes.data + RETURNED * state.itemsize
+        self._state = state = chain(NUM_CHAINED, loop.entry, decoder.entry)
         self._arguments.set("state", state.ctypes.data, state.size)
         self._arguments.set("codec", *loop.state)
         self._arguments.set("decode", decoder.state.ctypes.data, decoder.state.size)

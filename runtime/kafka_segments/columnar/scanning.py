@@ -69,9 +69,9 @@ class HeaderScan:
         self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=True)
         self.max_rows = _MAX_ROWS
         self._rows = np.zeros((_MAX_ROWS, module.WIDTH), np.int64)
-        self._state = self.state = np.zeros(_NUM_STATE, np.int64)
+        self.state = np.zeros(_NUM_STATE, np.int64)
         self._arguments = self._scan.new_table()
-        self._arguments.set("state", self._state.ctypes.data, _NUM_STATE)
+        self._arguments.set("state", self.state.ctypes.data, _NUM_STATE)
         self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
         self.entry = self._scan.address, self._arguments.address
         self._len_window = min(_LEN_FIRST_WINDOW, _LEN_WINDOW)
@@ -117,7 +117,7 @@ class HeaderScan:
                 continue
             self._begin(position)
             status = self._scan(self._arguments) if sweep is None else (yield from sweep.run(size))
-            rows, end = self._rows[: self._state[support.ROW]], int(self._state[support.AT])
+            rows, end = self._rows[: self.state[support.ROW]], int(self.state[support.AT])
             if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
                 return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
             if status != support.SHORT or len(rows):
@@ -141,7 +141,7 @@ class HeaderScan:
         self._arguments.set("data", self.address, size)
 
     def _begin(self, position: int) -> None:
-        state = self._state
+        state = self.state
         state[support.AT] = state[support.WINDOW] = position
         state[support.ROW] = 0
         state[support.MAX_ROWS] = _MAX_ROWS

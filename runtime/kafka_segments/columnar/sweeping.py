@@ -15,9 +15,10 @@ from types import ModuleType
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.columnar.chained import DECODER, FIRST, NUM_CHAINED, chain, run
 from kafka_segments.columnar.decoding import RecordDecoder
 from kafka_segments.columnar.scanning import HeaderScan
-from kafka_segments.native.blocks import LEN_PIECE, call
+from kafka_segments.native.blocks import LEN_PIECE
 from kafka_segments.native.engine import load_decoder
 from kafka_segments_generated.columns._support import (
     AT,
@@ -41,26 +42,20 @@ from kafka_segments_generated.columns._support import (
 
 __all__ = ["Sweep", "sweeper"]
 
-# What the loop's own state holds: function and arguments of the scanner and of the decoder, the address for
-# what they return; the window's bytes, the table's rows, the bytes of a piece; how wide the table is, where
-# two columns stand in it, which content is taken. After it: the scanner's last answer, and whether all of the
-# window has been scanned that was to be.
-SCANNER, _, DECODER, _, RETURNED, RETURNED_AT, LENGTH, NUM_ROWS, PIECE = range(9)
-WIDTH, IS_CONTROL, NUM_RECORDS, TAKEN, STATUS, IS_OVER = range(9, 15)
-_NUM_STATE = 15
-
-
-def run(state: Longs, which: int) -> int:
-    """Call the scanner or the decoder with its arguments."""
-    call(load(state, which), load(state, RETURNED_AT), 0, load(state, which + 1), 0, 0, 0, 0)
-    return load(state, RETURNED)
+# What the loop's own state holds beside the two functions: the window's bytes, the table's rows, the bytes of
+# a piece; how wide the table is, where two columns stand in it, which content is taken. After it: the
+# scanner's last answer, and whether all of the window has been scanned that was to be.
+LENGTH, NUM_ROWS, PIECE, WIDTH, IS_CONTROL, NUM_RECORDS, TAKEN, STATUS, IS_OVER = range(
+    NUM_CHAINED, NUM_CHAINED + 9
+)
+_NUM_STATE = NUM_CHAINED + 9
 
 
 def scan_on(state: Longs, scan: Longs, length: int, max_rows: int) -> int:
     """Have the scanner go on, up to some place in the window and some row of the table."""
     store(scan, LEN_WINDOW, length)
     store(scan, MAX_ROWS, max_rows)
-    status = run(state, SCANNER)
+    status = run(state, FIRST)
     store(state, STATUS, status)
     return status
 
@@ -137,19 +132,14 @@ class Sweep:
         self._headers, self._decoder = headers, decoder
         self._sweep = load_decoder(sweeper)
         self._arguments = self._sweep.new_table()
-        self._state = np.zeros(_NUM_STATE, np.int64)
+        self._state = state = chain(_NUM_STATE, headers.entry, decoder.entry)
         self._spans = np.zeros((headers.max_rows, 3), np.int64)
-        state = self._state
-        state[SCANNER : SCANNER + 2] = headers.entry
-        state[DECODER : DECODER + 2] = decoder.entry
-        state[RETURNED_AT] = state.ctypes.data + RETURNED * state.itemsize
         state[NUM_ROWS], state[PIECE] = headers.max_rows, LEN_PIECE
         state[WIDTH], state[TAKEN] = module.WIDTH, content
         state[IS_CONTROL] = module.BATCH_COLUMNS.index("is_control")
         state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
-        for name, array in (
-            *(("state", state), ("scan", headers.state), ("spans", self._spans), ("decode", decoder.state)),
-        ):
+        arrays = {"state": state, "scan": headers.state, "spans": self._spans, "decode": decoder.state}
+        for name, array in arrays.items():
             self._arguments.set(name, array.ctypes.data, array.size)
         self._arguments.set("table", *headers.table)
         self.num_decoded = 0
