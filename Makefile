@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast lint format record generate check-generated lock upgrade build bench clean
+.PHONY: help run test test-fast test-long lint format record generate check-generated lock upgrade build bench clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,9 @@ test: lint ## Lint, then run every test that this machine can run, and say which
 
 test-fast: ## Run the tests that need neither Java nor Node nor a network
 	$(DEV) tools/test.py --fast
+
+test-long: ## Run the full forms of the tests of which `make test` runs short ones (an hour or so)
+	$(DEV) tools/test.py --long
 
 lint: ## Check style (ruff), types (mypy --strict) and layers (import-linter)
 	$(DEV) -m ruff check --quiet .

@@ -1,4 +1,4 @@
-"""What every test folder shares: which kinds of test this machine can run, and in which process each runs.
+"""What every test folder shares: which kinds of test this machine can run, in which process, what they tell.
 
 A marked test is skipped where its tools are missing; the closing summary says how many and why. With
 `KAFKA_SEGMENTS_REQUIRE=all`, or a comma-separated list of markers, a missing tool is a failure instead:
@@ -12,9 +12,10 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,6 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Tests of one group stay in one process: they share a Spark session, a broker, an installed wheel.
 GROUPS = {"spark": "spark", "cluster": "spark", "oracle": "oracle", "node": "node", "packaging": "packaging"}
+
+# What tests tell travels with their reports, as properties of these names.
+COUNTS, LINES = "counts of ", "lines on "
 
 # Two busy cores make single examples slow; hypothesis' deadline would fail them at random.
 settings.register_profile("kafka-segments", deadline=None)
@@ -100,8 +104,55 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"[{kind}] {reason}")
 
 
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str, Mapping[str, int]], None]:
+    """Have counts printed at the end, in their order, summed up with those of other tests under the title."""
+
+    def note(title: str, counts: Mapping[str, int]) -> None:
+        request.node.user_properties.append((COUNTS + title, dict(counts)))
+
+    return note
+
+
+@pytest.fixture
+def print_at_end(request: pytest.FixtureRequest) -> Callable[[str, list[str]], None]:
+    """Have lines printed at the end under a title, behind those of other tests."""
+
+    def note(title: str, lines: list[str]) -> None:
+        request.node.user_properties.append((LINES + title, lines))
+
+    return note
+
+
+def told(terminalreporter: pytest.TerminalReporter, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Title and content of what tests told, from whatever process."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            if getattr(report, "when", None) == "call":
+                for name, content in report.user_properties:
+                    if name.startswith(prefix):
+                        yield name.removeprefix(prefix), content
+
+
+def print_told(terminalreporter: pytest.TerminalReporter) -> None:
+    """A table for each title, and the lines."""
+    tables: dict[str, Counter[str]] = {}
+    for title, counts in told(terminalreporter, COUNTS):
+        tables.setdefault(title, Counter()).update(counts)
+    sections = {
+        title: [f"{count:9,} {name}" for name, count in counts.items()] for title, counts in tables.items()
+    }
+    for title, lines in told(terminalreporter, LINES):
+        sections.setdefault(title, []).extend(lines)
+    for title, lines in sections.items():
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.line(line)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which kinds of test were left out, how many, and why."""
+    """Print what tests told; say which kinds of test were left out, how many, and why."""
+    print_told(terminalreporter)
     reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
     left_out = {reason: count for reason, count in reasons.items() if reason.startswith("Skipped: [")}
     if left_out:

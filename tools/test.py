@@ -2,7 +2,9 @@
 
 Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once. What cannot be had here is
 told to `tests/conftest.py` through `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
-if `KAFKA_SEGMENTS_REQUIRE` asks for them. Further arguments go to pytest.
+if `KAFKA_SEGMENTS_REQUIRE` asks for them. `--fast` leaves out what needs any of it, and what takes long.
+`--long` runs nothing but the tests that have a full form (marker `long`, `tests/forms.py`), in that form.
+Further arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class NotHereError(Exception):
     """A kind of test cannot run on this machine; the message says what it lacks."""
 
 
-FAST = "not (spark or cluster or oracle or node or packaging or properties)"
+FAST = "not (spark or cluster or oracle or node or packaging or long)"
+LONG = "long"
+"""Which tests each form selects."""
 
 
 def prepare_spark() -> None:
@@ -81,8 +85,8 @@ PREPARE: dict[str, Callable[[], None]] = {
 
 def main() -> None:
     """Prepare, say what is missing, and hand over to pytest."""
-    arguments = [argument for argument in sys.argv[1:] if argument != "--fast"]
-    fast = len(arguments) < len(sys.argv[1:])
+    arguments = [argument for argument in sys.argv[1:] if argument not in ("--fast", "--long")]
+    fast, long = ("--fast" in sys.argv[1:], "--long" in sys.argv[1:])
     lacks: dict[str, str] = {}
     for marker, prepare in {} if fast else PREPARE.items():
         started = time.monotonic()
@@ -95,8 +99,11 @@ def main() -> None:
         print(f"{marker} tests: {said} ({time.monotonic() - started:.1f} s)", flush=True)
     os.environ["KAFKA_SEGMENTS_LACKS"] = json.dumps(lacks)
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup"]
-    command += ["-m", FAST, *arguments] if fast else arguments
-    os.execv(sys.executable, command)
+    if fast or long:
+        command += ["-m", FAST if fast else LONG]
+    if long:
+        os.environ["KAFKA_SEGMENTS_LONG"] = "1"
+    os.execv(sys.executable, [*command, *arguments])
 
 
 if __name__ == "__main__":

@@ -117,8 +117,7 @@ def forms(codec: str) -> list[str]:
     return names + [f"magic {magic}, {form}" for magic in (0, 1) for form in old]
 
 
-def lines(counts: Counter[str]) -> Iterator[str]:
-    """The counts as a table: the shapes in their order, then others."""
+def ordered(counts: Counter[str]) -> dict[str, int]:
+    """The counts as they are to be printed: the shapes in their order, then others."""
     known = [name for name in ("batches", "distinct batches", "records", *SHAPES) if name in counts]
-    rest = sorted(counts.keys() - {*known})
-    yield from (f"{counts[name]:9,} {name}" for name in (*known, *rest))
+    return {name: counts[name] for name in (*known, *sorted(counts.keys() - {*known}))}

@@ -1,4 +1,4 @@
-"""Generated batches: every target reads what the independent encoder wrote; 20,000, counted by shape."""
+"""Generated batches: every target reads what the independent encoder wrote; thousands, counted by shape."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given, settings
+from tests import forms
 from tests.properties import census
 from tests.properties.agreement import assert_entries_read
 from tests.properties.codecs import IDS
@@ -15,19 +16,19 @@ from tests.properties.readers import READERS
 from tests.properties.shapes import QUICK, segments
 
 CODECS = tuple(IDS)
-ALL, SOME = 20_000, 1_000
-"""Batches in the long form and in the short one, over all codecs."""
+ALL, MANY, SOME = 20_000, 2_000, 1_000
+"""Batches in the full form, in the short one and in `make test-fast`, over all codecs."""
 PER_SEGMENT = 4
 
 Tell = Callable[[str, Mapping[str, int]], None]
 
 
-def agree(codec: str, num_batches: int) -> Counter[str]:
-    """Let all readers read that many batches."""
+def agree(codec: str, quick: settings) -> Counter[str]:
+    """Let all readers read as many segments as the settings say."""
     counts: Counter[str] = Counter()
     distinct: set[Entry] = set()
 
-    @settings(QUICK, max_examples=num_batches // len(CODECS) // PER_SEGMENT)
+    @quick
     @given(segments(PER_SEGMENT, codec))
     def check(entries: list[Entry]) -> None:
         counts.update(census.count(entries))
@@ -41,15 +42,21 @@ def agree(codec: str, num_batches: int) -> Counter[str]:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_thousand_batches(codec: str) -> None:
-    assert agree(codec, SOME)["batches"] >= SOME // len(CODECS)
+    quick = settings(QUICK, max_examples=num_segments(SOME))
+    assert agree(codec, quick)["batches"] >= SOME // len(CODECS)
 
 
-@pytest.mark.properties
+def num_segments(num_batches: int) -> int:
+    """Segments of each codec, for so many batches over all codecs."""
+    return num_batches // len(CODECS) // PER_SEGMENT
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("codec", CODECS)
-def test_twenty_thousand_batches(codec: str, tell: Tell) -> None:
-    counts = agree(codec, ALL)
-    tell("generated batches, by shape", counts)
-    assert counts["batches"] >= ALL // len(CODECS)
+def test_thousands_of_batches(codec: str, tell: Tell) -> None:
+    counts = agree(codec, forms.examples(QUICK, num_segments(MANY), num_segments(ALL)))
+    tell("generated batches, by shape", census.ordered(counts))
+    assert counts["batches"] >= forms.pick(MANY, ALL) // len(CODECS)
     assert [name for name in (*census.SHAPES, *census.forms(codec)) if not counts[name]] == []
 
 

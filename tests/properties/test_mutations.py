@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests import forms
 from tests.properties.mutations import mutated, mutated_segments, sealed_entries
 from tests.properties.readers import CONSTRUCT, KAITAI, READERS
 from tests.properties.reading import Reading
@@ -37,11 +38,11 @@ def test_some_damaged_segments(data: bytes) -> None:
     assert_same(data)
 
 
-@pytest.mark.properties
+@pytest.mark.long
 def test_damaged_generated_segments(tell: Tell) -> None:
     errors: Counter[str] = Counter()
 
-    @settings(QUICK, max_examples=4000)
+    @forms.examples(QUICK, 400, 4000)
     @given(generated)
     def check(data: bytes) -> None:
         found = {trouble.error for trouble in assert_same(data).damage}
@@ -67,15 +68,15 @@ def assert_trees_same(data: bytes) -> None:
             assert [trouble.error for trouble in kaitai.damage] == ["CorruptBatchError"]
 
 
-@pytest.mark.properties
-@settings(QUICK, max_examples=4000)
+@pytest.mark.long
+@forms.examples(QUICK, 400, 4000)
 @given(sealed_entries())
 def test_trees_of_damaged_entries(data: bytes) -> None:
     assert_trees_same(data)
 
 
-@pytest.mark.properties
-@settings(QUICK, max_examples=2000)
+@pytest.mark.long
+@forms.examples(QUICK, 200, 2000)
 @given(recorded)
 def test_damaged_recorded_segments(data: bytes) -> None:
     assert_same(data)
