@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 from tests.codegen.plain_copies import plain_copy
-from tests.codegen.trees import Job, count_leaves, differences, javascript_trees, python_tree
-from tests.codegen.vectors import VECTORS, Vector, all_vectors
+from tests.codegen.trees import Job, _camel, count_leaves, differences, javascript_trees, python_tree
+from tests.codegen.vectors import BESIDE, VECTORS, Vector, all_vectors
 
 pytestmark = pytest.mark.node
 
 RECORDED = VECTORS / "recorded"
-OFFSET_CHECKPOINTS = "*-offset-checkpoint"
 
 
 @dataclass
@@ -86,12 +85,13 @@ def test_every_compressed_record_is_the_same(tmp_path: Path) -> None:
     assert result.files >= 30
 
 
-def test_every_offset_checkpoint_is_the_same() -> None:
-    jobs = [Job("kafka_offset_checkpoint", path) for path in sorted(RECORDED.rglob(OFFSET_CHECKPOINTS))]
-    result = compare(jobs, "offset checkpoints")
+@pytest.mark.parametrize("schema", BESIDE)
+def test_every_file_beside_the_segments_is_the_same(schema: str) -> None:
+    pattern, least = BESIDE[schema]
+    result = compare([Job(schema, path) for path in sorted(RECORDED.rglob(pattern))], schema)
     assert result.differences == []
     assert result.errors == []
-    assert result.files >= 10
+    assert result.files >= least
 
 
 def test_every_vector_is_the_same() -> None:
@@ -111,7 +111,7 @@ def refused_places(vector: Vector) -> Iterator[str]:
     for place, found in vector.expect.items():
         # What is no UTF-8 is replaced in JavaScript, and so in the trees.
         if isinstance(found, dict) and found.get("error", "UnicodeDecodeError") != "UnicodeDecodeError":
-            yield "/".join([str(vector.file), *place.split(".")])
+            yield "/".join([str(vector.file), *map(_camel, place.split("."))])
 
 
 def test_a_difference_would_be_seen() -> None:

@@ -55,6 +55,12 @@ OURS = {
     "num_entries_text": "bytes of a number",
     "partition_text": "bytes of a number",
     "offset_text": "bytes of a number",
+    "epoch_text": "bytes of a number",
+    "start_offset_text": "bytes of a number",
+    "topic_id_text": "bytes of a text",
+    "version_label": "what Kafka does not look at",
+    "topic_id_label": "what Kafka does not look at",
+    "num_producer_entries": "part of an array",
     "topic_bytes": "bytes of a text",
     "entries": "Kafka's word for them has no field",
 }

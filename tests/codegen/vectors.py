@@ -32,6 +32,16 @@ from typing import Any
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 STEMS = sorted(path.stem for path in SCHEMAS.glob("*.ksy"))
+# What else is in log directories: a schema, the names of its files, and how many are recorded at the least.
+BESIDE = {
+    "kafka_offset_checkpoint": ("*-offset-checkpoint", 10),
+    "kafka_offset_index": ("*.index*", 300),
+    "kafka_time_index": ("*.timeindex*", 250),
+    "kafka_transaction_index": ("*.txnindex", 4),
+    "kafka_producer_snapshot": ("*.snapshot", 100),
+    "kafka_leader_epoch_checkpoint": ("leader-epoch-checkpoint", 70),
+    "kafka_partition_metadata": ("partition.metadata", 60),
+}
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ NOT_REBUILT = {
     "kafka_varint/longer_than_needed",
     "kafka_varlong/high_bits_of_the_tenth_byte",
     "kafka_offset_checkpoint/empty",
+    "kafka_leader_epoch_checkpoint/empty",
 }
 
 # What is behind: what a later version adds, a value of an unknown type, records of another format.
@@ -49,6 +50,7 @@ LEFT_BEHIND = {
     "kafka_control_record_key/later_version",
     "kafka_control_record_value/unknown_type",
     "redpanda_batch_header/worked_example",
+    "kafka_producer_snapshot/bytes_behind",
 }
 
 
@@ -143,7 +145,7 @@ def test_every_vector_is_rebuilt(vector: Any) -> None:
         built = declared.build(plain(tree), **params)
         assert built == data[: len(built)]
         assert (len(built) < len(data)) == (str(vector) in LEFT_BEHIND)
-    if str(vector) != "kafka_offset_checkpoint/empty":
+    if not str(vector).endswith("_checkpoint/empty"):
         assert data.startswith(declared.build(tree, **params))
 
 

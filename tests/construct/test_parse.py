@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.codegen.plain_copies import plain_copy
 from tests.codegen.test_any_bytes_generated import LIES, PARAMS, STEMS, VECTORS
 from tests.codegen.trees import Job, count_leaves, differences, python_tree
-from tests.codegen.vectors import all_vectors
+from tests.codegen.vectors import BESIDE, all_vectors
 from tests.construct.trees import construct_tree, parse, tree_of
 from tests.construct.values import RECORDED, hooks, segments
 from tests.runtime import build as by_hand
@@ -26,7 +26,6 @@ from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment
 from kafka_segments_generated.construct.kafka_record_batch_v2 import KafkaRecordBatchV2
 from kafka_segments_generated.construct.kafka_varint import KafkaVarint
 
-CHECKPOINTS = sorted(RECORDED.rglob("*-offset-checkpoint"))
 BOUND = 4 << 20
 
 
@@ -59,9 +58,12 @@ def test_every_compressed_record_has_the_same_tree(tmp_path: Path) -> None:
     compare(jobs)
 
 
-def test_every_offset_checkpoint_has_the_same_tree() -> None:
-    assert len(CHECKPOINTS) >= 10
-    compare([Job("kafka_offset_checkpoint", path) for path in CHECKPOINTS])
+@pytest.mark.parametrize("schema", BESIDE)
+def test_every_file_beside_the_segments_has_the_same_tree(schema: str) -> None:
+    pattern, least = BESIDE[schema]
+    files = sorted(RECORDED.rglob(pattern))
+    assert len(files) >= least
+    compare([Job(schema, path) for path in files])
 
 
 @pytest.mark.parametrize("vector", all_vectors(), ids=str)
