@@ -231,6 +231,12 @@ def test_headers_of_a_damaged_segment(tmp_path):
     assert table["position"].to_pylist() == [entry.position for entry in entries if isinstance(entry, Batch)]
 
 
+def test_headers_of_a_single_entry_before_damage_are_kept():
+    data = batch(0) + b"garbage" * 9 + batch(5) + batch(6)
+    table = open_segment(data).read_headers(on_damage="skip")
+    assert table["base_offset"].to_pylist() == [0, 5, 6]
+
+
 def test_row_of_a_record():
     (one,) = [event for event in open_segment(batch(3)).iter_events() if isinstance(event, Record)]
     assert row(one)[0] == 3

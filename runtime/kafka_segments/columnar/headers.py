@@ -129,7 +129,7 @@ def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:
         data = _bits(values != 0)
     else:
         width = np.int64 if pa.types.is_timestamp(kind) else kind.to_pandas_dtype()
-        data = pa.py_buffer(np.ascontiguousarray(values, width))
+        data = pa.py_buffer(np.array(values, width))  # always a copy: the table is filled again
     return pa.Array.from_buffers(kind, len(values), [validity, data])
 
 
