@@ -237,6 +237,14 @@ def test_headers_of_a_single_entry_before_damage_are_kept():
     assert table["base_offset"].to_pylist() == [0, 5, 6]
 
 
+def test_rows_of_a_batch_whose_offsets_wrap():
+    data = batch((1 << 63) - 1, [record(0), record(1)], last_offset_delta=1)
+    with open_segment(data) as segment:
+        events = list(segment.iter_events())
+        assert list(segment.iter_events(rows=fast_rows())) == events
+    assert [event.offset for event in events[1:]] == [(1 << 63) - 1, -1 << 63]
+
+
 def test_row_of_a_record():
     (one,) = [event for event in open_segment(batch(3)).iter_events() if isinstance(event, Record)]
     assert row(one)[0] == 3

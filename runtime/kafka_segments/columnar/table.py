@@ -47,7 +47,7 @@ def row_of(batch: Batch, module: ModuleType) -> Any:
         "compression": batch.compression_id,
         "timestamp_type": int(batch.timestamp_type == "LogAppendTime"),
         "has_delete_horizon": batch.delete_horizon_ms is not None,
-        "last_offset_delta": batch.last_offset - (batch.base_offset or 0),
+        "last_offset_delta": wrap_long(batch.last_offset - (batch.base_offset or 0)),
         "base_offset": batch.base_offset if is_repeated else batch.last_offset,
     }
     values = [known.get(name, getattr(batch, name, 0)) or 0 for name in module.BATCH_COLUMNS]
