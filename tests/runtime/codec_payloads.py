@@ -93,6 +93,14 @@ WRITERS_OF = {
     for codec in ("gzip", "snappy", "lz4", "zstd")
 }
 
+ORDINARY = {
+    "gzip": WRITERS["gzip"][1],
+    "snappy": WRITERS["snappy-xerial"][1],
+    "lz4": WRITERS["lz4-java"][1],
+    "zstd": WRITERS["zstd-java"][1],
+}
+"""What Kafka's own clients write."""
+
 
 def some_content(random: Random) -> bytes:
     """Incompressible, repetitive, or like JSON; from nothing to a few blocks of the largest sort."""

@@ -8,7 +8,7 @@ from itertools import accumulate
 from random import Random
 
 import pytest
-from tests.runtime.codec_payloads import WRITERS, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
+from tests.runtime.codec_payloads import ORDINARY, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
 
 from kafka_segments.compression import CODEC_NAMES, decompress
 from kafka_segments.compression.direct import direct_codec
@@ -16,13 +16,6 @@ from kafka_segments.compression.loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
 
 ROOM = 1 << 20
-# What Kafka's own clients write.
-ORDINARY = {
-    "gzip": WRITERS["gzip"][1],
-    "snappy": WRITERS["snappy-xerial"][1],
-    "lz4": WRITERS["lz4-java"][1],
-    "zstd": WRITERS["zstd-java"][1],
-}
 
 
 def directly(codec: str, payload: bytes, room: int = ROOM) -> bytes | None:

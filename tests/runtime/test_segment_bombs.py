@@ -1,0 +1,150 @@
+"""Bombs in segments: batches and wrappers that decompress to much, and lengths inside that claim much.
+
+Each runs in a process of its own, which has read a sound segment of the same sort before, and reports by how
+much its peak of resident memory grew. Kafka's reader runs out of memory at most of these.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.runtime.build import batch, message, record, sized, varint
+from tests.runtime.codec_payloads import ORDINARY, gzip_member, zstd_frame
+from tests.runtime.wild_payloads import zstd_stream
+from tests.runtime.wild_segments import IDS
+
+KIB, MIB = 1 << 10, 1 << 20
+BOUND = MIB
+CONTENT = 48 * MIB
+# The bound, joined chunks, one block of the largest sort, and what allocators and arenas keep.
+ALLOWED_GROWTH = 14 * MIB
+
+PROGRAM = """
+import re, sys
+from kafka_segments import Damage, Record, open_segment
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+([0-9]+) kB", open("/proc/self/status").read())[1]) * 1024
+
+def read(path, bound):
+    rows, wrong = 0, []
+    with open_segment(path, max_decompressed=bound) as segment:
+        if sys.argv[1] == "slow":
+            for event in segment.iter_events(on_damage="skip"):
+                rows += isinstance(event, Record)
+                wrong += [type(event.error).__name__] if isinstance(event, Damage) else []
+        else:
+            report = lambda damage: wrong.append(type(damage.error).__name__)
+            for one in segment.read_batches(on_damage=report):
+                rows += len(one)
+    return rows, wrong
+
+bound = int(sys.argv[4])
+read(sys.argv[2], bound)
+before = peak()
+rows, wrong = read(sys.argv[3], bound)
+print(peak() - before, rows, *wrong)
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the peak of memory")
+
+
+def wrap(codec: str, payload: bytes, magic: int, count: int = 1) -> bytes:
+    """An entry with a payload, between two that are sound."""
+    attributes = IDS[codec]
+    if magic == 2:
+        one = batch(1, payload=payload, count=count, attributes=attributes, last_offset_delta=0)
+        return batch(0) + one + batch(2)
+    sound = message(0, magic=magic)
+    return sound + message(1, payload, magic=magic, attributes=attributes) + message(2, magic=magic)
+
+
+def run(tmp_path: Path, way: str, warm: bytes, bomb: bytes, bound: int = BOUND) -> tuple[int, int, list[str]]:
+    paths = tmp_path / "warm.log", tmp_path / "bomb.log"
+    for path, data in zip(paths, (warm, bomb), strict=True):
+        path.write_bytes(data)
+    command = [sys.executable, "-c", PROGRAM, way, *map(str, paths), str(bound)]
+    environment = {"PYTHONPATH": ":".join(sys.path), "HOME": str(Path.home())}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    growth, rows, *wrong = done.stdout.split()
+    return int(growth), int(rows), wrong
+
+
+def zeros(codec: str, size: int) -> bytes:
+    """Compressed zeros; in zstd some KiB of them make tens of MiB."""
+    return zstd_stream(bytes(size)) if codec == "zstd" else ORDINARY[codec](bytes(size))
+
+
+CASES = [(codec, magic) for codec in IDS for magic in (0, 1, 2) if codec != "zstd" or magic == 2]
+
+
+@pytest.mark.parametrize("way", ["slow", "fast"])
+@pytest.mark.parametrize(("codec", "magic"), CASES)
+def test_what_decompresses_to_too_much(tmp_path: Path, way: str, codec: str, magic: int) -> None:
+    inner = record(value=b"v") if magic == 2 else message(0, magic=magic)
+    warm = wrap(codec, ORDINARY[codec](inner), magic)
+    bomb = wrap(codec, zeros(codec, CONTENT), magic)
+    growth, rows, wrong = run(tmp_path, way, warm, bomb)
+    assert (rows, wrong) == (2, ["DecompressionError"])
+    assert growth < ALLOWED_GROWTH
+
+
+def test_a_bomb_of_a_kib(tmp_path: Path) -> None:
+    """zstd makes 32 MiB of it; with a bound above that it is just a batch, and below it costs nothing."""
+    value = bytes(32 * MIB - 100)
+    records = record(value=value)
+    payload = zstd_frame(records, level=19)
+    assert len(payload) < 4 * KIB
+    warm, bomb = wrap("zstd", zstd_frame(record()), 2), wrap("zstd", payload, 2)
+    growth, rows, wrong = run(tmp_path, "fast", warm, bomb)
+    assert (rows, wrong) == (2, ["DecompressionError"])
+    assert growth < ALLOWED_GROWTH
+    growth, rows, wrong = run(tmp_path, "fast", warm, bomb, bound=33 * MIB)
+    assert (rows, wrong) == (3, [])
+    assert growth > 32 * MIB, "the measurement sees it"
+
+
+def claims() -> dict[str, Callable[[int], bytes]]:
+    """Contents of a payload whose lengths claim what is not there, by the entry's magic."""
+    huge = (1 << 30) - 1
+    inner = message(0, magic=1)
+    return {
+        "a message of a GiB": lambda magic: message(0, magic=magic) + struct.pack(">qi", 1, huge) + bytes(99),
+        "a key of a GiB": lambda magic: inner[:26] + struct.pack(">i", huge) + inner[30:],
+        "a record of a GiB": lambda _magic: varint(huge) + bytes(99),
+        "a value of a GiB": lambda _magic: varint(9) + b"\0\0\0" + sized(None) + varint(huge) + b"\0",
+        "a million headers": lambda _magic: varint(9) + b"\0\0\0" + sized(None) * 2 + varint(10**6) + b"\0\0",
+        "two thousand million headers": (
+            lambda _magic: varint(10) + b"\0\0\0" + sized(None) * 2 + varint(huge * 2) + b"\0\0"
+        ),
+    }
+
+
+@pytest.mark.parametrize("way", ["slow", "fast"])
+@pytest.mark.parametrize("name", claims())
+def test_what_claims_to_be_large(tmp_path: Path, way: str, name: str) -> None:
+    magic = 2 if "record" in name or "value" in name or "headers" in name else 1
+    content = claims()[name](magic)
+    sound = record() if magic == 2 else message(0, magic=magic)
+    warm = wrap("gzip", gzip_member(sound), magic)
+    growth, rows, wrong = run(tmp_path, way, warm, wrap("gzip", gzip_member(content), magic), bound=1 << 40)
+    # A message that goes beyond the end is not there, as for Kafka; all else is damage.
+    assert (rows, wrong) == ((3, []) if "message" in name else (2, ["CorruptBatchError"]))
+    assert growth < 2 * MIB
+
+
+@pytest.mark.parametrize("way", ["slow", "fast"])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_bomb_within_a_wrapper_is_not_opened(tmp_path: Path, way: str, magic: int) -> None:
+    """Kafka opens one level only; so do we."""
+    bomb = gzip_member(bytes(CONTENT))
+    nested = gzip_member(message(0, bomb, magic=magic, attributes=1))
+    warm = wrap("gzip", gzip_member(message(0, magic=magic)), magic)
+    growth, rows, wrong = run(tmp_path, way, warm, wrap("gzip", nested, magic))
+    assert (rows, wrong) == (2, ["CorruptBatchError"])
+    assert growth < 2 * MIB
