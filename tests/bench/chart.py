@@ -1,4 +1,8 @@
-"""The chart of a run: million records a second, by corpus, ours and the peers. Needs matplotlib."""
+"""The chart of a run: million records a second, by corpus, ours and the peers. Needs matplotlib.
+
+Three parts: plain corpora and compressed ones that are decoded, and those that are encoded, where each bar is
+the encoder of whom it is in the others.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.bench.corpora import CODECS
+from tests.bench.corpora import CODECS, ENCODED
 from tests.bench.decoders import PLAIN
 from tests.bench.goals import Row
 
@@ -19,12 +23,19 @@ BARS = {
     "aiokafka": ("aiokafka", "#74b816"),
     "kafka-python": ("kafka-python", "#c0eb75"),
 }
-LABELLED = ("columns", "java-views", "rust")
+ENCODER_BARS = {
+    "encoder": BARS["columns"],
+    "java-builder": BARS["java-views"],
+    "rust-encoder": BARS["rust"],
+    "aiokafka-builder": BARS["aiokafka"],
+    "kafka-python-builder": BARS["kafka-python"],
+}
+LABELLED = ("columns", "java-views", "rust", "encoder", "java-builder", "rust-encoder")
 WIDTH = 0.84 / len(BARS)
 
 
 def draw(rows: Sequence[Row], path: Path, subtitle: str) -> None:
-    """Draw the rates of a run's rows into a PNG: plain corpora on the left, compressed ones on the right.
+    """Draw the rates of a run's rows into a PNG.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -35,13 +46,17 @@ def draw(rows: Sequence[Row], path: Path, subtitle: str) -> None:
     from matplotlib import pyplot as plt
 
     rates = {(row["corpus"], row["decoder"]): row["mrps"] for row in rows if "decoder" in row}
-    widths = (len(PLAIN), len(CODECS))
-    figure, (plain, compressed) = plt.subplots(1, 2, figsize=(11, 4.4), dpi=120, width_ratios=widths)
-    for axes, corpora in ((plain, PLAIN), (compressed, CODECS)):
-        draw_bars(axes, corpora, rates)
+    widths = (len(PLAIN), len(CODECS), len(ENCODED))
+    figure, parts = plt.subplots(1, 3, figsize=(13, 4.4), dpi=120, width_ratios=widths)
+    plain, compressed, encoded = parts
+    draw_bars(plain, PLAIN, rates, BARS)
+    draw_bars(compressed, CODECS, rates, BARS)
+    draw_bars(encoded, tuple(ENCODED), rates, ENCODER_BARS)
     plain.set_ylabel("million records a second, one core")
+    for axes, title in zip(parts, ("decoding", "decoding", "encoding"), strict=True):
+        axes.set_title(title, fontsize=9)
     compressed.legend(frameon=False, fontsize=9)
-    title = "Decoding Kafka segments, CRC checked: more is better"
+    title = "Kafka segments, with their CRCs: more is better"
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     figure.text(0.99, 0.955, subtitle, ha="right", fontsize=8, color="#495057")
     figure.tight_layout()
@@ -51,11 +66,16 @@ def draw(rows: Sequence[Row], path: Path, subtitle: str) -> None:
     plt.close(figure)
 
 
-def draw_bars(axes: Any, corpora: Sequence[str], rates: dict[tuple[str, str], float | None]) -> None:
+def draw_bars(
+    axes: Any,
+    corpora: Sequence[str],
+    rates: dict[tuple[str, str], float | None],
+    shown: dict[str, tuple[str, str]],
+) -> None:
     """A group of bars for each corpus."""
-    for place, (decoder, (label, colour)) in enumerate(BARS.items()):
+    for place, (decoder, (label, colour)) in enumerate(shown.items()):
         heights = [rates.get((corpus, decoder)) or 0 for corpus in corpora]
-        left = [corpus + (place - (len(BARS) - 1) / 2) * WIDTH for corpus in range(len(corpora))]
+        left = [corpus + (place - (len(shown) - 1) / 2) * WIDTH for corpus in range(len(corpora))]
         bars = axes.bar(left, heights, WIDTH, label=label, color=colour)
         if decoder in LABELLED:
             labels = [f"{height:.0f}" if height >= 20 else f"{height:.1f}" for height in heights]

@@ -7,6 +7,7 @@
 | small | no keys, 10-byte values | 1 MiB | 128 MiB |
 | headers | as json170, with 3 headers | 16 KiB | 128 MiB |
 | lz4, zstd, snappy, gzip | as json170 | 16 KiB before compression | 64 MiB before compression |
+| encode170, encode170-1mib | as json170, to be written again | 16 KiB, 1 MiB | 64 MiB |
 | huge | json170 four times over, offsets going on | 16 KiB | 1 GiB |
 
 aiokafka's builder makes them, because it is quick. The compressed ones are those records as Kafka's own
@@ -31,7 +32,10 @@ from tests.bench import programs
 
 MIB = 1 << 20
 CODECS = ("lz4", "zstd", "snappy", "gzip")
-NAMES = ("json170", "small", "headers", *CODECS)
+# Of these everybody has the records and writes the batches, by the size that a batch is filled up to: a
+# producer's default (`batch.size`), and about the most that a broker takes (`max.message.bytes`).
+ENCODED = {"encode170": 16384, "encode170-1mib": MIB}
+NAMES = ("json170", "small", "headers", *CODECS, *ENCODED)
 HUGE = "huge"
 HUGE_COPIES = 4
 # What QUICK=1 leaves of every size.
@@ -242,6 +246,8 @@ class Maker:
             size = path.stat().st_size
             yield dataclasses.replace(source, name=codec, path=path, num_bytes=size, made_by=made_by)
         source.path.unlink()
+        for name, len_batch in ENCODED.items():
+            yield self._plain(name, 64 * MIB // self.fraction, len_batch)
         yield self._huge(plain["json170"])
 
     def _path(self, name: str) -> Path:

@@ -1,5 +1,5 @@
-"""Who takes part: every decoder by name, what it is, which program runs it, and over which part of a
-corpus."""
+"""Who takes part: every decoder and encoder by name, what it is, which program runs it, and over which part
+of a corpus."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.bench import programs
-from tests.bench.corpora import CODECS, MIB, Corpus
+from tests.bench.corpora import CODECS, ENCODED, MIB, Corpus
 
 PLAIN = ("json170", "small", "headers")
 
 
 @dataclasses.dataclass(frozen=True)
 class Decoder:
-    """One way to read a segment.
+    """One way to read a segment, or to write it again.
 
     Attributes:
         name: as goals and `bench.json` call it.
@@ -26,10 +26,11 @@ class Decoder:
         kind: "ours", "peer" or "limit" (reads nothing: what no decoder can beat).
         program: "python", "java" or "rust".
         words: what its program is told before the path.
-        corpora: those it reads; None is all.
+        corpora: those it reads; None is all that are there to be read.
         slice_bytes: how much of a corpus it reads, because it is slow; 0 is all.
         compared: the one of ours that its figure is compared with.
         module: a Python module that it needs.
+        main: the Java class.
     """
 
     name: str
@@ -41,10 +42,11 @@ class Decoder:
     slice_bytes: int = 0
     compared: str = "columns"
     module: str = ""
+    main: str = "Peer"
 
     def reads(self, corpus: Corpus) -> bool:
         """Whether it takes part in a corpus."""
-        return self.corpora is None or corpus.name in self.corpora
+        return corpus.name not in ENCODED if self.corpora is None else corpus.name in self.corpora
 
 
 _ALL = (
@@ -52,7 +54,7 @@ _ALL = (
     Decoder("java-views", "Java MemoryRecords, views, warm", "peer", "java", ("views", "true")),
     Decoder("java-copied", "Java MemoryRecords, bytes copied out", "peer", "java", ("copied", "true")),
     Decoder("java-file", "Java FileRecords", "peer", "java", ("file", "true"), compared="columns-file"),
-    Decoder("rust", "Rust kafka-protocol", "peer", "rust"),
+    Decoder("rust", "Rust kafka-protocol", "peer", "rust", ("decode",)),
     Decoder("aiokafka", "aiokafka (Cython)", "peer", "python", slice_bytes=32 * MIB, module="aiokafka"),
     Decoder("kafka-python", "kafka-python", "peer", "python", slice_bytes=4 * MIB, module="kafka"),
     Decoder("columns-file", "ours, columns, from the file", "ours", "python"),
@@ -84,10 +86,38 @@ _ALL = (
         slice_bytes=MIB,
         module="kafka_segments_generated.construct",
     ),
-    Decoder("memcpy", "limit: memcpy into reused memory", "limit", "python", corpora=PLAIN),
+    Decoder("memcpy", "limit: memcpy into reused memory", "limit", "python", corpora=(*PLAIN, *ENCODED)),
     Decoder("decompress", "limit: decompression alone", "limit", "python", corpora=CODECS),
 )
-DECODERS: Mapping[str, Decoder] = MappingProxyType({decoder.name: decoder for decoder in _ALL})
+
+
+def _encoder(
+    name: str, title: str, program: str, *words: str, slice_bytes: int = 0, module: str = ""
+) -> Decoder:
+    """A peer that writes."""
+    return Decoder(
+        name,
+        title,
+        "peer",
+        program,
+        words,
+        corpora=tuple(ENCODED),
+        slice_bytes=slice_bytes,
+        compared="encoder",
+        module=module,
+        main="Builder",
+    )
+
+
+_ENCODERS = (
+    _encoder("java-builder", "Java MemoryRecordsBuilder, warm", "java"),
+    _encoder("rust-encoder", "Rust kafka-protocol, encoder", "rust", "encode"),
+    _encoder(
+        "aiokafka-builder", "aiokafka's builder (Cython)", "python", slice_bytes=32 * MIB, module="aiokafka"
+    ),
+    _encoder("kafka-python-builder", "kafka-python's builder", "python", slice_bytes=4 * MIB, module="kafka"),
+)
+DECODERS: Mapping[str, Decoder] = MappingProxyType({one.name: one for one in (*_ALL, *_ENCODERS)})
 
 
 def command(decoder: Decoder, path: Path) -> list[str] | programs.Missing:
@@ -100,7 +130,7 @@ def command(decoder: Decoder, path: Path) -> list[str] | programs.Missing:
     program = programs.java() if decoder.program == "java" else programs.rust()
     if isinstance(program, programs.Missing):
         return program
-    main = ["Peer"] if decoder.program == "java" else []
+    main = [decoder.main] if decoder.program == "java" else []
     return [*program.command, *main, "serve", *decoder.words, str(path)]
 
 

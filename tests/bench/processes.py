@@ -74,7 +74,9 @@ def whole_processes(corpus: Corpus, rounds: int) -> Iterator[Figure]:
     commands: dict[str, list[str] | programs.Missing] = {
         "whole-process": [sys.executable, "-m", "tests.bench.once", "stream", path],
         "whole-process-table": [sys.executable, "-m", "tests.bench.once", "table", path],
-        "whole-process-rust": rust if isinstance(rust, programs.Missing) else [*rust.command, "once", path],
+        "whole-process-rust": rust
+        if isinstance(rust, programs.Missing)
+        else [*rust.command, "once", "decode", path],
         "whole-process-java": java
         if isinstance(java, programs.Missing)
         else [*java.command, "Peer", "once", "views", "true", path],

@@ -77,7 +77,7 @@ def figure_lines(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def decoder_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Who read what how fast."""
+    """Who read or wrote what how fast."""
     head = [
         "corpus",
         "decoder",

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.bench import corpora, goals, passes, processes, report, rounds
+from crc32c import crc32c
+from tests.bench import corpora, encoding, goals, passes, processes, report, rounds
 from tests.bench.corpora import MIB, Corpus
 from tests.bench.decoders import DECODERS
 from tests.bench.processes import Figure
@@ -69,6 +70,20 @@ def test_who_reads_something_else_has_no_rate() -> None:
     assert goals.judge_rate(GOAL, entries)["met"] is False
 
 
+def test_who_writes_something_else_has_no_rate(small_corpora: dict[str, Path]) -> None:
+    path = small_corpora["encode170"]
+    corpus = dataclasses.replace(CORPUS, name="encode170", path=path, num_bytes=path.stat().st_size)
+    there = crc32c(path.read_bytes())
+    entries = []
+    for name, checksum in (("rust-encoder", there), ("java-builder", there ^ 1)):
+        entries.append(Measured(DECODERS[name], corpus))
+        entries[-1].add({"seconds": 0.5, "records": 7, "checksum": checksum})
+    rounds.compare_with_file(entries)
+    assert entries[0].rate == 7 / 0.5 / 1e6
+    assert (entries[1].rate, entries[1].failed) == (None, True)
+    assert "WRONG" in entries[1].problem
+
+
 def test_two_passes_that_differ_are_an_error() -> None:
     entry = measured("rust", 0.5)
     with pytest.raises(rounds.WorkerError, match="differ"):
@@ -116,7 +131,7 @@ def test_every_goal_names_what_is_measured() -> None:
         assert goal.corpus in corpora.NAMES
         assert {goal.peer, goal.named or goal.peer} <= {"fastest", *DECODERS}
         assert goal.peer != "fastest" or goal.named in DECODERS
-    assert {goal.corpus for goal in rate_goals} == set(corpora.NAMES)
+    assert {goal.corpus for goal in rate_goals} == set(corpora.NAMES) - set(corpora.ENCODED)
     source = Path(processes.__file__).read_text(encoding="utf-8")
     for goal in figure_goals:
         assert goal.name.removesuffix("-warm").removesuffix("-cold") in source
@@ -144,19 +159,34 @@ def small_corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, len_batch in (("json170", 16384), ("small", MIB), ("headers", 16384)):
         made[name] = folder / f"{name}.log"
         corpora.write_plain(made[name], LEN_SLICE, len_batch, corpora.rows_of(name, num_values=1000))
+    for name, len_batch in corpora.ENCODED.items():
+        made[name] = folder / f"{name}.log"
+        corpora.write_plain(made[name], LEN_SLICE, len_batch, corpora.rows_of(name, num_values=1000))
     for codec in corpora.CODECS:
         made[codec] = folder / f"{codec}.log"
         corpora.recompress_in_python(made["json170"], codec, made[codec])
     return made
 
 
-@pytest.mark.parametrize("corpus", corpora.NAMES)
+@pytest.mark.parametrize("corpus", [name for name in corpora.NAMES if name not in corpora.ENCODED])
 def test_the_python_decoders_come_to_the_same_sum(small_corpora: dict[str, Path], corpus: str) -> None:
     names = ["columns", "columns-file", "columns-no-crc", "aiokafka", "kafka-python"]
     names += ["kaitai", "construct"] if corpus not in corpora.CODECS else []
     results = {name: passes.make(name, small_corpora[corpus])() for name in names}
     assert results["aiokafka"].records
     assert len({(result.records, result.checksum) for result in results.values()}) == 1
+
+
+@pytest.mark.parametrize("corpus", corpora.ENCODED)
+@pytest.mark.parametrize("encoder", encoding.NAMES)
+def test_the_python_encoders_write_the_bytes_of_the_corpus(
+    small_corpora: dict[str, Path], corpus: str, encoder: str
+) -> None:
+    result = encoding.make(encoder, small_corpora[corpus])()
+    assert result.records == passes.make("aiokafka", small_corpora[corpus])().records
+    assert result.checksum == crc32c(small_corpora[corpus].read_bytes())
+    part = encoding.make(encoder, small_corpora[corpus], LEN_SLICE // 2)()
+    assert part.checksum == crc32c(corpora.cut(small_corpora[corpus].read_bytes(), LEN_SLICE // 2))
 
 
 def test_compressed_corpora_hold_the_same_records(small_corpora: dict[str, Path]) -> None:

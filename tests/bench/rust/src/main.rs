@@ -1,9 +1,11 @@
-//! The crate kafka-protocol as a decoder: `peers serve|once PATH`.
+//! The crate kafka-protocol as a decoder and an encoder: `peers serve|once decode|encode PATH`.
 //!
 //! `serve` keeps the segment in memory and answers every line on standard input with one pass over it, as a line
-//! of JSON; `once` does one pass and ends. The checksum is that of tests/bench/README.md.
+//! of JSON; `once` does one pass and ends. The checksums are those of tests/bench/README.md.
 
-use bytes::{Buf, Bytes};
+mod encoding;
+
+use bytes::{Buf, Bytes, BytesMut};
 use kafka_protocol::records::{Record, RecordBatchDecoder};
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
@@ -41,18 +43,28 @@ fn pass(segment: &Bytes, out: &mut impl Write) -> io::Result<()> {
     out.flush()
 }
 
+/// A function that does one pass of what is asked for.
+fn work(what: &str, segment: Bytes) -> Box<dyn FnMut(&mut io::StdoutLock) -> io::Result<()>> {
+    if what == "encode" {
+        let batches = encoding::records_of(&segment);
+        let mut memory = BytesMut::new();
+        return Box::new(move |out| encoding::pass(&batches, &mut memory, out));
+    }
+    Box::new(move |out| pass(&segment, out))
+}
+
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
-    let segment = Bytes::from(std::fs::read(&arguments[2])?);
+    let mut work = work(&arguments[2], Bytes::from(std::fs::read(&arguments[3])?));
     let mut out = io::stdout().lock();
     if arguments[1] == "once" {
-        return pass(&segment, &mut out);
+        return work(&mut out);
     }
     writeln!(out, "{{\"ready\": true}}")?;
     out.flush()?;
     for line in io::stdin().lock().lines() {
         line?;
-        pass(&segment, &mut out)?;
+        work(&mut out)?;
     }
     Ok(())
 }
