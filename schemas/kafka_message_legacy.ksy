@@ -31,8 +31,9 @@ seq:
     type: header
   - id: len_key
     -orig-id: keySize
+    -null: -1
     type: s4
-    doc: Negative for null.
+    doc: Negative for null; -1 is what is written.
   - id: key
     -orig-id: key
     -record-column: binary
@@ -41,8 +42,9 @@ seq:
     doc: Not there if it is null, empty if it is empty.
   - id: len_value
     -orig-id: valueSize
+    -null: -1
     type: s4
-    doc: Negative for null.
+    doc: Negative for null; -1 is what is written.
   - id: value
     -orig-id: value
     -codec:
@@ -104,6 +106,7 @@ types:
       - id: timestamp
         -orig-id: timestamp
         -default: -1
+        -encode: _parent.timestamp_value
         -batch-column:
           name: max_timestamp
           type: timestamp[ms, UTC]

@@ -67,6 +67,7 @@ types:
       - id: timestamp_delta
         -orig-id: timestampDelta
         -default: 0
+        -encode: timestamp - _parent.base_timestamp
         type: kafka_varlong
         doc: |
           In milliseconds, to be added to the batch's `base_timestamp`. It may
@@ -75,10 +76,12 @@ types:
       - id: offset_delta
         -orig-id: offsetDelta
         -derive: _index
+        -encode: offset - _parent.base_offset
         type: kafka_varint
         doc: To be added to the batch's `base_offset`.
       - id: len_key
         -orig-id: keyLength
+        -null: -1
         type: kafka_varint
         doc: Negative for null; -1 is what is written, Kafka takes any.
       - id: key
@@ -89,6 +92,7 @@ types:
         doc: Not there if it is null, empty if it is empty.
       - id: len_value
         -orig-id: valueLength
+        -null: -1
         type: kafka_varint
         doc: Negative for null; -1 is what is written, Kafka takes any.
       - id: value

@@ -79,6 +79,7 @@ seq:
       max: records.body.timestamp_delta.value
       plus: base_timestamp
       default: -1
+      unless: attributes.timestamp_type == timestamp_type::log_append_time
     -batch-column: timestamp[ms, UTC]
     type: s8
     doc: |

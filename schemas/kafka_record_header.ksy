@@ -28,6 +28,7 @@ seq:
     size: len_key.value
   - id: len_value
     -orig-id: headerValueLength
+    -null: -1
     type: kafka_varint
     doc: Negative for null; -1 is what is written, Kafka takes any.
   - id: value

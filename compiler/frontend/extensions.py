@@ -37,7 +37,7 @@ from compiler.frontend.resolve import Resolver
 from compiler.frontend.yaml_tree import Node, Scalar
 
 ON_TYPES = ("-varint",)
-ON_FIELDS = ("-checksum", "-codec", "-derive", "-default")
+ON_FIELDS = ("-checksum", "-codec", "-derive", "-default", "-encode", "-null")
 ON_VALUES = ("-batch-column", "-record-column")
 ALGORITHMS = ("crc32c", "crc32")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -117,7 +117,11 @@ class ExtensionReader:
         if "-derive" in ours:
             extensions = replace(extensions, derive=self._derive(declared, ours["-derive"], found))
         if "-default" in ours:
-            extensions = replace(extensions, default=self._default(ours["-default"], found))
+            extensions = replace(extensions, default=self._number("-default", ours["-default"], found))
+        if "-encode" in ours:
+            extensions = replace(extensions, encode=self._encode(declared, ours["-encode"], found))
+        if "-null" in ours:
+            extensions = replace(extensions, null=self._number("-null", ours["-null"], found))
         return replace(
             extensions,
             batch_column=self._column(name, ours.get("-batch-column"), found),
@@ -171,7 +175,7 @@ class ExtensionReader:
             raise node.error(f"a number is derived, not {describe(found)}")
         if isinstance(node.content, Scalar):
             return self._resolver.integer(node, Scope(declared, node, has_index=True))
-        parts = node.check_keys((*FUNCTIONS, "plus", "default"), "-derive")
+        parts = node.check_keys((*FUNCTIONS, "plus", "default", "unless"), "-derive")
         functions = [key for key in parts if key in FUNCTIONS]
         if len(functions) != 1 or "default" not in parts:
             raise node.error(f"-derive needs an expression, or one of {', '.join(FUNCTIONS)}, and default")
@@ -184,19 +188,25 @@ class ExtensionReader:
         value = self._resolver.expression(place, scope, tree)
         if not is_int(value.type):
             raise place.error(f"type mismatch: {describe(value.type)} stands where integer is expected")
-        plus = parts.get("plus")
+        plus, unless = parts.get("plus"), parts.get("unless")
         return Aggregate(
             function=cast(Any, functions[0]),
             over=Name(over, *member),
             value=value,
             default=parts["default"].integer(),
             plus=None if plus is None else self._resolver.integer(plus, Scope(declared, plus)),
+            unless=None if unless is None else self._resolver.condition(unless, Scope(declared, unless)),
         )
 
-    def _default(self, node: Node, found: DataType) -> int:
+    def _number(self, key: str, node: Node, found: DataType) -> int:
         if not self._is_number(found):
-            raise node.error(f"-default is a number, for numbers, not for {describe(found)}")
+            raise node.error(f"{key} is a number, for numbers, not for {describe(found)}")
         return node.integer()
+
+    def _encode(self, declared: Declared, node: Node, found: DataType) -> Expr:
+        if not self._is_number(found):
+            raise node.error(f"a number is encoded, not {describe(found)}")
+        return self._resolver.integer(node, Scope(declared, node))
 
     def _is_number(self, found: DataType) -> bool:
         return self._width(found) is not None

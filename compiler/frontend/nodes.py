@@ -315,7 +315,8 @@ class Aggregate:
 
     `over` is that member (of the struct in which this stands); `value` is evaluated for every element, in
     which `Name("_", "self")` is the element. If there are none the outcome is `default`, else what `function`
-    picks from the values, plus `plus` if given (which is evaluated in the struct itself).
+    picks from the values, plus `plus` if given (which is evaluated in the struct itself). Where `unless`
+    holds the elements do not tell it, and a value that is known is kept.
     """
 
     function: Literal["first", "last", "max"]
@@ -323,6 +324,7 @@ class Aggregate:
     value: Expr
     default: int
     plus: Expr | None = None
+    unless: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,13 +353,16 @@ class Extensions:
     """Our dashed keys on a field or value instance.
 
     `derive` and `default` are for building, when the caller leaves the field out. In a `derive` that is an
-    expression, `_index` is the place in the nearest repeated field around.
+    expression, `_index` is the place in the nearest repeated field around. `encode` is for building from
+    columns: the field's value, given those of columns. `null` is what a length says of bytes that are null.
     """
 
     checksum: Checksum | None = None
     codec: Codec | None = None
     derive: Expr | Aggregate | None = None
     default: int | None = None
+    encode: Expr | None = None
+    null: int | None = None
     batch_column: Column | None = None
     record_column: Column | None = None
 

@@ -1,27 +1,35 @@
-"""Target `columns`: plain Python that scans segments and decodes records into columns, made to be compiled.
+"""Target `columns`: plain Python between segments and columns, both ways, made to be compiled.
 
 A module for each schema that has something to offer: `kafka_segments.native` compiles it, and says what the
 code may use. All of it is in `support.py`, which goes along as `_support.py`.
 
     varint schemas      read(data, at, end) -> value, position behind it
+                        write(out, at, value) -> position behind it
     records             decoder(columns wanted) -> decode(data, spans, batches, state, arrays...) -> status
+                        encoder(writes) -> encode(batches, state, arrays..., out) -> status
     segments            scanner(check_crc, whole) -> scan(data, state, table) -> status
+                        head_encoder(writes) -> encode_head(batches, state, out) -> status
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
+from compiler.errors import SchemaError
 from compiler.frontend.model import Model, Schema
-from compiler.targets.columns import contents, records, scanning, support, varints
-from compiler.targets.columns.routes import Routes, find_routes
+from compiler.targets.columns import contents, encoders, heads, records, scanning, support, varints
+from compiler.targets.columns.routes import Content, Routes, Segment, find_routes
 from compiler.targets.columns.source import bracketed
 
 __all__ = ["generate"]
 
 COMMAND = 'run "python codegen.py"'
 _SUPPORT = Path(__file__).with_name("support.py")
+Written: TypeAlias = tuple[list[str], list[list[str]]]  # what describes functions, and the functions
 _NAME = re.compile(r"[a-zA-Z_]\w*")
 
 
@@ -62,24 +70,44 @@ def _module(schema: Schema, routes: Routes) -> str | None:
     constants: list[str] = []
     functions: list[list[str]] = []
     if schema.root.varint is not None:
-        functions.append(varints.reader(schema.root.varint))
+        functions += [varints.reader(schema.root.varint), varints.writer(schema.root.varint)]
     uses = routes.decoders().get(schema.stem)
     if uses is not None:
         head, factory = records.decoder(routes, uses)
         constants += head
         functions.append(factory)
+        head, more = _or_why(partial(_records_encoder, routes, uses))
+        constants += head
+        functions += more
     for segment in routes.segments:
         if segment.schema is schema:
             constants += _table(routes)
             constants += ["# By the number in the column `content`.", "CONTENTS = ("]
             constants += [f"    {line}" for line in contents.described_contents(segment, routes)] + [")"]
             functions.append(scanning.scanner(segment, routes))
+            head, more = _or_why(partial(heads.head_encoder, segment, routes))
+            constants += head
+            functions += more
     if not functions:
         return None
     body = [*constants, *(line for function in functions for line in ("", "", *function))]
     head = [*_docstring(schema), "", "from __future__ import annotations", "", *_imports(body, routes)]
     text = "\n".join([*head, *([""] if constants else []), *body])
     return f"{_first_line(f'schemas/{schema.stem}.ksy')}{text.strip()}\n"
+
+
+def _records_encoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> Written:
+    head, factory = encoders.encoder(routes, uses)
+    return head, [factory]
+
+
+def _or_why(write: Callable[[], Written]) -> Written:
+    """An encoder; or why there is none, as a comment: what a schema says may do for reading alone."""
+    try:
+        return write()
+    except SchemaError as failure:
+        place = f"{Path(failure.schema).name} {failure.yaml_path}"
+        return [f"# Not encoded: {place}: {failure.detail}"], []
 
 
 def _table(routes: Routes) -> list[str]:
@@ -103,8 +131,8 @@ def _imports(body: list[str], routes: Routes) -> list[str]:
     if len(lines) == 1:
         lines = [lines[0].replace("(", "").replace(")", "")]
     for stem, schema in sorted(routes.model.schemas.items()):
-        for kind in ("read", "read_size"):
-            name = kind.replace("read", f"read_{stem}")
+        for kind in ("read", "read_size", "size", "write"):
+            name = f"read_{stem}_size" if kind == "read_size" else f"{kind}_{stem}"
             if schema.root.varint is not None and name in used:
                 lines.append(f"from .{stem} import {kind} as {name}")
     return lines

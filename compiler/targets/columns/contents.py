@@ -21,7 +21,7 @@ from compiler.targets.columns.source import bracketed
 from compiler.targets.columns.terms import error, flag, variable
 from compiler.targets.columns.values import BytesValue, Frame, Io, Position, integer, lower
 
-__all__ = ["CONTENT_PARAMETERS", "content_function", "described_contents"]
+__all__ = ["CONTENT_PARAMETERS", "content_function", "described_contents", "header_fields", "region_of"]
 
 CONTENT_PARAMETERS = ("data", "start", "end", "limit", "window", "table", "row", "check_crc", "whole")
 
@@ -35,7 +35,7 @@ def content_function(number: int, segment: Segment, routes: Routes) -> tuple[lis
     for param in content.struct.params:
         is_flag, name = isinstance(param.type, BoolType), params[param.id]
         frame.values[param.id] = flag(name) if is_flag else variable(name, bounds_of(param.type))
-    scan.read_fields(frame, _header(content, routes.model))
+    scan.read_fields(frame, header_fields(content, routes.model))
     scan.finish()
     _payload(scan, frame, content)
     _check(scan, frame)
@@ -55,7 +55,7 @@ def content_function(number: int, segment: Segment, routes: Routes) -> tuple[lis
     return given, text
 
 
-def _header(content: Content, model: Model) -> tuple[Field, ...]:
+def header_fields(content: Content, model: Model) -> tuple[Field, ...]:
     """Fields in front of the records; of a content that is one itself, up to the last of the batch."""
     fields = content.struct.fields
     if content.records is not None:
@@ -115,7 +115,7 @@ def _compressed(scan: ScanReader, frame: Frame, content: Content, carrier: Field
     fields = content.struct.fields
     if carrier not in fields:
         raise error("what is compressed has to be a field", carrier.place)
-    first, last = len(_header(content, scan.model)), fields.index(carrier)
+    first, last = len(header_fields(content, scan.model)), fields.index(carrier)
     none = next((number for number, name in codecs(content, scan.model).items() if name == "none"), 0)
     with scan.source.block(f"if whole and codec != {none}:"):
         with scan.limited("limit"):
@@ -150,8 +150,8 @@ def _checksums(frame: Frame) -> Iterator[tuple[Frame, Field]]:
             yield from _checksums(value)
 
 
-def _region(scan: ScanReader, frame: Frame, checksum: Checksum, place: Place) -> tuple[str, str]:
-    """Start and end of the bytes that a checksum is of."""
+def region_of(frame: Frame, checksum: Checksum, place: Place) -> tuple[Frame, Field]:
+    """The bytes that a checksum is of: a member, and the struct that it is in."""
     found = checksum.region
     if isinstance(found, Attribute) and isinstance(found.object, Name) and found.object.kind == "parent":
         assert frame.parent is not None
@@ -163,6 +163,12 @@ def _region(scan: ScanReader, frame: Frame, checksum: Checksum, place: Place) ->
     member = owner.struct.member(found.id)
     if not isinstance(member, Field):
         raise error("a region has to be a field or a parse instance", place)
+    return owner, member
+
+
+def _region(scan: ScanReader, frame: Frame, checksum: Checksum, place: Place) -> tuple[str, str]:
+    """Start and end of the bytes that a checksum is of."""
+    owner, member = region_of(frame, checksum, place)
     if member.pos is None:
         value = owner.member(member.id, place)
         if not isinstance(value, BytesValue):

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from compiler.frontend.model import Model
 
-__all__ = ["Function", "Names", "Source", "bracketed"]
+__all__ = ["Function", "Names", "Reserved", "Source", "bracketed"]
 
 _WIDTH = 110
 _NAME = re.compile(r"[a-zA-Z_]\w*")
@@ -31,13 +31,20 @@ class _Line:
 
 @dataclass(slots=True)
 class _Block:
-    """Statements under an `if`, `for`, `while` or `else`."""
+    """Statements under an `if`, `for`, `while` or `else`; without a head, some that only go together."""
 
     head: str
     body: list[_Line | _Block] = field(default_factory=list)
 
 
 _Node: TypeAlias = _Line | _Block
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A place in a function, of `Source.reserve`."""
+
+    block: _Block
 
 
 class Names:
@@ -88,6 +95,19 @@ class Source:
         block = _Block(head)
         self._body.append(block)
         outer, self._body = self._body, block.body
+        yield
+        self._body = outer
+
+    def reserve(self) -> Reserved:
+        """A place for statements that turn out to be needed here."""
+        block = _Block("")
+        self._body.append(block)
+        return Reserved(block)
+
+    @contextmanager
+    def within(self, place: Reserved) -> Iterator[None]:
+        """What is added inside goes to a place that was reserved."""
+        outer, self._body = self._body, place.block.body
         yield
         self._body = outer
 
@@ -143,9 +163,11 @@ def _lines(nodes: list[_Node], used: set[str], indent: int) -> Iterator[str]:
             continue
         if isinstance(node, _Line):
             yield from _wrapped(node.text, indent)
-        else:
+        elif node.head:
             yield from _wrapped(node.head, indent)
             yield from _lines(node.body, used, indent + 1)
+        else:
+            yield from _lines(node.body, used, indent)
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
@@ -153,17 +175,48 @@ def _wrapped(text: str, indent: int) -> list[str]:
     space = "    " * indent
     if len(space) + len(text) <= _WIDTH:
         return [space + text]
+    rarely = re.fullmatch(r"(if rare\()(.*)(\):)", text)
+    if rarely is not None:
+        return [space + rarely[1], *_operands(rarely[2], indent + 1), space + rarely[3]]
     call = re.fullmatch(r"((?:return |[\w, ]+ = )?\w+\()(.*)(\))", text)
     if call is not None:
         inside = f"{space}    {call[2]}"
         if len(inside) <= _WIDTH:
             return [space + call[1], inside, space + call[3]]
-        return [space + call[1], *(f"{space}    {part}," for part in _arguments(call[2])), space + call[3]]
+        lines = [[*_operands(part, indent + 1)] for part in _arguments(call[2])]
+        return [space + call[1], *(line for each in lines for line in _with_comma(each)), space + call[3]]
     found = re.fullmatch(r"((?:if|elif|while|return|[\w, ]+ \+?=) ?)(.*?)(:?)", text)
     if found is None:
         raise ValueError(f"a line is too long: {text}")
-    parts = re.split(r" (?=(?:and|or|if|else) )", found[2])
-    return [f"{space}{found[1]}(", *(f"{space}    {part}" for part in parts), f"{space}){found[3]}"]
+    return [f"{space}{found[1]}(", *_operands(found[2], indent + 1), f"{space}){found[3]}"]
+
+
+def _with_comma(lines: list[str]) -> list[str]:
+    return [*lines[:-1], f"{lines[-1]},"]
+
+
+def _operands(text: str, indent: int) -> list[str]:
+    """An expression, by operands if it is too long: at the operators that bind least."""
+    space = "    " * indent
+    if len(space) + len(text) <= _WIDTH - 1:
+        return [space + text]
+    for operators in (("if", "else"), ("or",), ("and",), ("|",), ("+", "-")):
+        parts = _split(text, operators)
+        if len(parts) > 1:
+            return [line for part in parts for line in _operands(part, indent)]
+    return [space + text]
+
+
+def _split(text: str, operators: tuple[str, ...]) -> list[str]:
+    """The parts between operators outside of brackets, each with the operator in front of it."""
+    parts, depth = [""], 0
+    for word in text.split(" "):
+        if depth == 0 and word in operators and parts[-1]:
+            parts.append(word)
+        else:
+            parts[-1] = f"{parts[-1]} {word}".strip()
+        depth += sum(word.count(each) for each in "([") - sum(word.count(each) for each in ")]")
+    return parts
 
 
 def _arguments(text: str) -> list[str]:

@@ -1,8 +1,19 @@
-"""What the generated decoders are built from, in plain Python.
+"""What the generated decoders and encoders are built from, in plain Python.
 
 `kafka_segments.native` puts machine code in the place of each of these functions when it compiles a decoder;
 run as they are, over numpy arrays, they say what that machine code has to do. All positions and numbers are
-integers of 64 bits. Nothing here checks that a place is within its array: the decoders do.
+integers of 64 bits. Nothing here checks that a place is within its array: decoders and encoders do.
+
+Encoders are the way back: a row of the table and arrays of columns become bytes.
+
+    records    encoder(writes=...) -> encode(batches, state, arrays of ENCODED_COLUMNS..., out) -> status
+    segments   head_encoder(writes=...) -> encode_head(batches, state, out) -> status
+
+Arrays of columns are Arrow's: offsets that need not begin at 0, bits of validity where 1 is there; validity
+without any element says that there are no nulls. The first appends records; where the content of an entry is
+one record itself, each becomes a whole entry. The second writes what stands in front of the records once they
+are there, so that one pass over them is enough, and completes the row of the table. With `writes=False`
+nothing is written, and all is counted that otherwise would be.
 """
 
 from __future__ import annotations
@@ -10,7 +21,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 __all__ = [
     "AT",
@@ -20,6 +31,17 @@ __all__ = [
     "CONTENT",
     "DAMAGED",
     "DONE",
+    "ENC_AT",
+    "ENC_BATCH",
+    "ENC_COLUMNS",
+    "ENC_COUNT",
+    "ENC_DERIVED",
+    "ENC_END_ROW",
+    "ENC_GIVEN",
+    "ENC_HEAD",
+    "ENC_LIMIT",
+    "ENC_PAYLOAD",
+    "ENC_ROW",
     "END_PAYLOAD",
     "END_POSITION",
     "FILE",
@@ -36,6 +58,7 @@ __all__ = [
     "RECORD",
     "RECORD_MAX_ROWS",
     "RECORD_ROW",
+    "REFUSED",
     "ROW",
     "SHORT",
     "SIZE",
@@ -43,6 +66,7 @@ __all__ = [
     "Bytes",
     "Content",
     "Decode",
+    "Encode",
     "Ints",
     "Longs",
     "Scan",
@@ -51,7 +75,9 @@ __all__ = [
     "copy_bytes",
     "crc32",
     "crc32c",
+    "length",
     "load",
+    "load_bit",
     "load_s1",
     "load_s2be",
     "load_s2le",
@@ -69,6 +95,13 @@ __all__ = [
     "rare",
     "read_at",
     "store",
+    "store_1",
+    "store_2be",
+    "store_2le",
+    "store_4be",
+    "store_4le",
+    "store_8be",
+    "store_8le",
     "wrap",
 ]
 
@@ -82,12 +115,15 @@ Scan: TypeAlias = Callable[[Bytes, Longs, Longs], int]
 """Of data, state and table; returns one of the four below."""
 Decode: TypeAlias = Callable[..., int]
 """Of data, spans, batches, state and the arrays of columns; returns one of the four below."""
+Encode: TypeAlias = Callable[..., int]
+"""Of batches, state, the arrays of columns, and out; returns DONE, FULL or REFUSED."""
 
-# What a scan or a decoder returns.
+# What a scan, a decoder or an encoder returns.
 DONE = 0  # everything there was
 FULL = 1  # no room for another batch, row, byte or item: empty the columns and go on
 SHORT = 2  # scan: the entry at `state[AT]` is not all in `data`, or not as much of it as is needed
 DAMAGED = -1  # the entry at `state[AT]` is not sound, or the record `state[RECORD]` of `state[BATCH]`
+REFUSED = -2  # values that cannot be written: those of the row `state[ENC_ROW]`, or of the table's row
 
 # Scan: what `state` holds. Before: the position to begin at, the next row, rows that there are, the size of
 # the source, its file descriptor (-1: none), and which of its bytes are in `data` (position and number, with
@@ -105,6 +141,25 @@ POSITION, END_POSITION, CONTENT, PAYLOAD, END_PAYLOAD, CODEC = range(6)
 # then its members'. Rows begin at the counts given; the first offset of each array has to be there.
 BATCH, RECORD, PLACE, RECORD_ROW, NUM_BYTES = range(5)
 RECORD_MAX_ROWS, MAX_BYTES, MAX_ITEMS, NUM_BATCHES, COLUMNS = range(5, 10)
+
+
+# Encoders: what `state` holds.
+# ENC_ROW      the next row; after FULL or REFUSED the one that was not written
+# ENC_END_ROW  the row behind the last
+# ENC_AT       where in `out` the next record goes; for the head, where the payload ends
+# ENC_LIMIT    what no record may go beyond: FULL. Bytes of `out` behind it may change, none behind its end
+# ENC_BATCH    the row of `batches` which the records are of
+# ENC_HEAD     where the entry begins, whose head is to be written
+# ENC_PAYLOAD  where the payload begins, which is where the head has to end. Without writing, the payload is
+#              moved (this and ENC_AT) to where it would
+# ENC_GIVEN    bits: what is taken from the row although records would tell it. Bit n is for the n-th name of
+#              the content in DERIVED; -1 is for all
+# ENC_COUNT    records written since it was set to 0, which begins a batch
+# ENC_DERIVED  what is derived from these records so far: at most eight values
+# ENC_COLUMNS  for each of ENCODED_COLUMNS, each before its members: where row 0 is in its arrays, which is
+#              what Arrow calls an array's `offset`
+ENC_ROW, ENC_END_ROW, ENC_AT, ENC_LIMIT, ENC_BATCH, ENC_HEAD, ENC_PAYLOAD, ENC_GIVEN, ENC_COUNT = range(9)
+ENC_DERIVED, ENC_COLUMNS = 9, 17
 
 
 class Content(NamedTuple):
@@ -202,6 +257,50 @@ def load(array: Longs, at: int) -> int:
 def store(array: Longs, at: int, value: int) -> None:
     """Set an element of an array of integers, which has to be wide enough."""
     array[at] = value
+
+
+def store_1(data: Bytes, at: int, value: int) -> None:
+    """Set the byte at `at` to an integer's lowest; those that follow set more of them, in the order named."""
+    data[at] = value & 0xFF
+
+
+def store_2be(data: Bytes, at: int, value: int) -> None:
+    _store(data, at, value, 2, "big")
+
+
+def store_2le(data: Bytes, at: int, value: int) -> None:
+    _store(data, at, value, 2, "little")
+
+
+def store_4be(data: Bytes, at: int, value: int) -> None:
+    _store(data, at, value, 4, "big")
+
+
+def store_4le(data: Bytes, at: int, value: int) -> None:
+    _store(data, at, value, 4, "little")
+
+
+def store_8be(data: Bytes, at: int, value: int) -> None:
+    _store(data, at, value, 8, "big")
+
+
+def store_8le(data: Bytes, at: int, value: int) -> None:
+    _store(data, at, value, 8, "little")
+
+
+def _store(data: Bytes, at: int, value: int, size: int, order: Literal["big", "little"]) -> None:
+    wrapped = value & ((1 << 8 * size) - 1)
+    data[at : at + size] = list(wrapped.to_bytes(size, order))
+
+
+def length(array: Longs) -> int:
+    """How many elements an array has."""
+    return len(array)
+
+
+def load_bit(bitmap: Bytes, at: int) -> int:
+    """The bit of row `at` in an Arrow bitmap (least significant bit first)."""
+    return int(bitmap[at >> 3]) >> (at & 7) & 1
 
 
 def clear_bit(bitmap: Bytes, at: int) -> None:

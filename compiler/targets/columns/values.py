@@ -54,6 +54,7 @@ __all__ = [
     "Position",
     "Value",
     "VarintValue",
+    "depends_on_io",
     "integer",
     "lower",
 ]
@@ -160,7 +161,7 @@ class Frame:
             if member.condition is not None:
                 raise error("a value instance with a condition is not supported", member.place)
             term = lower(member.value, self, member.place)
-            if _depends_on_io(member.value):
+            if depends_on_io(member.value):
                 term = self.values[name] = self.remember(self, member, term)
             return term
         if isinstance(member, Field):
@@ -298,11 +299,12 @@ def _of_stream(method: str, io: Io, frame: Frame, place: Place) -> Term:
     return Term(f"{end} - {io.start.operand}", 10, *_FAR)
 
 
-def _depends_on_io(expr: Expr) -> bool:
+def depends_on_io(expr: Expr) -> bool:
+    """Whether an expression asks for a stream's size or place."""
     if isinstance(expr, Name):
         return expr.kind == "io"
     if isinstance(expr, Attribute):
-        return expr.kind == "io" or _depends_on_io(expr.object)
+        return expr.kind == "io" or depends_on_io(expr.object)
     parts: tuple[Expr, ...] = ()
     if isinstance(expr, Method):
         parts = (expr.object,)
@@ -314,4 +316,4 @@ def _depends_on_io(expr: Expr) -> bool:
         parts = expr.operands
     elif isinstance(expr, Ternary):
         parts = (expr.condition, expr.then, expr.otherwise)
-    return any(map(_depends_on_io, parts))
+    return any(map(depends_on_io, parts))

@@ -1,10 +1,10 @@
-"""The reader of a `-varint` schema."""
+"""The reader and the writer of a `-varint` schema."""
 
 from __future__ import annotations
 
 from compiler.frontend.model import Varint
 
-__all__ = ["reader"]
+__all__ = ["reader", "writer"]
 
 _QUICK = 3  # bytes that are read without a loop: most numbers in records have one or two
 
@@ -74,3 +74,60 @@ def _slow_value(varint: Varint) -> list[str]:
     if varint.bits == 32:
         return ["            return groups & 0xFFFF_FFFF, at"]
     return ["            return wrap(groups & 0xFFFF_FFFF_FFFF_FFFF), at"]
+
+
+def writer(varint: Varint) -> list[str]:
+    """The functions `write` and `size`; nearly all integers in records take one byte or two."""
+    one, two = (
+        ("-0x40 <= value < 0x40", "-0x2000 <= value < 0x2000")
+        if varint.zigzag
+        else ("0 <= value < 0x80", "0 <= value < 0x4000")
+    )
+    shift = 31 if varint.bits == 32 else 63
+    doubled = "value << 1" if varint.bits == 32 else "wrap(value << 1)"
+    quick = f"(value << 1) ^ (value >> {shift})" if varint.zigzag else "value"
+    groups = f"({doubled}) ^ (value >> {shift})" if varint.zigzag else "value"
+    if varint.bits == 64:
+        groups = groups.replace("(wrap(value << 1))", "wrap(value << 1)")
+    return [
+        "def write(out: Bytes, at: int, value: int) -> int:",
+        '    """Write an integer in as few bytes as it takes; the place behind them."""',
+        f"    if {one}:",
+        f"        store_1(out, at, {quick})",
+        "        return at + 1",
+        f"    if {two}:",
+        f"        groups = {quick}",
+        "        store_2le(out, at, 0x80 | (groups & 0x7F) | ((groups >> 7) << 8))",
+        "        return at + 2",
+        "    return write_slowly(out, at, value)",
+        "",
+        "",
+        "def write_slowly(out: Bytes, at: int, value: int) -> int:",
+        '    """The same, byte by byte."""',
+        f"    groups = {groups}",
+        "    while not 0 <= groups < 0x80:",
+        "        store_1(out, at, 0x80 | (groups & 0x7F))",
+        "        groups = (groups >> 7) & 0x1FF_FFFF_FFFF_FFFF",
+        "        at += 1",
+        "    store_1(out, at, groups)",
+        "    return at + 1",
+        "",
+        "",
+        "def size(value: int) -> int:",
+        '    """How many bytes `write` takes."""',
+        f"    if {one}:",
+        "        return 1",
+        f"    if {two}:",
+        "        return 2",
+        "    return size_slowly(value)",
+        "",
+        "",
+        "def size_slowly(value: int) -> int:",
+        '    """The same, group by group."""',
+        f"    groups = {groups}",
+        "    number = 1",
+        "    while not 0 <= groups < 0x80:",
+        "        groups = (groups >> 7) & 0x1FF_FFFF_FFFF_FFFF",
+        "        number += 1",
+        "    return number",
+    ]

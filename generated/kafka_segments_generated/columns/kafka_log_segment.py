@@ -22,22 +22,33 @@ from __future__ import annotations
 
 from ._support import (
     AT,
+    CONTENT,
     DAMAGED,
     DONE,
+    ENC_AT,
+    ENC_BATCH,
+    ENC_COUNT,
+    ENC_DERIVED,
+    ENC_GIVEN,
+    ENC_HEAD,
+    ENC_PAYLOAD,
     FILE,
     FULL,
     LEN_WINDOW,
     MAX_ROWS,
+    REFUSED,
     ROW,
     SHORT,
     SIZE,
     WINDOW,
     Bytes,
     Content,
+    Encode,
     Longs,
     Scan,
     crc32,
     crc32c,
+    length,
     load,
     load_s1,
     load_s2be,
@@ -49,6 +60,10 @@ from ._support import (
     rare,
     read_at,
     store,
+    store_1,
+    store_2be,
+    store_4be,
+    store_8be,
 )
 
 # The columns of the table, all numbers of 64 bits, with what they are in Arrow.
@@ -137,6 +152,13 @@ CONTENTS = (
             "num_records",
         ),
     ),
+)
+# By the number in the column `content`: bytes of the head (None if they vary, 0 if a record is an
+# entry by itself), and what it derives from the records.
+LEN_HEADS = (0, 61)
+DERIVED = (
+    (),
+    ("last_offset_delta", "max_timestamp", "num_records"),
 )
 
 
@@ -352,3 +374,124 @@ def scan_kafka_record_batch_v2(
     store(table, row + 21, base_sequence)
     store(table, row + 22, num_records)
     return DONE, end
+
+
+def head_encoder(*, writes: bool) -> Encode:
+    """A function that writes the head of an entry, between `state[ENC_HEAD]` and its payload.
+
+    All is taken from the row `state[ENC_BATCH]` of `batches`, but what records tell from the state that their
+    encoder has left. The row is completed: it then says what was written.
+
+    Args:
+        writes: else the payload is only moved to where the head would end.
+    """
+
+    def encode_head(batches: Longs, state: Longs, out: Bytes) -> int:
+        head = load(state, ENC_BATCH) * WIDTH
+        if rare(head < 0 or head + WIDTH > length(batches)):
+            return REFUSED
+        content = load(batches, head + CONTENT)
+        if content == 1:
+            return encode_kafka_record_batch_v2(batches, head, state, out, writes)
+        return REFUSED
+
+    return encode_head
+
+
+def encode_kafka_record_batch_v2(batches: Longs, head: int, state: Longs, out: Bytes, writes: bool) -> int:
+    """`kafka_record_batch_v2`: all that stands in front of its records."""
+    start = load(state, ENC_HEAD)
+    payload = load(state, ENC_PAYLOAD)
+    end = load(state, ENC_AT)
+    given = load(state, ENC_GIVEN)
+    count = load(state, ENC_COUNT)
+    if rare(start < 0 or payload > end):
+        return REFUSED
+    size_payload = end - payload
+    batch_base_offset = load(batches, head + 6)
+    batch_partition_leader_epoch = load(batches, head + 13)
+    batch_magic = load(batches, head + 9)
+    batch_has_delete_horizon = load(batches, head + 14)
+    batch_is_control = load(batches, head + 15)
+    batch_is_transactional = load(batches, head + 16)
+    batch_timestamp_type = load(batches, head + 10)
+    batch_compression = load(batches, head + 11)
+    batch_last_offset_delta = load(batches, head + 17)
+    batch_base_timestamp = load(batches, head + 18)
+    batch_max_timestamp = load(batches, head + 12)
+    batch_producer_id = load(batches, head + 19)
+    batch_producer_epoch = load(batches, head + 20)
+    batch_base_sequence = load(batches, head + 21)
+    batch_num_records = load(batches, head + 22)
+    if rare(batch_partition_leader_epoch < -2147483648 or batch_partition_leader_epoch > 2147483647):
+        return REFUSED
+    if rare(batch_magic < -128 or batch_magic > 127):
+        return REFUSED
+    if rare(batch_magic != 2):
+        return REFUSED
+    if rare(batch_has_delete_horizon < 0 or batch_has_delete_horizon > 1):
+        return REFUSED
+    if rare(batch_is_control < 0 or batch_is_control > 1):
+        return REFUSED
+    if rare(batch_is_transactional < 0 or batch_is_transactional > 1):
+        return REFUSED
+    if rare(batch_timestamp_type < 0 or batch_timestamp_type > 1):
+        return REFUSED
+    if rare(batch_compression < 0 or batch_compression > 7):
+        return REFUSED
+    last_offset_delta = batch_last_offset_delta
+    if given & 1 == 0:
+        last_offset_delta = load(state, ENC_DERIVED) if count != 0 else 0
+    if rare(last_offset_delta < -2147483648 or last_offset_delta > 2147483647):
+        return REFUSED
+    max_timestamp = batch_max_timestamp
+    if given & 2 == 0 and batch_timestamp_type != 1:
+        max_timestamp = load(state, ENC_DERIVED + 1) if count != 0 else -1
+    if rare(batch_producer_epoch < -32768 or batch_producer_epoch > 32767):
+        return REFUSED
+    if rare(batch_base_sequence < -2147483648 or batch_base_sequence > 2147483647):
+        return REFUSED
+    num_records = batch_num_records
+    if given & 4 == 0:
+        num_records = count
+    if rare(num_records < -2147483648 or num_records > 2147483647):
+        return REFUSED
+    size_body = 49 + size_payload
+    if rare(size_body > 2147483647):
+        return REFUSED
+    if not writes:
+        store(state, ENC_PAYLOAD, start + 61)
+        store(state, ENC_AT, start + 61 + size_payload)
+        return DONE
+    if rare(start + 61 != payload or end > length(out)):
+        return REFUSED
+    store_8be(out, start, batch_base_offset)
+    store_4be(out, start + 8, size_body)
+    content_start = start + 12
+    store_4be(out, start + 12, batch_partition_leader_epoch)
+    store_1(out, start + 16, batch_magic)
+    crc_at = start + 17
+    store_2be(
+        out,
+        start + 21,
+        (batch_has_delete_horizon << 6)
+        | (batch_is_control << 5)
+        | (batch_is_transactional << 4)
+        | (batch_timestamp_type << 3)
+        | batch_compression,
+    )
+    store_4be(out, start + 23, last_offset_delta)
+    store_8be(out, start + 27, batch_base_timestamp)
+    store_8be(out, start + 35, max_timestamp)
+    store_8be(out, start + 43, batch_producer_id)
+    store_2be(out, start + 51, batch_producer_epoch)
+    store_4be(out, start + 53, batch_base_sequence)
+    store_4be(out, start + 57, num_records)
+    crc = crc32c(out, content_start + 9, end)
+    store_4be(out, crc_at, crc)
+    store(batches, head + 7, size_body)
+    store(batches, head + 8, crc)
+    store(batches, head + 17, last_offset_delta)
+    store(batches, head + 12, max_timestamp)
+    store(batches, head + 22, num_records)
+    return DONE

@@ -19,6 +19,13 @@ from ._support import (
     COLUMNS,
     DAMAGED,
     DONE,
+    ENC_AT,
+    ENC_BATCH,
+    ENC_COLUMNS,
+    ENC_COUNT,
+    ENC_END_ROW,
+    ENC_LIMIT,
+    ENC_ROW,
     FULL,
     MAX_BYTES,
     NUM_BATCHES,
@@ -26,20 +33,28 @@ from ._support import (
     PLACE,
     RECORD_MAX_ROWS,
     RECORD_ROW,
+    REFUSED,
     Bytes,
     Decode,
+    Encode,
     Ints,
     Longs,
     Tinies,
     clear_bit,
     copy_bytes,
+    crc32,
+    length,
     load,
+    load_bit,
     load_s1,
     load_s4be,
     load_s8be,
     load_u1,
     rare,
     store,
+    store_1,
+    store_4be,
+    store_8be,
 )
 
 RECORD_COLUMNS = (
@@ -48,6 +63,12 @@ RECORD_COLUMNS = (
     ("offset", "int64", False, ()),
     ("timestamp", "timestamp[ms, UTC]", False, ()),
     ("timestamp_type", "int8", False, ()),
+)
+ENCODED_COLUMNS = (
+    ("key", "binary", True, ()),
+    ("value", "binary", True, ()),
+    ("offset", "int64", False, ()),
+    ("timestamp", "timestamp[ms, UTC]", False, ()),
 )
 
 
@@ -175,3 +196,135 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
         return status
 
     return decode
+
+
+def encoder(*, writes: bool) -> Encode:
+    """A function that appends each row as an entry to `out`, or only counts unless it `writes`.
+
+    Of `batches`, which has 23 numbers a row, it takes the row `state[ENC_BATCH]`.
+    `state` tells where to begin, what there is room for and, in the end, where it stopped: see
+    `_support`.
+    """
+
+    def encode(
+        batches: Longs,
+        state: Longs,
+        key_offsets: Ints,
+        key_bytes: Bytes,
+        key_validity: Bytes,
+        value_offsets: Ints,
+        value_bytes: Bytes,
+        value_validity: Bytes,
+        offset_values: Longs,
+        timestamp_values: Longs,
+        out: Bytes,
+    ) -> int:
+        row = load(state, ENC_ROW)
+        at = load(state, ENC_AT)
+        end_row = load(state, ENC_END_ROW)
+        limit = load(state, ENC_LIMIT)
+        count = load(state, ENC_COUNT)
+        head = load(state, ENC_BATCH) * 23
+        if rare(head < 0 or head + 23 > length(batches) or row < 0 or at < 0):
+            return REFUSED
+        if writes:
+            limit = min(limit, length(out))
+        batch_magic = load(batches, head + 9)
+        batch_timestamp_type = load(batches, head + 10)
+        batch_compression = load(batches, head + 11)
+        key_first = load(state, ENC_COLUMNS)
+        value_first = load(state, ENC_COLUMNS + 1)
+        offset_first = load(state, ENC_COLUMNS + 2)
+        timestamp_first = load(state, ENC_COLUMNS + 3)
+        if row < end_row:
+            if rare(
+                key_first < 0
+                or key_first + end_row >= length(key_offsets)
+                or 0 < length(key_validity) < (key_first + end_row + 7) >> 3
+                or value_first < 0
+                or value_first + end_row >= length(value_offsets)
+                or 0 < length(value_validity) < (value_first + end_row + 7) >> 3
+                or offset_first < 0
+                or offset_first + end_row > length(offset_values)
+                or timestamp_first < 0
+                or timestamp_first + end_row > length(timestamp_values)
+            ):
+                return REFUSED
+        status = DONE
+        while row < end_row:
+            offset_row = row + offset_first
+            offset_ = load(offset_values, offset_row)
+            timestamp_row = row + timestamp_first
+            timestamp_ = load(timestamp_values, timestamp_row)
+            key_row = row + key_first
+            key_start = load(key_offsets, key_row)
+            key_size = load(key_offsets, key_row + 1) - key_start
+            key_there = length(key_validity) == 0 or load_bit(key_validity, key_row) != 0
+            if rare(key_start < 0 or key_size < 0 or key_start + key_size > length(key_bytes)):
+                status = REFUSED
+                break
+            value_row = row + value_first
+            value_start = load(value_offsets, value_row)
+            value_size = load(value_offsets, value_row + 1) - value_start
+            value_there = length(value_validity) == 0 or load_bit(value_validity, value_row) != 0
+            if rare(value_start < 0 or value_size < 0 or value_start + value_size > length(value_bytes)):
+                status = REFUSED
+                break
+            if rare(batch_magic < -128 or batch_magic > 127):
+                status = REFUSED
+                break
+            if rare(batch_magic != 0 and batch_magic != 1):
+                status = REFUSED
+                break
+            if rare(batch_timestamp_type < 0 or batch_timestamp_type > 1):
+                status = REFUSED
+                break
+            if rare(batch_compression < 0 or batch_compression > 7):
+                status = REFUSED
+                break
+            len_timestamp = 0
+            if batch_magic == 1:
+                len_timestamp = 8
+            len_header = 6 + len_timestamp
+            len_key = key_size if key_there else -1
+            len_value = value_size if value_there else -1
+            size_body = len_header + 4 + max(len_key, 0) + 4 + max(len_value, 0)
+            if rare(size_body > 2147483647):
+                status = REFUSED
+                break
+            end = at + 12 + size_body
+            if rare(end > limit):
+                status = FULL
+                break
+            if writes:
+                store_8be(out, at, offset_)
+                store_4be(out, at + 8, size_body)
+                content_start = at + 12
+                crc_at = at + 12
+                store_1(out, at + 16, batch_magic)
+                store_1(out, at + 17, (batch_timestamp_type << 3) | batch_compression)
+                here = at + 18
+                if batch_magic == 1:
+                    store_8be(out, here, timestamp_)
+                    here += 8
+                store_4be(out, here, len_key)
+                here += 4
+                if len_key >= 0:
+                    copy_bytes(out, here, key_bytes, key_start, key_size)
+                    here += key_size
+                store_4be(out, here, len_value)
+                here += 4
+                if len_value >= 0:
+                    copy_bytes(out, here, value_bytes, value_start, value_size)
+                    here += value_size
+                crc = crc32(out, content_start + 4, end)
+                store_4be(out, crc_at, crc)
+            at = end
+            row += 1
+            count += 1
+        store(state, ENC_ROW, row)
+        store(state, ENC_AT, at)
+        store(state, ENC_COUNT, count)
+        return status
+
+    return encode

@@ -16,6 +16,14 @@ from ._support import (
     COLUMNS,
     DAMAGED,
     DONE,
+    ENC_AT,
+    ENC_BATCH,
+    ENC_COLUMNS,
+    ENC_COUNT,
+    ENC_DERIVED,
+    ENC_END_ROW,
+    ENC_LIMIT,
+    ENC_ROW,
     FULL,
     MAX_BYTES,
     MAX_ITEMS,
@@ -25,21 +33,30 @@ from ._support import (
     RECORD,
     RECORD_MAX_ROWS,
     RECORD_ROW,
+    REFUSED,
     Bytes,
     Decode,
+    Encode,
     Ints,
     Longs,
     Tinies,
     clear_bit,
     copy_bytes,
+    length,
     load,
+    load_bit,
     rare,
     store,
+    store_1,
     wrap,
 )
 from .kafka_varint import read as read_kafka_varint
 from .kafka_varint import read_size as read_kafka_varint_size
+from .kafka_varint import size as size_kafka_varint
+from .kafka_varint import write as write_kafka_varint
 from .kafka_varlong import read as read_kafka_varlong
+from .kafka_varlong import size as size_kafka_varlong
+from .kafka_varlong import write as write_kafka_varlong
 
 RECORD_COLUMNS = (
     ("key", "binary", True, ()),
@@ -48,6 +65,13 @@ RECORD_COLUMNS = (
     ("offset", "int64", False, ()),
     ("timestamp", "timestamp[ms, UTC]", False, ()),
     ("timestamp_type", "int8", False, ()),
+)
+ENCODED_COLUMNS = (
+    ("key", "binary", True, ()),
+    ("value", "binary", True, ()),
+    ("headers", "list<struct>", False, (("key", "binary", False, ()), ("value", "binary", True, ()))),
+    ("offset", "int64", False, ()),
+    ("timestamp", "timestamp[ms, UTC]", False, ()),
 )
 
 
@@ -264,3 +288,237 @@ def decoder(
         return status
 
     return decode
+
+
+def encoder(*, writes: bool) -> Encode:
+    """A function that appends rows as records to `out`, or only counts unless it `writes`.
+
+    Of `batches`, which has 23 numbers a row, it takes the row `state[ENC_BATCH]`.
+    `state` tells where to begin, what there is room for and, in the end, where it stopped: see
+    `_support`.
+    """
+
+    def encode(
+        batches: Longs,
+        state: Longs,
+        key_offsets: Ints,
+        key_bytes: Bytes,
+        key_validity: Bytes,
+        value_offsets: Ints,
+        value_bytes: Bytes,
+        value_validity: Bytes,
+        headers_offsets: Ints,
+        headers_key_offsets: Ints,
+        headers_key_bytes: Bytes,
+        headers_key_validity: Bytes,
+        headers_value_offsets: Ints,
+        headers_value_bytes: Bytes,
+        headers_value_validity: Bytes,
+        offset_values: Longs,
+        timestamp_values: Longs,
+        out: Bytes,
+    ) -> int:
+        row = load(state, ENC_ROW)
+        at = load(state, ENC_AT)
+        end_row = load(state, ENC_END_ROW)
+        limit = load(state, ENC_LIMIT)
+        count = load(state, ENC_COUNT)
+        head = load(state, ENC_BATCH) * 23
+        if rare(head < 0 or head + 23 > length(batches) or row < 0 or at < 0):
+            return REFUSED
+        if writes:
+            limit = min(limit, length(out))
+        last_offset_delta = load(state, ENC_DERIVED)
+        max_timestamp = load(state, ENC_DERIVED + 1)
+        if count == 0:
+            max_timestamp = -9223372036854775808
+        batch_base_offset = load(batches, head + 6)
+        batch_base_timestamp = load(batches, head + 18)
+        key_first = load(state, ENC_COLUMNS)
+        value_first = load(state, ENC_COLUMNS + 1)
+        headers_first = load(state, ENC_COLUMNS + 2)
+        headers_key_first = load(state, ENC_COLUMNS + 3)
+        headers_value_first = load(state, ENC_COLUMNS + 4)
+        offset_first = load(state, ENC_COLUMNS + 5)
+        timestamp_first = load(state, ENC_COLUMNS + 6)
+        if row < end_row:
+            if rare(
+                key_first < 0
+                or key_first + end_row >= length(key_offsets)
+                or 0 < length(key_validity) < (key_first + end_row + 7) >> 3
+                or value_first < 0
+                or value_first + end_row >= length(value_offsets)
+                or 0 < length(value_validity) < (value_first + end_row + 7) >> 3
+                or headers_first < 0
+                or headers_first + end_row >= length(headers_offsets)
+                or offset_first < 0
+                or offset_first + end_row > length(offset_values)
+                or timestamp_first < 0
+                or timestamp_first + end_row > length(timestamp_values)
+            ):
+                return REFUSED
+        status = DONE
+        while row < end_row:
+            offset_row = row + offset_first
+            offset_ = load(offset_values, offset_row)
+            timestamp_row = row + timestamp_first
+            timestamp_ = load(timestamp_values, timestamp_row)
+            key_row = row + key_first
+            key_start = load(key_offsets, key_row)
+            key_size = load(key_offsets, key_row + 1) - key_start
+            key_there = length(key_validity) == 0 or load_bit(key_validity, key_row) != 0
+            if rare(key_start < 0 or key_size < 0 or key_start + key_size > length(key_bytes)):
+                status = REFUSED
+                break
+            value_row = row + value_first
+            value_start = load(value_offsets, value_row)
+            value_size = load(value_offsets, value_row + 1) - value_start
+            value_there = length(value_validity) == 0 or load_bit(value_validity, value_row) != 0
+            if rare(value_start < 0 or value_size < 0 or value_start + value_size > length(value_bytes)):
+                status = REFUSED
+                break
+            headers_row = row + headers_first
+            headers_start = load(headers_offsets, headers_row)
+            num_headers = load(headers_offsets, headers_row + 1) - headers_start
+            if rare(num_headers < 0):
+                status = REFUSED
+                break
+            if num_headers > 0:
+                headers_end = headers_start + num_headers
+                if rare(
+                    headers_start < 0
+                    or headers_key_first < 0
+                    or headers_key_first + headers_end >= length(headers_key_offsets)
+                    or 0 < length(headers_key_validity) < (headers_key_first + headers_end + 7) >> 3
+                    or headers_value_first < 0
+                    or headers_value_first + headers_end >= length(headers_value_offsets)
+                    or 0 < length(headers_value_validity) < (headers_value_first + headers_end + 7) >> 3
+                ):
+                    status = REFUSED
+                    break
+            timestamp_delta = wrap(timestamp_ - batch_base_timestamp)
+            timestamp_delta_size = size_kafka_varlong(timestamp_delta)
+            offset_delta = wrap(offset_ - batch_base_offset)
+            offset_delta_size = size_kafka_varint(offset_delta)
+            if rare(offset_delta < -2147483648 or offset_delta > 2147483647):
+                status = REFUSED
+                break
+            len_key = key_size if key_there else -1
+            len_key_size = size_kafka_varint(len_key)
+            len_value = value_size if value_there else -1
+            len_value_size = size_kafka_varint(len_value)
+            num_headers_size = size_kafka_varint(num_headers)
+            len_headers = 0
+            if num_headers > 0:
+                for item in range(headers_start, headers_start + num_headers):
+                    headers_key_row = item + headers_key_first
+                    headers_key_start = load(headers_key_offsets, headers_key_row)
+                    headers_key_size = load(headers_key_offsets, headers_key_row + 1) - headers_key_start
+                    headers_key_there = (
+                        length(headers_key_validity) == 0
+                        or load_bit(headers_key_validity, headers_key_row) != 0
+                    )
+                    if rare(
+                        headers_key_start < 0
+                        or headers_key_size < 0
+                        or headers_key_start + headers_key_size > length(headers_key_bytes)
+                    ):
+                        status = REFUSED
+                        break
+                    headers_value_row = item + headers_value_first
+                    headers_value_start = load(headers_value_offsets, headers_value_row)
+                    headers_value_size = (
+                        load(headers_value_offsets, headers_value_row + 1) - headers_value_start
+                    )
+                    headers_value_there = (
+                        length(headers_value_validity) == 0
+                        or load_bit(headers_value_validity, headers_value_row) != 0
+                    )
+                    if rare(
+                        headers_value_start < 0
+                        or headers_value_size < 0
+                        or headers_value_start + headers_value_size > length(headers_value_bytes)
+                    ):
+                        status = REFUSED
+                        break
+                    headers_len_key_size = size_kafka_varint(headers_key_size)
+                    if rare(not headers_key_there):
+                        status = REFUSED
+                        break
+                    headers_len_value = headers_value_size if headers_value_there else -1
+                    headers_len_value_size = size_kafka_varint(headers_len_value)
+                    len_headers += (
+                        headers_len_key_size
+                        + headers_key_size
+                        + headers_len_value_size
+                        + max(headers_len_value, 0)
+                    )
+                if rare(status != DONE):
+                    break
+            len_body = (
+                1
+                + timestamp_delta_size
+                + offset_delta_size
+                + len_key_size
+                + max(len_key, 0)
+                + len_value_size
+                + max(len_value, 0)
+                + num_headers_size
+                + len_headers
+            )
+            len_body_size = size_kafka_varint(len_body)
+            if rare(len_body > 2147483647):
+                status = REFUSED
+                break
+            end = at + len_body_size + len_body
+            if rare(end > limit):
+                status = FULL
+                break
+            if writes:
+                here = write_kafka_varint(out, at, len_body)
+                store_1(out, here, 0)
+                here = write_kafka_varlong(out, here + 1, timestamp_delta)
+                here = write_kafka_varint(out, here, offset_delta)
+                here = write_kafka_varint(out, here, len_key)
+                if len_key >= 0:
+                    copy_bytes(out, here, key_bytes, key_start, key_size)
+                    here += key_size
+                here = write_kafka_varint(out, here, len_value)
+                if len_value >= 0:
+                    copy_bytes(out, here, value_bytes, value_start, value_size)
+                    here += value_size
+                here = write_kafka_varint(out, here, num_headers)
+                for item_ in range(headers_start, headers_start + num_headers):
+                    headers_key_row_ = item_ + headers_key_first
+                    headers_key_start_ = load(headers_key_offsets, headers_key_row_)
+                    headers_key_size_ = load(headers_key_offsets, headers_key_row_ + 1) - headers_key_start_
+                    headers_value_row_ = item_ + headers_value_first
+                    headers_value_start_ = load(headers_value_offsets, headers_value_row_)
+                    headers_value_size_ = (
+                        load(headers_value_offsets, headers_value_row_ + 1) - headers_value_start_
+                    )
+                    headers_value_there_ = (
+                        length(headers_value_validity) == 0
+                        or load_bit(headers_value_validity, headers_value_row_) != 0
+                    )
+                    headers_len_value_ = headers_value_size_ if headers_value_there_ else -1
+                    here = write_kafka_varint(out, here, headers_key_size_)
+                    copy_bytes(out, here, headers_key_bytes, headers_key_start_, headers_key_size_)
+                    here += headers_key_size_
+                    here = write_kafka_varint(out, here, headers_len_value_)
+                    if headers_len_value_ >= 0:
+                        copy_bytes(out, here, headers_value_bytes, headers_value_start_, headers_value_size_)
+                        here += headers_value_size_
+            last_offset_delta = offset_delta
+            max_timestamp = max(max_timestamp, wrap(batch_base_timestamp + timestamp_delta))
+            at = end
+            row += 1
+            count += 1
+        store(state, ENC_ROW, row)
+        store(state, ENC_AT, at)
+        store(state, ENC_COUNT, count)
+        store(state, ENC_DERIVED, last_offset_delta)
+        store(state, ENC_DERIVED + 1, max_timestamp)
+        return status
+
+    return encode

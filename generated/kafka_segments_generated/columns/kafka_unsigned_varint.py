@@ -16,7 +16,7 @@ are 32 bits wide.
 
 from __future__ import annotations
 
-from ._support import Bytes, load_u1, rare
+from ._support import Bytes, load_u1, rare, store_1, store_2le
 
 
 def read(data: Bytes, at: int, end: int) -> tuple[int, int]:
@@ -51,3 +51,45 @@ def read_slowly(data: Bytes, at: int, end: int) -> tuple[int, int]:
         if group < 0x80:
             return groups & 0xFFFF_FFFF, at
     return 0, end + 1
+
+
+def write(out: Bytes, at: int, value: int) -> int:
+    """Write an integer in as few bytes as it takes; the place behind them."""
+    if 0 <= value < 0x80:
+        store_1(out, at, value)
+        return at + 1
+    if 0 <= value < 0x4000:
+        groups = value
+        store_2le(out, at, 0x80 | (groups & 0x7F) | ((groups >> 7) << 8))
+        return at + 2
+    return write_slowly(out, at, value)
+
+
+def write_slowly(out: Bytes, at: int, value: int) -> int:
+    """The same, byte by byte."""
+    groups = value
+    while not 0 <= groups < 0x80:
+        store_1(out, at, 0x80 | (groups & 0x7F))
+        groups = (groups >> 7) & 0x1FF_FFFF_FFFF_FFFF
+        at += 1
+    store_1(out, at, groups)
+    return at + 1
+
+
+def size(value: int) -> int:
+    """How many bytes `write` takes."""
+    if 0 <= value < 0x80:
+        return 1
+    if 0 <= value < 0x4000:
+        return 2
+    return size_slowly(value)
+
+
+def size_slowly(value: int) -> int:
+    """The same, group by group."""
+    groups = value
+    number = 1
+    while not 0 <= groups < 0x80:
+        groups = (groups >> 7) & 0x1FF_FFFF_FFFF_FFFF
+        number += 1
+    return number

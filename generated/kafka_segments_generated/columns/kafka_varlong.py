@@ -20,7 +20,7 @@ up to 2^53, in all other languages always.
 
 from __future__ import annotations
 
-from ._support import Bytes, load_u1, rare
+from ._support import Bytes, load_u1, rare, store_1, store_2le, wrap
 
 
 def read(data: Bytes, at: int, end: int) -> tuple[int, int]:
@@ -85,3 +85,45 @@ def read_slowly(data: Bytes, at: int, end: int) -> tuple[int, int]:
         if group < 0x80:
             return ((groups >> 1) & 0x7FFF_FFFF_FFFF_FFFF) ^ -(groups & 1), at
     return 0, end + 1
+
+
+def write(out: Bytes, at: int, value: int) -> int:
+    """Write an integer in as few bytes as it takes; the place behind them."""
+    if -0x40 <= value < 0x40:
+        store_1(out, at, (value << 1) ^ (value >> 63))
+        return at + 1
+    if -0x2000 <= value < 0x2000:
+        groups = (value << 1) ^ (value >> 63)
+        store_2le(out, at, 0x80 | (groups & 0x7F) | ((groups >> 7) << 8))
+        return at + 2
+    return write_slowly(out, at, value)
+
+
+def write_slowly(out: Bytes, at: int, value: int) -> int:
+    """The same, byte by byte."""
+    groups = wrap(value << 1) ^ (value >> 63)
+    while not 0 <= groups < 0x80:
+        store_1(out, at, 0x80 | (groups & 0x7F))
+        groups = (groups >> 7) & 0x1FF_FFFF_FFFF_FFFF
+        at += 1
+    store_1(out, at, groups)
+    return at + 1
+
+
+def size(value: int) -> int:
+    """How many bytes `write` takes."""
+    if -0x40 <= value < 0x40:
+        return 1
+    if -0x2000 <= value < 0x2000:
+        return 2
+    return size_slowly(value)
+
+
+def size_slowly(value: int) -> int:
+    """The same, group by group."""
+    groups = wrap(value << 1) ^ (value >> 63)
+    number = 1
+    while not 0 <= groups < 0x80:
+        groups = (groups >> 7) & 0x1FF_FFFF_FFFF_FFFF
+        number += 1
+    return number

@@ -144,7 +144,7 @@ KafkaMessageLegacy: Construct = Struct(
     "kafka_message_legacy",
     # From byte 0
     "header" / Header,
-    # keySize. Negative for null.
+    # keySize. Negative for null; -1 is what is written.
     "len_key" / Derived(
         Int32sb,
         lambda this: length_of(this, "key", absent=-1),
@@ -153,7 +153,7 @@ KafkaMessageLegacy: Construct = Struct(
     ),
     # key. Not there if it is null, empty if it is empty.
     "key" / If(lambda this: this.len_key >= 0, Bytes(lambda this: this.len_key)),
-    # valueSize. Negative for null.
+    # valueSize. Negative for null; -1 is what is written.
     "len_value" / Derived(
         Int32sb,
         lambda this: length_of(this, "value", absent=-1),

@@ -48,11 +48,11 @@ class KafkaMessageLegacy(KaitaiStruct):
     """The first of the two fields in front, the offset of the message."""
     header: KafkaMessageLegacy.Header  # at byte 0
     len_key: int  # s4be; keySize
-    """Negative for null."""
+    """Negative for null; -1 is what is written."""
     key: bytes  # not set if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     len_value: int  # s4be; valueSize
-    """Negative for null."""
+    """Negative for null; -1 is what is written."""
     value: bytes  # not set if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     @property

@@ -104,6 +104,48 @@ def _store(_typing: Any, array: Any, at: Any, value: Any) -> Any:
     return types.void(array, types.int64, types.int64), generate
 
 
+def _bytes_storer(width: int, big_endian: bool) -> Any:
+    """An intrinsic `(data, at, value)` that stores the lowest `width` bytes of an integer."""
+
+    @intrinsic
+    def store(_typing: Any, data: Any, at: Any, value: Any) -> Any:
+        def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
+            base, length = _array(builder, arguments[0])
+            _check(builder, arguments[1], ir.Constant(_I64, width), length)
+            narrow = ir.IntType(8 * width)
+            value = arguments[2] if width == 8 else builder.trunc(arguments[2], narrow)
+            if big_endian and width > 1:
+                value = builder.bswap(value)
+            address = builder.bitcast(builder.gep(base, [arguments[1]]), narrow.as_pointer())
+            builder.store(value, address, align=1)
+            return context.get_dummy_value()
+
+        return types.void(data, types.int64, types.int64), generate
+
+    return store
+
+
+@intrinsic
+def _length(_typing: Any, array: Any) -> Any:
+    def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
+        return _array(builder, arguments[0])[1]
+
+    return types.int64(array), generate
+
+
+@intrinsic
+def _load_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
+    def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
+        base, length = _array(builder, arguments[0])
+        index = builder.lshr(arguments[1], ir.Constant(_I64, 3))
+        _check(builder, index, ir.Constant(_I64, 1), length)
+        byte = builder.zext(builder.load(builder.gep(base, [index])), _I64)
+        shifted = builder.lshr(byte, builder.and_(arguments[1], ir.Constant(_I64, 7)))
+        return builder.and_(shifted, ir.Constant(_I64, 1))
+
+    return types.int64(bitmap, types.int64), generate
+
+
 @intrinsic
 def _clear_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
     def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
@@ -201,8 +243,6 @@ def _crc32c(_typing: Any, data: Any, start: Any, end: Any) -> Any:
         base, length = _array(builder, arguments[0])
         start, end = arguments[1], arguments[2]
         _check(builder, start, builder.sub(end, start), length)
-        if not cpu.has_crc32c():
-            return ir.Constant(_I64, 0)  # there so that a decoder compiles; nobody asks for it
         return emit_crc32c(builder, builder.gep(base, [start]), builder.sub(end, start))
 
     return types.int64(data, types.int64, types.int64), generate
@@ -253,13 +293,13 @@ def _rare(_typing: Any, condition: Any) -> Any:
     return types.boolean(types.boolean), generate
 
 
-def _tables() -> Any:
+def _tables(polynomial: int) -> Any:
     """For eight bytes at once: what a byte, followed by 0 to 7 zeros, adds to the checksum."""
     tables = np.zeros((8, 256), np.int64)
     for value in range(256):
         register = value
         for _bit in range(8):
-            register = register >> 1 ^ (0xEDB88320 if register & 1 else 0)
+            register = register >> 1 ^ (polynomial if register & 1 else 0)
         tables[0, value] = register
     for zeros in range(1, 8):
         for value in range(256):
@@ -270,7 +310,7 @@ def _tables() -> Any:
 
 _njit: Any = numba.njit  # whose type does not know all of its options
 _jit = _njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
-_TABLES = _tables()
+_TABLES, _CASTAGNOLI = _tables(0xEDB88320), _tables(0x82F63B78)  # the polynomials, bits reversed
 _load_u1, _load_u8le = _bytes_loader(1, False, True), _bytes_loader(8, False, False)
 
 
@@ -290,6 +330,22 @@ def crc32(data: Any, start: int, end: int) -> int:
     return register ^ 0xFFFFFFFF
 
 
+@_jit
+def crc32c_by_tables(data: Any, start: int, end: int) -> int:
+    """CRC-32C on a CPU that has no instructions for it."""
+    register = 0xFFFFFFFF
+    while end - start >= 8:
+        word = _load_u8le(data, start) ^ register
+        register = 0
+        for at in range(8):
+            register ^= _CASTAGNOLI[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
+        start += 8
+    while start < end:
+        register = _CASTAGNOLI[(register ^ _load_u1(data, start)) & 0xFF] ^ (register >> 8)
+        start += 1
+    return register ^ 0xFFFFFFFF
+
+
 def _loaders() -> dict[str, Any]:
     """`load_u1`, `load_s4be`, `load_u2le`...: one for each integer that a schema can have."""
     loaders = {}
@@ -301,14 +357,26 @@ def _loaders() -> dict[str, Any]:
     return loaders
 
 
+def _storers() -> dict[str, Any]:
+    """`store_1`, `store_4be`, `store_2le`...: one for each size and order of bytes."""
+    storers = {"store_1": _bytes_storer(1, True)}
+    for width in (2, 4, 8):
+        for order, big_endian in (("be", True), ("le", False)):
+            storers[f"store_{width}{order}"] = _bytes_storer(width, big_endian)
+    return storers
+
+
 INTRINSICS: dict[str, Callable[..., Any]] = {
     **_loaders(),
+    **_storers(),
     "call": _call,
     "clear_bit": _clear_bit,
     "copy_bytes": _copy_bytes,
     "crc32": crc32,
-    "crc32c": _crc32c,
+    "crc32c": _crc32c if cpu.has_crc32c() else crc32c_by_tables,
+    "length": _length,
     "load": _load,
+    "load_bit": _load_bit,
     "rare": _rare,
     "read_at": _read_at,
     "store": _store,
