@@ -15,6 +15,7 @@ from functools import cached_property
 
 from kafka_segments import layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.enclosed import Enclosed
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError
 from kafka_segments.messages import Messages
@@ -141,7 +142,8 @@ class Scan:
             if claimed >= self._probe.zeros_position:
                 return self._end_before_zeros(claimed), None
         batch = None if claimed is None else self._resync.true_entry(claimed)
-        batch = batch or self._resync.next_entry(position + 1, self.sound_offset)
+        inside = Enclosed(self.source, position)
+        batch = batch or self._resync.next_entry(position + 1, self.sound_offset, inside.holds)
         if batch is not None:
             return batch.position, self._first_offset(batch)
         return self._end_before_zeros(self.source.size), None

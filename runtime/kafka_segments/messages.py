@@ -17,7 +17,7 @@ from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import ChecksumMismatchError, CorruptBatchError, KafkaFormatError
 from kafka_segments.layout import LEN_LOG_OVERHEAD, Message
 
-__all__ = ["Messages"]
+__all__ = ["Messages", "iter_frames"]
 
 Data = bytes | memoryview
 
@@ -58,7 +58,7 @@ class Messages:
         self._inner = decompress(codec, value, max_size=max_decompressed, magic=self.batch.magic)
         first = last = None
         count = 0
-        for offset, _body in _frames(self._inner):
+        for offset, _body in iter_frames(self._inner):
             first = offset if first is None else first
             last = offset
             count += 1
@@ -97,7 +97,7 @@ class Messages:
         wrong: list[str] = []
         num_wrong = 0
         last_sound = behind = None
-        for number, (relative, body) in enumerate(_frames(inner), start=1):
+        for number, (relative, body) in enumerate(iter_frames(inner), start=1):
             offset = layout.wrap_long(self._base + relative)
             try:
                 message = layout.read_message(body, offset)
@@ -146,7 +146,7 @@ class Messages:
         return error
 
 
-def _frames(data: Data) -> Iterator[tuple[int, Data]]:
+def iter_frames(data: Data) -> Iterator[tuple[int, Data]]:
     """Offset and body of each message; one that is cut off at the end is not there, as for Kafka.
 
     Raises:

@@ -9,7 +9,7 @@ read are stepped over.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kafka_segments import checksum, layout
 from kafka_segments.entries import Batch
@@ -70,14 +70,22 @@ class Resync:
             return None
         return self._judge(prefix, position) if _is_plausible(prefix, left) else None
 
-    def next_entry(self, position: int, sound_offset: int | None) -> Batch | None:
-        """The first true entry from `position` on whose base offset is above `sound_offset`."""
+    def next_entry(
+        self, position: int, sound_offset: int | None, belongs: Callable[[Batch], bool] = lambda _batch: False
+    ) -> Batch | None:
+        """The first true entry from `position` on.
+
+        Args:
+            position: where to begin.
+            sound_offset: only those whose base offset is above this count.
+            belongs: whether what looks like one is a part of what is damaged; that is passed over.
+        """
         for candidate, prefix in self._candidates(position):
             if sound_offset is not None and prefix.base_offset <= sound_offset:
                 continue
             if _is_plausible(prefix, self._source.size - candidate):
                 batch = self._judge(prefix, candidate)
-                if batch is not None:
+                if batch is not None and not belongs(batch):
                     return batch
         return None
 

@@ -22,12 +22,12 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
         {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
     "kafka_segments/compression/lz4.py": (
-        "LZ4's frame header: Kafka's rules for it are not the library's",
-        {"packing", "a magic", "a place in a buffer", "a constant of a layout"},
+        "LZ4's frame header: Kafka's rules for it are not the library's; blocks that are cut off",
+        {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
     "kafka_segments/compression/snappy.py": (
-        "snappy-java's stream of blocks: no library for Python reads it as Java does",
-        {"packing", "a magic", "a constant of a layout"},
+        "snappy-java's stream of blocks: no library for Python reads it as Java does; blocks that are cut off",
+        {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
     "kafka_segments/compression/zstd.py": (
         "RFC 8878's frame header: windows that the library and zstd-jni judge otherwise",

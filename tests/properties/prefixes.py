@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.properties.codecs import IDS
 from tests.properties.encoder import LOG_OVERHEAD, V2_HEADER
 from tests.properties.reading import Reading, Trouble
 from tests.properties.recorded import Recorded
@@ -67,11 +66,6 @@ def expected(file: Recorded, cut: Cut) -> Reading:
     kept = len(rest.rstrip(b"\0"))
     end = position + kept if len(rest) - kept >= LEN_PREFIX else cut.end
     return Reading(rows, [Trouble(position - cut.start, end - cut.start, "TruncatedError")])
-
-
-def is_lz4_wrapper(file: Recorded, position: int) -> bool:
-    """Whether the entry there is a message of magic 0 or 1 compressed with lz4."""
-    return file.data[position + 16] < 2 and file.data[position + 17] & 7 == IDS["lz4"]
 
 
 def _around(places: Iterable[int], least: int, most: int) -> list[int]:

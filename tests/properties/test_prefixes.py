@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 import pytest
 from tests import forms
 from tests.properties import prefixes
-from tests.properties.prefixes import SMALL, Cut, is_lz4_wrapper
+from tests.properties.prefixes import SMALL, Cut
 from tests.properties.readers import READERS
 from tests.properties.reading import Reading
 from tests.properties.recorded import Recorded, distinct
 
 Tell = Callable[[str, Mapping[str, int]], None]
-INSIDE = "a message of the cut wrapper was found behind"
 
 FILES = distinct()
 NAMES = [file.name for file in FILES]
@@ -36,7 +35,6 @@ def assert_cuts(file: Recorded, cuts: Iterable[Cut]) -> Counter[str]:
     for cut in cuts:
         data, right = file.data[cut.start : cut.end], prefixes.expected(file, cut)
         resync: Reading | None = None
-        is_inside = False
         for reader in READERS:
             reading = reader.read(data)
             if not reader.resyncs:
@@ -44,11 +42,10 @@ def assert_cuts(file: Recorded, cuts: Iterable[Cut]) -> Counter[str]:
                 continue
             if resync is None:
                 resync = reading
-                is_inside = not is_right(reading, right)
-                assert not is_inside or is_found_inside(file, cut, right, reading), cut
+                assert is_right(reading, right), cut
             assert reading.rows == reader.rows(resync.rows), (reader.name, cut)
             assert reading.damage == resync.damage, (reader.name, cut)
-        counts.update({"cuts": 1, "inside an entry": bool(right.damage), INSIDE: is_inside})
+        counts.update({"cuts": 1, "inside an entry": bool(right.damage)})
     return counts
 
 
@@ -64,19 +61,6 @@ def is_right(reading: Reading, right: Reading) -> bool:
     """Whether records and damage are as expected; lost offsets are only compared among readers."""
     places = [trouble.place() for trouble in reading.damage]
     return reading.rows == right.rows and places == [trouble.place() for trouble in right.damage]
-
-
-def is_found_inside(file: Recorded, cut: Cut, right: Reading, reading: Reading) -> bool:
-    """What else may be right: lz4 leaves messages as they are where nothing repeats itself.
-
-    Behind the beginning of a cut entry the next true one is searched for, and such a message is one, by
-    everything that its checksum covers. Then the first reader tells where, and the others must say the same.
-    """
-    if not right.damage or reading.rows[: len(right.rows)] != right.rows:
-        return False
-    first, expected = reading.damage[0], right.damage[0]
-    is_wrapper = is_lz4_wrapper(file, cut.start + expected.position)
-    return is_wrapper and (first.position, first.error) == (expected.position, expected.error)
 
 
 @pytest.mark.parametrize("file", small[::4], ids=name_of)

@@ -15,11 +15,12 @@ from typing import Any
 from kafka_segments.compression.libraries import VOID, Held, find_address, find_function, find_library
 from kafka_segments.compression.loops import AT, COUNT, ENOUGH, FIRST, OWN, ROOM, SOURCE, TARGET, USED, WORD
 from kafka_segments.compression.output import BoundedOutput, malformed
+from kafka_segments.compression.tracing import Steps
 from kafka_segments.errors import DecompressionError
 from kafka_segments.native.blocks import call
 from kafka_segments_generated.columns._support import Bytes, Longs, load, load_u4le, store
 
-__all__ = ["CODEC", "GzipCodec", "loop", "loop_needs"]
+__all__ = ["CODEC", "GzipCodec", "loop", "loop_needs", "steps"]
 
 # RFC 1952, section 2.3. No schema: it is gzip's container, not a format of Kafka's.
 _MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
@@ -150,6 +151,25 @@ def loop() -> Any:
         return at
 
     return expand
+
+
+def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
+    """See `tracing`: byte for byte, and what comes out as it went in was stored."""
+    inflater = zlib.decompressobj(wbits=31)
+    begin = size = 0
+    for place in range(len(payload)):
+        step = payload[place : place + 1]
+        out = inflater.decompress(step)
+        if size and out != step:
+            yield begin, size
+            size = 0
+        content += out
+        if out == step:
+            begin, size = (begin if size else place), size + 1
+        if inflater.eof:
+            return
+    if size:
+        yield begin, size
 
 
 def _u2(data: memoryview, position: int) -> int:

@@ -21,6 +21,7 @@ import lz4.frame
 from kafka_segments.compression.libraries import find_address, find_library
 from kafka_segments.compression.loops import AT, COUNT, ENOUGH, FIRST, ROOM, SOURCE, TARGET, USED
 from kafka_segments.compression.output import BoundedOutput, malformed
+from kafka_segments.compression.tracing import Steps, repeat
 from kafka_segments.native.blocks import call
 from kafka_segments_generated.columns._support import (
     Bytes,
@@ -32,7 +33,16 @@ from kafka_segments_generated.columns._support import (
     store,
 )
 
-__all__ = ["CODEC", "CODEC_MAGIC_0", "Lz4Codec", "iter_blocks", "loop", "loop_needs", "plain_headers"]
+__all__ = [
+    "CODEC",
+    "CODEC_MAGIC_0",
+    "Lz4Codec",
+    "iter_blocks",
+    "loop",
+    "loop_needs",
+    "plain_headers",
+    "steps",
+]
 
 # The LZ4 frame format 1.5.1, as far as Lz4BlockOutputStream.FLG and .BD know it. No schema: it is LZ4's
 # container, not a format of Kafka's.
@@ -91,6 +101,16 @@ class Lz4Codec:
                 output.add(chunk)
                 position += num_read
         return output.join()
+
+    def first_block(self, data: memoryview) -> tuple[int, int]:
+        """Where the frame's first block begins, and the bytes of checksum behind each; for `iter_blocks`.
+
+        Raises:
+            DecompressionError: the header is wrong, or not all there.
+            RuntimeError: its checksum is wrong.
+        """
+        flags, _block_size, start = self._read_header(data)
+        return start, _LEN_CHECKSUM if flags & _FLG_BLOCK_CHECKSUM else 0
 
     def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
         """The position of the first block size of zero; Kafka takes a stored block of no bytes for it too."""
@@ -208,6 +228,45 @@ def loop_needs() -> tuple[list[int], Any] | None:
     for header, max_block in plain_headers().items():
         words += [int.from_bytes(header, "little"), max_block]
     return words, library
+
+
+def steps(payload: bytes, magic: int, content: bytearray) -> Steps:
+    """See `tracing`: blocks up to the end mark."""
+    codec, view = CODEC if magic else CODEC_MAGIC_0, memoryview(payload)
+    for place, size, is_stored in iter_blocks(view, *codec.first_block(view)):
+        end = min(place + size, len(payload))
+        if is_stored:
+            content += payload[place:end]
+            yield place, end - place
+        else:
+            yield from _block_steps(payload, place, end, content)
+
+
+def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> Steps:
+    """A block, by LZ4's lz4_Block_format.md."""
+    first = len(content)
+    while place < end:
+        token = payload[place]
+        size, place = _long_length(payload, token >> 4, place + 1)
+        size = min(size, end - place)
+        content += payload[place : place + size]
+        yield place, size
+        place += size
+        if place >= end:
+            return
+        distance = int.from_bytes(payload[place : place + 2], "little")
+        size, place = _long_length(payload, token & 15, place + 2)
+        repeat(content, distance, size + 4, first)
+
+
+def _long_length(payload: bytes, length: int, place: int) -> tuple[int, int]:
+    if length == 15:
+        while True:
+            more = payload[place]
+            length, place = length + more, place + 1
+            if more != 255:
+                break
+    return length, place
 
 
 @cache

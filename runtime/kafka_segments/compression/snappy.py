@@ -17,8 +17,9 @@ import cramjam
 import snappy
 
 from kafka_segments.compression.output import BoundedOutput, malformed
+from kafka_segments.compression.tracing import Steps, repeat
 
-__all__ = ["CODEC", "SnappyCodec", "iter_blocks", "only_block"]
+__all__ = ["CODEC", "SnappyCodec", "iter_blocks", "iter_places", "only_block", "steps"]
 
 # org.xerial.snappy.SnappyCodec: magic, then version and lowest compatible version, int32 each; then chunks:
 # a big-endian int32 length and a block. No schema: this is snappy-java's container, not a format of Kafka's.
@@ -70,24 +71,72 @@ def iter_blocks(data: memoryview) -> Iterator[memoryview]:
     Raises:
         DecompressionError: the container is wrong.
     """
+    for start, size in iter_places(data):
+        if not 0 <= size <= len(data) - start:
+            raise malformed("snappy", f"chunk of {size} bytes, {len(data) - start} left")
+        yield data[start : start + size]
+
+
+def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
+    """Where each block begins, and its size as the stream has it, which may be wrong.
+
+    Raises:
+        DecompressionError: the stream ends within a header.
+    """
     if not _is_stream_header(data):
-        yield data
+        yield 0, len(data)
         return
-    rest = data[_LEN_STREAM_HEADER:]
-    while len(rest) >= _LEN_CHUNK_LENGTH:
-        len_chunk = int.from_bytes(rest[:_LEN_CHUNK_LENGTH], "big", signed=True)
-        if rest[:_LEN_CHUNK_LENGTH] == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
-            if len(rest) < _LEN_STREAM_HEADER:
+    position = _LEN_STREAM_HEADER
+    while len(data) - position >= _LEN_CHUNK_LENGTH:
+        chunk_length = data[position : position + _LEN_CHUNK_LENGTH]
+        if chunk_length == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
+            if len(data) - position < _LEN_STREAM_HEADER:
                 raise malformed("snappy", "it ends within a stream header")
-            if not _is_stream_header(rest):
+            if not _is_stream_header(data[position:]):
                 return
-            rest = rest[_LEN_STREAM_HEADER:]
+            position += _LEN_STREAM_HEADER
             continue
-        rest = rest[_LEN_CHUNK_LENGTH:]
-        if not 0 <= len_chunk <= len(rest):
-            raise malformed("snappy", f"chunk of {len_chunk} bytes, {len(rest)} left")
-        yield rest[:len_chunk]
-        rest = rest[len_chunk:]
+        size = int.from_bytes(chunk_length, "big", signed=True)
+        position += _LEN_CHUNK_LENGTH
+        yield position, size
+        position += size
+
+
+def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
+    """See `tracing`: a bare block, or chunks."""
+    for start, size in iter_places(memoryview(payload)):
+        if size <= 0:
+            return
+        yield from _block_steps(payload, start, min(start + size, len(payload)), content)
+
+
+def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> Steps:
+    """A block, by snappy's format_description.txt."""
+    first, declared, shift = len(content), 0, 0
+    while True:
+        byte = payload[place]
+        declared, shift, place = declared | (byte & 0x7F) << shift, shift + 7, place + 1
+        if byte < 0x80:
+            break
+    while place < end:
+        tag, kind = payload[place] >> 2, payload[place] & 3
+        place += 1
+        if kind == 0:
+            extra = max(0, tag - 59)
+            size = 1 + (int.from_bytes(payload[place : place + extra], "little") if extra else tag)
+            place += extra
+            size = min(size, end - place)
+            content += payload[place : place + size]
+            yield place, size
+            place += size
+        else:
+            width = (0, 1, 2, 4)[kind]
+            distance = int.from_bytes(payload[place : place + width], "little")
+            place += width
+            size = 4 + (tag & 7) if kind == 1 else tag + 1
+            repeat(content, distance | (tag >> 3 << 8 if kind == 1 else 0), size, first)
+        if len(content) - first > declared:
+            raise malformed("snappy", "more than was declared")
 
 
 def _is_stream_header(data: memoryview) -> bool:

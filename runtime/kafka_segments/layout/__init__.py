@@ -22,7 +22,7 @@ from kafka_segments.layout.heads import (
     read_prefix,
 )
 from kafka_segments.layout.java import increment_sequence, wrap_long
-from kafka_segments.layout.messages import Message, read_message
+from kafka_segments.layout.messages import Message, find_value, read_message
 from kafka_segments.layout.others import (
     LEN_REDPANDA_HEADER,
     MAX_LEN_OFFSET_CHECKPOINT,
@@ -44,6 +44,7 @@ __all__ = [
     "Message",
     "Prefix",
     "RecordReader",
+    "find_value",
     "increment_sequence",
     "known_magics",
     "length_digits",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from io import BytesIO
+
+from kaitaistruct import KaitaiStream
+
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, stream
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 
-__all__ = ["Message", "read_message"]
+__all__ = ["Message", "find_value", "read_message"]
 
 
 class Message:
@@ -51,3 +56,31 @@ def read_message(body: bytes | memoryview, offset: int) -> Message:
         return Message(KafkaMessageLegacy(offset, stream(body)))
     except PARSE_ERRORS as error:
         raise CorruptBatchError(explain(error)) from error
+
+
+class _Remembering(BytesIO):
+    """A stream that remembers where the last reading began."""
+
+    began = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.began = self.tell()
+        return super().read(size)
+
+
+def find_value(body: bytes | memoryview) -> tuple[int, int, int] | None:
+    """Magic, codec's number, and where the value begins in a message whose value may be cut off.
+
+    Args:
+        body: what there is behind the length field of an entry.
+
+    Returns:
+        None if there is no value, or less than what is in front of it.
+    """
+    source = _Remembering(body)
+    parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
+    with suppress(*PARSE_ERRORS):  # what was read until then stays
+        parsed.__init__(0, KaitaiStream(source))  # type: ignore[misc]
+    if getattr(parsed, "len_value", -1) < 0:
+        return None
+    return parsed.header.magic, int(parsed.header.attributes.compression), source.began
