@@ -22,12 +22,12 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
         {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
     "kafka_segments/compression/lz4.py": (
-        "LZ4's frame header: Kafka's rules for it are not the library's; blocks that are cut off",
+        "LZ4's frame header: Kafka's rules for it are not the library's; and cut blocks",
         {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
     "kafka_segments/compression/snappy.py": (
-        "snappy-java's stream of blocks: no library for Python reads it as Java does; blocks that are cut off",
-        {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
+        "snappy-java's stream of blocks: no library reads it as Java does; and cut blocks",
+        {"packing", "a magic", "a field of bits", "an integer put together", "a constant of a layout"},
     ),
     "kafka_segments/compression/zstd.py": (
         "RFC 8878's frame header: windows that the library and zstd-jni judge otherwise",
