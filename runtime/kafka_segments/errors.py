@@ -11,6 +11,7 @@ from typing import Any
 __all__ = [
     "ChecksumMismatchError",
     "CorruptBatchError",
+    "CorruptIndexError",
     "DecodeError",
     "DecompressionError",
     "EncodeError",
@@ -22,6 +23,7 @@ __all__ = [
     "OutputError",
     "ReadError",
     "TimestampRangeError",
+    "TransactionInDoubtError",
     "TruncatedError",
     "UnknownFormatError",
     "UnsupportedMagicError",
@@ -84,8 +86,21 @@ class ChecksumMismatchError(CorruptBatchError):
     between: tuple[int | None, int | None] | None = None
 
 
+class CorruptIndexError(DecodeError):
+    """A file beside a segment contradicts itself; Kafka makes such a file anew, from the segment."""
+
+
 class LengthMismatchError(CorruptBatchError):
     """The length field of an entry cannot be true."""
+
+
+class TransactionInDoubtError(DecodeError):
+    """Damage may have cost the marker of a transaction: nobody can tell whether it was committed.
+
+    `.producer_id` is whose it is.
+    """
+
+    producer_id: int | None = None
 
 
 class UnsupportedMagicError(DecodeError):

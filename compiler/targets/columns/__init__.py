@@ -9,6 +9,8 @@ code may use. All of it is in `support.py`, which goes along as `_support.py`.
                         encoder(writes) -> encode(batches, state, arrays..., out) -> status
     segments            scanner(check_crc, whole) -> scan(data, state, table) -> status
                         head_encoder(writes) -> encode_head(batches, state, out) -> status
+
+And not to be compiled, for files of nothing but entries of one size: read_columns and write_columns.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TypeAlias
 
 from compiler.errors import SchemaError
 from compiler.frontend.model import Model, Schema
-from compiler.targets.columns import contents, encoders, heads, records, scanning, support, varints
+from compiler.targets.columns import contents, encoders, fixed, heads, records, scanning, support, varints
 from compiler.targets.columns.routes import Content, Routes, Segment, find_routes
 from compiler.targets.columns.source import bracketed
 
@@ -88,10 +90,15 @@ def _module(schema: Schema, routes: Routes) -> str | None:
             head, more = _or_why(partial(heads.head_encoder, segment, routes))
             constants += head
             functions += more
+    entries = fixed.functions(schema, routes.model)
+    if entries is not None:
+        constants += entries[0]
+        functions += entries[1]
     if not functions:
         return None
     body = [*constants, *(line for function in functions for line in ("", "", *function))]
-    head = [*_docstring(schema), "", "from __future__ import annotations", "", *_imports(body, routes)]
+    imports = _imports(body, routes) if entries is None else fixed.IMPORTS
+    head = [*_docstring(schema), "", "from __future__ import annotations", "", *imports]
     text = "\n".join([*head, *([""] if constants else []), *body])
     return f"{_first_line(f'schemas/{schema.stem}.ksy')}{text.strip()}\n"
 

@@ -4,7 +4,10 @@
 __all__ = [
     "kafka_log_segment",
     "kafka_message_legacy",
+    "kafka_offset_index",
     "kafka_record",
+    "kafka_time_index",
+    "kafka_transaction_index",
     "kafka_unsigned_varint",
     "kafka_varint",
     "kafka_varlong",

@@ -20,6 +20,7 @@ import pyarrow as pa
 from kafka_segments.columnar import table as kinds_of
 from kafka_segments.columnar.decoding import RecordDecoder
 from kafka_segments.columnar.inflating import Inflation
+from kafka_segments.columnar.isolation import VoidRows
 from kafka_segments.columnar.plain import PlainRecords
 from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.scanning import HeaderScan
@@ -31,6 +32,7 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
 from kafka_segments.records import MAX_NUM_HEADERS, open_records
 from kafka_segments.storage import Source
+from kafka_segments.transactions import Void
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["ColumnarReader", "Event"]
@@ -52,6 +54,7 @@ class ColumnarReader:
         end: only records below this offset; None is open.
         check_crc: verify the checksum of every entry.
         max_decompressed: bytes that one batch may decompress to.
+        void: transactions whose records are left out.
         module: the generated module with the scanner; what reads the records, its `CONTENTS` say. The slow
             way knows Kafka's own formats only.
     """
@@ -65,9 +68,11 @@ class ColumnarReader:
         end: int | None,
         check_crc: bool,
         max_decompressed: int,
+        void: Void | None = None,
         module: ModuleType = kafka_log_segment,
     ) -> None:
         self._source = source
+        self._void = VoidRows(void) if void else None
         self._schema = schema
         self._module = module
         self._start, self._end = start, end
@@ -125,7 +130,8 @@ class ColumnarReader:
             return None
         if content not in self._sweeps:
             decoder = self._decoder_of(content, False)
-            self._sweeps[content] = Sweep(self._headers, decoder, content, self._module)
+            is_selective = self._void is not None
+            self._sweeps[content] = Sweep(self._headers, decoder, content, self._module, is_selective)
         return self._sweeps[content]
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
@@ -153,7 +159,8 @@ class ColumnarReader:
         for entry in self._scan.entries(position):
             if isinstance(entry, Batch) and entry.crc_valid is not False:
                 yield SoundBatches(1, entry.size)
-                yield from self._slowly(entry, 0)
+                if self._void is None or not self._void.holds(entry):
+                    yield from self._slowly(entry, 0)
                 return entry.end_position
             yield entry
             if not isinstance(entry, Batch):
@@ -164,7 +171,7 @@ class ColumnarReader:
         """The records of sound entries; of those that a sweep has taken already, none."""
         first = 0 if sweep is None else sweep.num_decoded
         stopped = None if sweep is None or sweep.refused is None else (0, sweep.refused)
-        kinds = entries.kinds(self._start, self._end) if first < len(entries) else np.empty(0)
+        kinds = self._kinds(entries) if first < len(entries) else np.empty(0)
         wanted = first + np.flatnonzero(kinds[first:] != kinds_of.SKIPPED)
         before, slow_row = self._scan.sound_offset, -1
         while len(wanted):
@@ -186,6 +193,12 @@ class ColumnarReader:
         if slow_row != len(entries) - 1:
             self._scan.sound_offset = entries.last_offset(len(entries) - 1)
         yield _count(entries, self._start, self._end)
+
+    def _kinds(self, entries: EntryTable) -> Any:
+        kinds = entries.kinds(self._start, self._end)
+        if self._void is not None:
+            kinds[self._void.mask(entries)] = kinds_of.SKIPPED
+        return kinds
 
     def _decode(self, entries: EntryTable, rows: Any, kind: int) -> _Steps:
         """Decode some rows of one kind.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from kafka_segments.columnar.disposal import OnDamage, check_on_damage, dispose
-from kafka_segments.columnar.reader import ColumnarReader
+from kafka_segments.columnar.reader import ColumnarReader, Event
 from kafka_segments.columnar.schema import schema_of
 from kafka_segments.entries import Damage
 from kafka_segments.errors import OptionError
 from kafka_segments.storage import Source
 
-__all__ = ["read_batches"]
+__all__ = ["check_offsets", "only_records", "read_batches"]
 
 
 def read_batches(
@@ -28,26 +28,41 @@ def read_batches(
 ) -> pa.RecordBatchReader:
     """See `Segment.read_batches`."""
     schema = schema_of(columns)
-    start, end = _check_offsets(offsets)
-    check_on_damage(on_damage)
+    start, end = check_offsets(offsets)
     reader = ColumnarReader(
         source, schema=schema, start=start, end=end, check_crc=check_crc, max_decompressed=max_decompressed
     )
-    batches = _batches(reader, on_damage, (start, end))
-    return pa.RecordBatchReader.from_batches(schema, batches)
+    return only_records(reader.events(), columns, (start, end), on_damage)
+
+
+def only_records(
+    events: Iterable[Event],
+    columns: Sequence[str] | None,
+    offsets: tuple[int | None, int | None],
+    on_damage: OnDamage,
+) -> pa.RecordBatchReader:
+    """The arrow batches among events; damage that touches the offsets is disposed of as `on_damage` says.
+
+    Raises:
+        OptionError: an unknown column, or another `on_damage`.
+    """
+    check_on_damage(on_damage)
+    batches = _batches(events, on_damage, offsets)
+    return pa.RecordBatchReader.from_batches(schema_of(columns), batches)
 
 
 def _batches(
-    reader: ColumnarReader, on_damage: OnDamage, offsets: tuple[int | None, int | None]
+    events: Iterable[Event], on_damage: OnDamage, offsets: tuple[int | None, int | None]
 ) -> Iterator[pa.RecordBatch]:
-    for event in reader.events():
+    for event in events:
         if isinstance(event, pa.RecordBatch):
             yield event
         elif isinstance(event, Damage) and event.touches(*offsets):
             dispose(event, event.error, on_damage)
 
 
-def _check_offsets(offsets: Any) -> tuple[int | None, int | None]:
+def check_offsets(offsets: Any) -> tuple[int | None, int | None]:
+    """A pair of offsets, either of which may be None; `OptionError` for anything else."""
     if offsets is None:
         return None, None
     if not isinstance(offsets, tuple) or len(offsets) != 2 or not all(_is_offset(bound) for bound in offsets):

@@ -43,12 +43,13 @@ from kafka_segments_generated.columns._support import (
 __all__ = ["Sweep", "sweeper"]
 
 # What the loop's own state holds beside the two functions: the window's bytes, the table's rows, the bytes of
-# a piece; how wide the table is, where two columns stand in it, which content is taken. After it: the
-# scanner's last answer, and whether all of the window has been scanned that was to be.
-LENGTH, NUM_ROWS, PIECE, WIDTH, IS_CONTROL, NUM_RECORDS, TAKEN, STATUS, IS_OVER = range(
-    NUM_CHAINED, NUM_CHAINED + 9
+# a piece; how wide the table is, where three columns stand in it (one that has to be 0, twice the same unless
+# transactions are not for the loop), which content is taken. After it: the scanner's last answer, and whether
+# all of the window has been scanned that was to be.
+LENGTH, NUM_ROWS, PIECE, WIDTH, IS_CONTROL, IS_APART, NUM_RECORDS, TAKEN, STATUS, IS_OVER = range(
+    NUM_CHAINED, NUM_CHAINED + 10
 )
-_NUM_STATE = NUM_CHAINED + 9
+_NUM_STATE = NUM_CHAINED + 10
 
 
 def scan_on(state: Longs, scan: Longs, length: int, max_rows: int) -> int:
@@ -68,6 +69,8 @@ def count_taken(state: Longs, scan: Longs, table: Longs, spans: Longs, row: int)
         if load(table, place + CONTENT) != load(state, TAKEN) or load(table, place + CODEC) != 0:
             break
         if load(table, place + load(state, IS_CONTROL)) != 0:
+            break
+        if load(table, place + load(state, IS_APART)) != 0:
             break
         if load(table, place + load(state, NUM_RECORDS)) < 1:
             break
@@ -122,13 +125,21 @@ class Sweep:
         decoder: the decoder of the content's records, without anything left out.
         content: which one is taken, by the scanner's numbers.
         module: the generated module of the scanner.
+        is_selective: whether batches of transactions are left to the caller, some of which are void.
 
     Attributes:
         num_decoded: of the last window: how many rows of its table have been decoded.
         refused: if the next row was refused by the decoder, how many of its records were yielded; else None.
     """
 
-    def __init__(self, headers: HeaderScan, decoder: RecordDecoder, content: int, module: ModuleType) -> None:
+    def __init__(
+        self,
+        headers: HeaderScan,
+        decoder: RecordDecoder,
+        content: int,
+        module: ModuleType,
+        is_selective: bool = False,
+    ) -> None:
         self._headers, self._decoder = headers, decoder
         self._sweep = load_decoder(sweeper)
         self._arguments = self._sweep.new_table()
@@ -136,7 +147,9 @@ class Sweep:
         self._spans = np.zeros((headers.max_rows, 3), np.int64)
         state[NUM_ROWS], state[PIECE] = headers.max_rows, LEN_PIECE
         state[WIDTH], state[TAKEN] = module.WIDTH, content
-        state[IS_CONTROL] = module.BATCH_COLUMNS.index("is_control")
+        state[IS_CONTROL] = state[IS_APART] = module.BATCH_COLUMNS.index("is_control")
+        if is_selective:
+            state[IS_APART] = module.BATCH_COLUMNS.index("is_transactional")
         state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
         arrays = {"state": state, "scan": headers.state, "spans": self._spans, "decode": decoder.state}
         for name, array in arrays.items():

@@ -9,6 +9,17 @@ Java's integer arithmetic is here too: what Kafka adds up (offsets, timestamps, 
 
 from __future__ import annotations
 
+from kafka_segments.layout.beside import (
+    LEN_OFFSET_ENTRY,
+    LEN_TIME_ENTRY,
+    LEN_TRANSACTION_ENTRY,
+    read_leader_epochs,
+    read_offset_entries,
+    read_partition_metadata,
+    read_producer_snapshot,
+    read_time_entries,
+    read_transaction_entries,
+)
 from kafka_segments.layout.heads import (
     LEN_HEAD,
     LEN_LOG_OVERHEAD,
@@ -36,8 +47,11 @@ from kafka_segments.layout.records import RecordReader, read_control_key, read_c
 __all__ = [
     "LEN_HEAD",
     "LEN_LOG_OVERHEAD",
+    "LEN_OFFSET_ENTRY",
     "LEN_PREFIX",
     "LEN_REDPANDA_HEADER",
+    "LEN_TIME_ENTRY",
+    "LEN_TRANSACTION_ENTRY",
     "MAX_LEN_OFFSET_CHECKPOINT",
     "OFS_MAGIC",
     "Head",
@@ -52,10 +66,16 @@ __all__ = [
     "read_control_key",
     "read_control_value",
     "read_head",
+    "read_leader_epochs",
     "read_message",
     "read_message_0_7",
     "read_offset_checkpoint",
+    "read_offset_entries",
+    "read_partition_metadata",
     "read_prefix",
+    "read_producer_snapshot",
     "read_redpanda_header",
+    "read_time_entries",
+    "read_transaction_entries",
     "wrap_long",
 ]

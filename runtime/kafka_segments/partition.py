@@ -1,0 +1,381 @@
+"""A partition: its segments one behind the other, as a consumer reads them with either isolation level.
+
+Strategy: whether a record was committed, only what stands behind it can tell. So for `read_committed` the log
+is gone through twice: first its headers and markers alone (`outcomes`), then its records, without the batches
+that the first pass has found void, and up to the last stable offset. What is there for `read_committed`:
+
+* control batches and the batches of aborted transactions are left out;
+* the reading stops at the first offset of the earliest open transaction (a broker would also stop at its high
+  watermark, which is not on disk: here the log's end stands for it);
+* what damage has put in doubt is left out too, and told as damage.
+
+The newest segment stays open between the passes, so that what a broker appends meanwhile is in neither.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.entries import Batch, Damage, Padding, Record
+from kafka_segments.errors import KafkaFormatError, OptionError, TransactionInDoubtError
+from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions
+from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
+from kafka_segments.records import Rows
+from kafka_segments.segment import OnDamage, Segment, dispose, open_segment
+from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_segments.columnar.reader import Event
+
+__all__ = ["IsolatedSegment", "Isolation", "Partition", "open_partition"]
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+Offsets = tuple[int | None, int | None]
+
+
+def open_partition(
+    directory: str | os.PathLike[str],
+    *,
+    check_crc: bool = True,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    outcomes_from: Literal["records", "indexes"] = "records",
+) -> Partition:
+    """Open a partition's directory for reading. Nothing is ever written or locked.
+
+    Args:
+        directory: `TOPIC-PARTITION`, with live segments in it; see `logdir.list_partitions`.
+        check_crc: verify the checksum of every batch.
+        max_decompressed: bytes that one batch may decompress to.
+        outcomes_from: what says how transactions ended. The records always can. The `.txnindex` and
+            `.snapshot` files spare a pass over all but the newest segments, if a broker has left them in
+            order; see `outcomes` for what is checked, and what cannot be.
+
+    Raises:
+        ReadError: the directory does not exist or cannot be listed.
+        OptionError: it holds no segments, or those of several partitions.
+    """
+    if outcomes_from not in ("records", "indexes"):
+        raise OptionError(f"outcomes_from is {outcomes_from!r}; give 'records' or 'indexes'")
+    found = list_partitions([directory])
+    if len(found) != 1:
+        raise OptionError(f"{len(found)} partitions are in it; give one of them", path=os.fspath(directory))
+    open_file = partial(open_segment, check_crc=check_crc, max_decompressed=max_decompressed)
+    return Partition(found[0], open_file, outcomes_from)
+
+
+class Partition:
+    """A partition that is open for reading; a context manager. An iterator is for one thread.
+
+    Args:
+        directory: the partition, with all its live segments.
+        open_file: opens a segment by its path.
+        outcomes_from: see `open_partition`.
+
+    Attributes:
+        path: the directory.
+        topic: by the directory's name.
+        partition: its number.
+        segments: the live ones, by base offset.
+        log_start_offset: below it records are deleted ones, and left out; None if that is not known.
+    """
+
+    def __init__(
+        self, directory: PartitionDir, open_file: Callable[[str], Segment], outcomes_from: str = "records"
+    ) -> None:
+        self.path = directory.path
+        self.topic = directory.topic
+        self.partition = directory.partition
+        self.segments = directory.segments
+        self.log_start_offset = directory.log_start_offset
+        self._open_path = open_file
+        self._by_indexes = outcomes_from == "indexes"
+        self._newest: Segment | None = None
+
+    def __enter__(self) -> Partition:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what is open; idempotent."""
+        if self._newest is not None:
+            self._newest.close()
+            self._newest = None
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """How the transactions ended; worked out when first asked for.
+
+        Raises:
+            ReadError: a segment cannot be opened.
+        """
+        way = by_indexes if self._by_indexes else by_records
+        return way(self.segments, self.open_file, self.log_start_offset)
+
+    def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
+        """Those that an ABORT marker has ended, in the order of the markers."""
+        return self.outcome.aborted
+
+    def doubtful_transactions(self) -> tuple[DoubtfulTransaction, ...]:
+        """Those of which damage may have taken the marker, as far as they are in doubt."""
+        return self.outcome.doubtful
+
+    def open_transactions(self) -> tuple[OpenTransaction, ...]:
+        """Those that no marker has ended, by their first offsets."""
+        return self.outcome.open
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of the earliest open transaction, or the end of the log."""
+        return self.outcome.last_stable_offset
+
+    def check_indexes(self) -> list[KafkaFormatError]:
+        """What is wrong with the files beside the segments, as far as transactions are concerned."""
+        outcome = self.outcome
+        if self._by_indexes:
+            outcome = by_records(self.segments, self.open_file, self.log_start_offset)
+        return [*outcome.findings, *check_indexes(self.segments, outcome)]
+
+    def open_file(self, file: SegmentFile) -> AbstractContextManager[Segment]:
+        """Open one of the segments; the newest one is the same each time, and closed with the partition."""
+        if not file.is_newest:
+            return self._open_path(file.path)
+        if self._newest is None:
+            self._newest = self._open_path(file.path)
+        return nullcontext(self._newest)
+
+    def isolated(self, segment: Segment, isolation: Isolation = "read_committed") -> IsolatedSegment:
+        """An open segment of this partition, as it is at an isolation level.
+
+        Raises:
+            OptionError: there is no such level, or the segment is none of this partition's.
+        """
+        _check_isolation(isolation)
+        for at, file in enumerate(self.segments):
+            if os.path.realpath(file.path) == os.path.realpath(segment.path):
+                return self._isolated(segment, at, isolation, (None, None))
+        raise OptionError("this is no live segment of the partition", path=segment.path)
+
+    def iter_events(
+        self,
+        *,
+        isolation: Isolation = "read_uncommitted",
+        on_damage: OnDamage = "raise",
+        rows: Rows | None = None,
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        """Yield everything in its place, segment by segment, from the log start offset on.
+
+        Args:
+            isolation: "read_uncommitted" yields all batches, control batches too; "read_committed" those that
+                a consumer at that level is given records of.
+            on_damage: as for `Segment.iter_events`. A transaction in doubt is damage, told behind the segment
+                in which it begins.
+            rows: as for `Segment.iter_events`.
+
+        Raises:
+            OptionError: there is no such isolation level.
+            KafkaFormatError: damage, if `on_damage` is "raise".
+        """
+        _check_isolation(isolation)
+        return self._events(isolation, on_damage, rows)
+
+    def read_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        offsets: Offsets | None = None,
+        on_damage: OnDamage = "raise",
+        *,
+        isolation: Isolation = "read_uncommitted",
+    ) -> pa.RecordBatchReader:
+        """The data records as a stream of arrow batches, as `Segment.read_batches` has them.
+
+        Control records are left out at either isolation level.
+
+        Raises:
+            OptionError: an unknown column or isolation level, offsets that are no pair, or another
+                `on_damage`.
+            MissingExtraError: pyarrow or numba is not installed.
+            KafkaFormatError: while reading, for damage.
+        """
+        from kafka_segments.columnar.stream import check_offsets, only_records
+
+        _check_isolation(isolation)
+        start, end = check_offsets(offsets)
+        start = _greatest(start, self.log_start_offset)
+        events = self._columnar(columns, (start, end), isolation)
+        return only_records(events, columns, (start, end), on_damage)
+
+    def read_table(
+        self,
+        columns: Sequence[str] | None = None,
+        offsets: Offsets | None = None,
+        on_damage: OnDamage = "raise",
+        *,
+        isolation: Isolation = "read_uncommitted",
+    ) -> pa.Table:
+        """The same as one table."""
+        return self.read_batches(columns, offsets, on_damage, isolation=isolation).read_all()
+
+    def _events(
+        self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        for at in self._places(isolation, (None, None)):
+            with self.open_file(self.segments[at]) as segment:
+                isolated = self._isolated(segment, at, isolation, (None, None))
+                yield from isolated.iter_events(on_damage=on_damage, rows=rows)
+
+    def _columnar(
+        self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
+    ) -> Iterator[Event]:
+        for at in self._places(isolation, offsets):
+            with self.open_file(self.segments[at]) as segment:
+                yield from self._isolated(segment, at, isolation, offsets).iter_columnar(columns)
+
+    def _places(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
+        """Which segments may hold offsets of a range that are to be read."""
+        start, end = offsets
+        if isolation == "read_committed":
+            end = _least(end, self.last_stable_offset)
+        ends = [*(file.base_offset for file in self.segments[1:]), None]
+        for at, (file, file_end) in enumerate(zip(self.segments, ends, strict=True)):
+            is_before = start is not None and file_end is not None and file_end <= start
+            if not is_before and (end is None or file.base_offset < end):
+                yield at
+
+    def _isolated(self, segment: Segment, at: int, isolation: Isolation, offsets: Offsets) -> IsolatedSegment:
+        file = self.segments[at]
+        is_last = at + 1 == len(self.segments)
+        file_end = None if is_last else self.segments[at + 1].base_offset
+        start, end = _greatest(offsets[0], self.log_start_offset), offsets[1]
+        outcome, doubtful = None, []
+        if isolation == "read_committed":
+            outcome = self.outcome
+            end = _least(end, outcome.last_stable_offset)
+            file_end = outcome.end_offset if file_end is None else file_end
+            begins = file.base_offset if at else -1
+            doubtful = [one for one in outcome.doubtful if begins <= one.first_offset < min(end, file_end)]
+        # A range costs time, and most segments are inside it.
+        start = None if start is not None and start <= file.base_offset else start
+        end = None if end is not None and file_end is not None and end >= file_end else end
+        return IsolatedSegment(segment, (start, end), outcome, tuple(doubtful))
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedSegment:
+    """A segment of which only what is to be seen at an isolation level is seen.
+
+    Attributes:
+        segment: what is read.
+        offsets: which offsets; None is open.
+        outcome: of the partition's transactions; None shows everything.
+        doubtful: what is to be told behind the segment, where they begin.
+    """
+
+    segment: Segment
+    offsets: Offsets
+    outcome: Outcome | None
+    doubtful: tuple[DoubtfulTransaction, ...]
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.segment.path
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.segment.size
+
+    def iter_events(
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,
+        rows: Rows | None = None,
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        """See `Segment.iter_events`."""
+
+        def is_wanted(batch: Batch) -> bool:
+            return self._shows(batch) and (wanted is None or wanted(batch))
+
+        is_shown = True
+        for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
+            if isinstance(event, Batch):
+                is_shown = event.crc_valid is False or self._shows(event)
+                if is_shown:
+                    yield event
+            elif isinstance(event, Record):
+                if is_shown and self._holds(event.offset):
+                    yield event
+            elif isinstance(event, Padding) or event.touches(*self.offsets):
+                yield event
+        for damage in self._doubts():
+            yield from dispose(damage, on_damage)
+
+    def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
+        """See `Segment.iter_columnar`."""
+        void = None if self.outcome is None else self.outcome.void
+        yield from self.segment.iter_columnar(columns, self.offsets, void)
+        yield from self._doubts()
+
+    def _shows(self, batch: Batch) -> bool:
+        if self.outcome is not None and (batch.is_control or self.outcome.void.holds(batch)):
+            return False
+        start, end = self.offsets
+        first = batch.last_offset if batch.base_offset is None else batch.base_offset
+        return (start is None or batch.highest_offset >= start) and (end is None or first < end)
+
+    def _holds(self, offset: int) -> bool:
+        start, end = self.offsets
+        return (start is None or offset >= start) and (end is None or offset < end)
+
+    def _doubts(self) -> Iterator[Damage]:
+        start = self.offsets[0]
+        for one in self.doubtful:
+            if start is None or one.last_offset >= start:
+                yield _as_damage(one)
+
+
+def _as_damage(one: DoubtfulTransaction) -> Damage:
+    """What is left out because of a doubt, at the place where that comes from."""
+    detail = (
+        f"the transaction of producer {one.producer_id} from offset {one.first_offset} on may have ended in what "
+        f"is damaged here: its records up to offset {one.last_offset} are left out"
+    )
+    where = one.damage.position, one.damage.path
+    error = TransactionInDoubtError(detail, producer_id=one.producer_id, position=where[0], path=where[1])
+    return Damage(
+        one.damage.path,
+        one.damage.position,
+        one.damage.end_position,
+        error,
+        one.first_offset,
+        one.last_offset,
+    )
+
+
+def _check_isolation(isolation: str) -> None:
+    if isolation not in ("read_uncommitted", "read_committed"):
+        raise OptionError(f"isolation is {isolation!r}; give 'read_uncommitted' or 'read_committed'")
+
+
+def _greatest(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+def _least(one: int | None, other: int) -> int:
+    return other if one is None else min(one, other)

@@ -1,0 +1,292 @@
+"""Which transactions were aborted, which are still open, and which of a partition's batches that makes void.
+
+Strategy: what ProducerStateManager does with every batch that a broker appends or recovers. A transactional
+batch of a producer without an open transaction opens one at its base offset; a marker of that producer, of
+whatever epoch, ends it. (Epochs keep zombies from appending; of what was appended each marker counts, also
+the one that fences, and those that bump the epoch under transaction.version 2.) A control batch that
+compaction has left without a record ends nothing: its transaction is gone. The last stable offset is the
+first offset of the earliest open transaction.
+
+Damage is where Kafka has nothing to say: a broker cuts the log off there. Here it goes on behind, and a
+marker may be among what was lost. So a transaction that was open at damage, and of which more follows, is in
+doubt up to there: nobody can tell how that part ended. Behind the last damage its own marker decides. There
+is no doubt where the producer's sequence numbers show that everything that was lost were records of its own.
+
+Nothing here reads bytes: `Transactions` is told of batches, markers and damage in the order of the log.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafka_segments.entries import Batch, Damage
+
+__all__ = [
+    "AbortedTransaction",
+    "DataBatch",
+    "DoubtfulTransaction",
+    "Lost",
+    "Marker",
+    "OpenTransaction",
+    "Step",
+    "Transactions",
+    "Void",
+]
+
+_NUM_SEQUENCES = 1 << 31  # 2^31-1 is followed by 0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AbortedTransaction:
+    """A transaction that an ABORT marker has ended; the same as an entry of a `.txnindex`.
+
+    Attributes:
+        producer_id: whose.
+        first_offset: of its first batch here, as far back as the log or a snapshot tells.
+        last_offset: of the marker.
+        last_stable_offset: what it was with the marker there: of all other transactions open then, the least
+            first offset; else the one behind the marker.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OpenTransaction:
+    """A transaction that no marker has ended. `is_doubtful`: one may have been lost in damage behind it."""
+
+    producer_id: int
+    first_offset: int
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulTransaction:
+    """A transaction of which nobody can tell how it ended: there is damage behind it, and more of it, or of
+    the producer's next one, behind that.
+
+    Attributes:
+        producer_id: whose.
+        first_offset: of its first batch.
+        last_offset: of its last batch before the damage; up to there it is in doubt.
+        damage: where the marker may have been.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    damage: Damage
+
+
+@dataclass(frozen=True, slots=True)
+class DataBatch:
+    """Of a transactional batch, what its transaction is told by."""
+
+    producer_id: int
+    producer_epoch: int
+    base_offset: int
+    last_offset: int
+    base_sequence: int
+    last_sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The record that ends a producer's transaction."""
+
+    producer_id: int
+    offset: int
+    is_abort: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What could not be read; `producer_id` if it is known that only this one's marker can be in it."""
+
+    damage: Damage
+    producer_id: int | None = None
+
+
+Step = DataBatch | Marker | Lost | int
+"""What a transaction is told by; a number is the highest sound offset so far."""
+
+
+@dataclass(slots=True)
+class _Gap:
+    """Damage that may hide markers, and how many offsets it has cost; None if that is unknown."""
+
+    damage: Damage
+    num_lost: int | None
+    is_explained: bool = False
+
+
+@dataclass(slots=True)
+class _Open:
+    """An open transaction.
+
+    `sure_from` is where the part begins that the next marker decides on, `last` the last batch so far, `gaps`
+    what was damaged behind that one.
+    """
+
+    first_offset: int
+    sure_from: int
+    last: DataBatch | None
+    gaps: list[_Gap] = field(default_factory=list)
+
+    def doubts(self) -> list[_Gap]:
+        return [gap for gap in self.gaps if not gap.is_explained]
+
+
+class Transactions:
+    """The state of a partition's transactions, batch by batch.
+
+    Args:
+        start_offset: where the log begins.
+
+    Attributes:
+        aborted: in the order of their markers.
+        doubtful: in the order in which it turned out.
+        abort_markers: producer id and offset, also of those that no record is left of.
+        end_offset: behind the last offset so far.
+    """
+
+    def __init__(self, start_offset: int = 0) -> None:
+        self.aborted: list[AbortedTransaction] = []
+        self.doubtful: list[DoubtfulTransaction] = []
+        self.abort_markers: set[tuple[int, int]] = set()
+        self.end_offset = start_offset
+        self._open: dict[int, _Open] = {}
+
+    def follow(self, steps: Iterable[Step]) -> None:
+        """Go on with what a segment shows, in the order of the file."""
+        for step in steps:
+            if isinstance(step, DataBatch):
+                self.data(step)
+            elif isinstance(step, Marker):
+                self.marker(step.producer_id, step.offset, is_abort=step.is_abort)
+            elif isinstance(step, Lost):
+                self.damaged(step.damage, step.producer_id)
+            else:
+                self.passed(step)
+
+    def begun_before(self, producer_id: int, first_offset: int) -> None:
+        """Count a transaction as open from the start: a snapshot knows of it."""
+        self._open[producer_id] = _Open(first_offset, first_offset, None)
+
+    def data(self, batch: DataBatch) -> None:
+        """A transactional batch of records; of others only `passed` needs to know."""
+        state = self._open.get(batch.producer_id)
+        if state is None:
+            self._open[batch.producer_id] = _Open(batch.base_offset, batch.base_offset, batch)
+            return
+        if state.gaps:
+            _explain(state, batch)
+            self._settle(batch.producer_id, state, batch.base_offset)
+        state.last = batch
+
+    def marker(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
+        """The record of a control batch that ends a producer's transaction."""
+        if is_abort:
+            self.abort_markers.add((producer_id, offset))
+        state = self._open.pop(producer_id, None)
+        if state is None:
+            return  # of a transaction without a record here
+        # Behind damage it may be the marker of the producer's next transaction.
+        self._settle(producer_id, state, offset)
+        if is_abort and state.sure_from < offset:
+            others = [other.first_offset for other in self._open.values()]
+            stable = min(others, default=offset + 1)
+            self.aborted.append(AbortedTransaction(producer_id, state.sure_from, offset, stable))
+
+    def passed(self, last_offset: int) -> None:
+        """Any sound batch: the log reaches up to here."""
+        self.end_offset = max(self.end_offset, last_offset + 1)
+
+    def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
+        """Something that could not be read, and of which producer, if that is known."""
+        gap = _Gap(damage, _num_lost(damage))
+        if gap.num_lost == 0:
+            return
+        states = self._open.values() if producer_id is None else [self._open.get(producer_id)]
+        for state in states:
+            if state is not None:
+                state.gaps.append(gap)
+
+    def open(self) -> list[OpenTransaction]:
+        """Those that no marker has ended, in the order of their first offsets."""
+        found = [
+            OpenTransaction(producer_id, state.first_offset, bool(state.doubts()))
+            for producer_id, state in self._open.items()
+        ]
+        return sorted(found, key=lambda one: (one.first_offset, one.producer_id))
+
+    def last_stable_offset(self, log_start_offset: int | None = None) -> int:
+        """Where a reader of committed records stops; not below the log start (UnifiedLog does the same)."""
+        first = min((state.first_offset for state in self._open.values()), default=self.end_offset)
+        return first if log_start_offset is None else max(first, log_start_offset)
+
+    def _settle(self, producer_id: int, state: _Open, behind: int) -> None:
+        """What is in doubt up to the gaps, if any; whatever is behind them is not."""
+        doubts = state.doubts()
+        if doubts:
+            last = state.sure_from if state.last is None else state.last.last_offset
+            doubtful = DoubtfulTransaction(producer_id, state.sure_from, last, doubts[0].damage)
+            self.doubtful.append(doubtful)
+            state.sure_from = behind
+        state.gaps = []
+
+
+def _num_lost(damage: Damage) -> int | None:
+    """How many offsets damage has cost, None if that is unknown."""
+    first, last = damage.first_lost_offset, damage.last_lost_offset
+    if first is not None and last is not None:
+        return last - first + 1
+    is_known = damage.previous_offset is not None and damage.next_offset is not None
+    return 0 if is_known and first is None and last is None else None
+
+
+def _explain(state: _Open, batch: DataBatch) -> None:
+    """Mark the gaps as harmless if the producer's own records fill them."""
+    before = state.last
+    lost = [gap.num_lost for gap in state.gaps]
+    is_numbered = before is not None and before.last_sequence >= 0 and batch.base_sequence >= 0
+    if before is None or not is_numbered or before.producer_epoch != batch.producer_epoch:
+        return
+    num_missing = (batch.base_sequence - before.last_sequence - 1) % _NUM_SEQUENCES
+    if None not in lost and num_missing == sum(count for count in lost if count is not None):
+        for gap in state.gaps:
+            gap.is_explained = True
+
+
+class Void:
+    """Tells batches whose records nobody is to be given: those of aborted transactions, and those in doubt.
+
+    Args:
+        transactions: which.
+    """
+
+    def __init__(self, transactions: Iterable[AbortedTransaction | DoubtfulTransaction]) -> None:
+        ranges: dict[int, list[tuple[int, int]]] = {}
+        for one in transactions:
+            ranges.setdefault(one.producer_id, []).append((one.first_offset, one.last_offset))
+        self.ranges: dict[int, tuple[list[int], list[int]]] = {}
+        """By producer: first offsets, ascending, and the last ones; they do not overlap."""
+        for producer_id, pairs in ranges.items():
+            pairs.sort()
+            self.ranges[producer_id] = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
+    def holds(self, batch: Batch) -> bool:
+        """Whether a batch is among them."""
+        if not batch.is_transactional or batch.is_control or batch.base_offset is None:
+            return False
+        firsts, lasts = self.ranges.get(batch.producer_id, ((), ()))
+        at = bisect_right(firsts, batch.base_offset)
+        return at > 0 and batch.base_offset <= lasts[at - 1]
