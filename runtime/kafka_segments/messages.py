@@ -100,7 +100,7 @@ class Messages:
         for number, (relative, body) in enumerate(iter_frames(inner), start=1):
             offset = layout.wrap_long(self._base + relative)
             try:
-                message = layout.read_message(body, offset)
+                message = layout.read_inner_message(body, offset)
             except CorruptBatchError as error:
                 raise CorruptBatchError(f"inner message {number} cannot be read: {error.detail}") from error
             if message.codec:
@@ -122,13 +122,14 @@ class Messages:
             raise mismatch
 
     def _record(self, message: Message) -> Record:
-        """A message as a record; an inner one has the wrapper's timestamp type, and maybe its timestamp."""
+        """A message as a record; an inner one of magic 1 has the wrapper's timestamp type, maybe its time."""
         batch = self.batch
-        timestamp, timestamp_type = message.timestamp, batch.timestamp_type
-        if message.magic == 0:
-            timestamp_type = "NoTimestampType"
-        elif timestamp_type == "LogAppendTime":
-            timestamp = batch.max_timestamp
+        timestamp, timestamp_type = message.timestamp, message.timestamp_type
+        # DeepRecordsIterator hands down both, to messages of magic 1 alone.
+        if message.magic == 1:
+            timestamp_type = batch.timestamp_type
+            if timestamp_type == "LogAppendTime":
+                timestamp = batch.max_timestamp
         return Record(
             position=batch.position,
             offset=message.offset,

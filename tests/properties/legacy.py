@@ -24,6 +24,7 @@ from kafka_segments.errors import (
 )
 
 LEAST_BODY = 14
+OFS_MAGIC = 16
 NAMES = {number: name for name, number in IDS.items()}
 PARSE_ERRORS = (KaitaiStructError, ConstructError, EOFError, ValueError)
 
@@ -60,7 +61,7 @@ def _rows(entry: Any, parse: Parse) -> Iterator[Row | ChecksumMismatchError]:
     if value is None:
         raise CorruptBatchError("a wrapper without a value")
     content = decompress(codec, value, magic=outer.header.magic)
-    inner = _inner_entries(parse(content))
+    inner = _inner_entries(parse(_taken_for_1(content)))
     base = _base_offset(entry.base_offset, outer, inner)
     end = 0
     for found in inner:
@@ -68,11 +69,23 @@ def _rows(entry: Any, parse: Parse) -> Iterator[Row | ChecksumMismatchError]:
         if not _is_sound(content[start + LOG_OVERHEAD : end]):
             yield ChecksumMismatchError("of a message inside a wrapper")
             continue
-        if found.body.magic not in (0, 1):
-            raise CorruptBatchError("no message of magic 0 or 1 inside a wrapper")
         if int(found.body.content.header.attributes.compression):
             raise CorruptBatchError("a compressed message inside a wrapper")
-        yield _inner_row(_row(to_long(base + found.base_offset), found.body.content), outer)
+        row = _row(to_long(base + found.base_offset), found.body.content)
+        # Kafka hands the wrapper's time and type to messages of magic 1 alone.
+        yield _inner_row(row, outer) if content[start + OFS_MAGIC] == 1 else row
+
+
+def _taken_for_1(content: bytes) -> bytes:
+    """Messages with magic 1 in place of any that is neither 0 nor 1: so Kafka reads them (LegacyRecord)."""
+    taken, position = bytearray(content), 0
+    while position + OFS_MAGIC < len(taken):
+        taken[position + OFS_MAGIC] = min(taken[position + OFS_MAGIC], 1)
+        size = int.from_bytes(taken[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
+        if size < LEAST_BODY:
+            break
+        position += LOG_OVERHEAD + size
+    return bytes(taken)
 
 
 def _inner_entries(entries: list[Any]) -> list[Any]:

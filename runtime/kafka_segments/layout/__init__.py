@@ -33,7 +33,7 @@ from kafka_segments.layout.heads import (
     read_prefix,
 )
 from kafka_segments.layout.java import increment_sequence, wrap_long
-from kafka_segments.layout.messages import Message, find_value, read_message
+from kafka_segments.layout.messages import Message, find_value, read_inner_message, read_message
 from kafka_segments.layout.others import (
     LEN_REDPANDA_HEADER,
     MAX_LEN_OFFSET_CHECKPOINT,
@@ -67,6 +67,7 @@ __all__ = [
     "read_control_value",
     "read_head",
     "read_leader_epochs",
+    "read_inner_message",
     "read_message",
     "read_message_0_7",
     "read_offset_checkpoint",

@@ -26,6 +26,7 @@ __all__ = [
     "Prefix",
     "known_magics",
     "length_digits",
+    "message_timestamp_type",
     "read_head",
     "read_prefix",
 ]
@@ -144,6 +145,12 @@ def _timestamp_type(number: int) -> str:
     return "".join(word.capitalize() for word in str(name(number)).split("_"))
 
 
+def message_timestamp_type(header: KafkaMessageLegacy.Header) -> str:
+    """The timestamp type of a message of magic 0 or 1, which only magic 1 has, as Kafka prints it."""
+    has_any = hasattr(header, "timestamp")
+    return _timestamp_type(header.attributes.timestamp_type) if has_any else "NoTimestampType"
+
+
 def _head_v2(
     prefix: Prefix, header: KafkaRecordBatchV2, path: str, position: int, previous_offset: int | None
 ) -> Head:
@@ -181,7 +188,6 @@ def _head_legacy(
     prefix: Prefix, header: KafkaMessageLegacy.Header, path: str, position: int, previous_offset: int | None
 ) -> Head:
     plain = header.attributes.compression == KafkaMessageLegacy.Compression.none
-    has_timestamp = hasattr(header, "timestamp")
     batch = Batch(
         path=path,
         position=position,
@@ -195,14 +201,12 @@ def _head_legacy(
         crc_valid=None,
         compression=name(header.attributes.compression),
         compression_id=int(header.attributes.compression),
-        timestamp_type=_timestamp_type(header.attributes.timestamp_type)
-        if has_timestamp
-        else "NoTimestampType",
+        timestamp_type=message_timestamp_type(header),
         is_transactional=False,
         is_control=False,
         delete_horizon_ms=None,
         base_timestamp=None,
-        max_timestamp=header.timestamp if has_timestamp else -1,
+        max_timestamp=getattr(header, "timestamp", -1),
         producer_id=-1,
         producer_epoch=-1,
         base_sequence=-1,

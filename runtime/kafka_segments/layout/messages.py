@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from io import BytesIO
 
 from kaitaistruct import KaitaiStream
 
 from kafka_segments.errors import CorruptBatchError
+from kafka_segments.layout.heads import LEN_LOG_OVERHEAD, OFS_MAGIC, known_magics, message_timestamp_type
 from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, stream
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 
-__all__ = ["Message", "find_value", "read_message"]
+__all__ = ["Message", "find_value", "read_inner_message", "read_message"]
+
+_OFS_MAGIC = OFS_MAGIC - LEN_LOG_OVERHEAD
 
 
 class Message:
@@ -19,31 +23,54 @@ class Message:
 
     Attributes:
         offset: as given.
-        magic: 0 or 1.
+        magic: 0 or 1; None for what is read as 1 inside a wrapper and has another.
         codec: number of the codec that its value is compressed with, 0 for none.
         crc: as stored.
         timestamp: its own; -1 in magic 0.
+        timestamp_type: its own, by Kafka's name.
         key: None for null.
         value: None for null.
     """
 
-    __slots__ = ("_parsed", "codec", "crc", "key", "magic", "offset", "timestamp", "value")
+    __slots__ = (
+        "_body",
+        "_ofs_crc_region",
+        "codec",
+        "crc",
+        "key",
+        "magic",
+        "offset",
+        "timestamp",
+        "timestamp_type",
+        "value",
+    )
 
-    def __init__(self, parsed: KafkaMessageLegacy) -> None:
-        self._parsed = parsed
+    def __init__(self, parsed: KafkaMessageLegacy, body: bytes | memoryview) -> None:
+        header = parsed.header
         self.offset: int = parsed.offset
-        self.magic: int = parsed.header.magic
-        self.codec = int(parsed.header.attributes.compression)
-        self.crc: int = parsed.header.crc
+        self.magic: int | None = header.magic
+        self.codec = int(header.attributes.compression)
+        self.crc: int = header.crc
         self.timestamp: int = parsed.timestamp_value
+        self.timestamp_type = message_timestamp_type(header)
         self.key: bytes | None = getattr(parsed, "key", None)
         self.value: bytes | None = getattr(parsed, "value", None)
+        self._body, self._ofs_crc_region = body, header.ofs_crc_region
 
     @property
-    def crc_region(self) -> bytes:
+    def crc_region(self) -> bytes | memoryview:
         """What the checksum is of."""
-        region: bytes = self._parsed.crc_region
-        return region
+        return self._body[self._ofs_crc_region :]
+
+    def taken_from(self, body: bytes | memoryview) -> None:
+        """Say that these are the bytes: another magic stands in them than it was read with."""
+        self.magic, self._body = None, body
+
+
+@cache
+def _magics() -> list[int]:
+    """Those of this format, in their order."""
+    return sorted(magic for magic, kind in known_magics().items() if kind is KafkaMessageLegacy)
 
 
 def read_message(body: bytes | memoryview, offset: int) -> Message:
@@ -53,7 +80,7 @@ def read_message(body: bytes | memoryview, offset: int) -> Message:
         CorruptBatchError: its lengths contradict each other, or its magic is not one of these.
     """
     try:
-        return Message(KafkaMessageLegacy(offset, stream(body)))
+        return Message(KafkaMessageLegacy(offset, stream(body)), body)
     except PARSE_ERRORS as error:
         raise CorruptBatchError(explain(error)) from error
 
@@ -84,3 +111,18 @@ def find_value(body: bytes | memoryview) -> tuple[int, int, int] | None:
     if getattr(parsed, "len_value", -1) < 0:
         return None
     return parsed.header.magic, int(parsed.header.attributes.compression), source.began
+
+
+def read_inner_message(body: bytes | memoryview, offset: int) -> Message:
+    """Read a message inside a wrapper, where Kafka takes every magic but 0 for 1 (LegacyRecord).
+
+    Raises:
+        CorruptBatchError: its lengths contradict each other.
+    """
+    if body[_OFS_MAGIC] in _magics():
+        return read_message(body, offset)
+    taken = bytearray(body)
+    taken[_OFS_MAGIC] = max(_magics())
+    message = read_message(bytes(taken), offset)
+    message.taken_from(body)
+    return message
