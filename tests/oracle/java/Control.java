@@ -4,11 +4,15 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.util.Locale;
+import org.apache.kafka.common.message.KRaftVersionRecord;
 import org.apache.kafka.common.message.KRaftVersionRecordJsonConverter;
 import org.apache.kafka.common.message.LeaderChangeMessage;
 import org.apache.kafka.common.message.LeaderChangeMessageJsonConverter;
+import org.apache.kafka.common.message.SnapshotFooterRecord;
 import org.apache.kafka.common.message.SnapshotFooterRecordJsonConverter;
+import org.apache.kafka.common.message.SnapshotHeaderRecord;
 import org.apache.kafka.common.message.SnapshotHeaderRecordJsonConverter;
+import org.apache.kafka.common.message.VotersRecord;
 import org.apache.kafka.common.message.VotersRecordJsonConverter;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.record.internal.ControlRecordType;
@@ -54,6 +58,9 @@ final class Control {
     private static JsonNode message(ControlRecordType type, Record record) {
         ByteBuffer value = record.value();
         short version = value.getShort(value.position());
+        // A later version may mean anything: the contract has null for it. ControlRecordUtils does not look.
+        if (version < 0 || version > highestVersion(type))
+            return null;
         switch (type) {
             case LEADER_CHANGE:
                 // ControlRecordUtils reads version 0 only; the message class knows 1 (KIP-853) too.
@@ -73,6 +80,23 @@ final class Control {
                     ControlRecordUtils.deserializeVotersRecord(record), version);
             default:
                 return null;
+        }
+    }
+
+    private static short highestVersion(ControlRecordType type) {
+        switch (type) {
+            case LEADER_CHANGE:
+                return LeaderChangeMessage.HIGHEST_SUPPORTED_VERSION;
+            case SNAPSHOT_HEADER:
+                return SnapshotHeaderRecord.HIGHEST_SUPPORTED_VERSION;
+            case SNAPSHOT_FOOTER:
+                return SnapshotFooterRecord.HIGHEST_SUPPORTED_VERSION;
+            case KRAFT_VERSION:
+                return KRaftVersionRecord.HIGHEST_SUPPORTED_VERSION;
+            case KRAFT_VOTERS:
+                return VotersRecord.HIGHEST_SUPPORTED_VERSION;
+            default:
+                return -1;
         }
     }
 
