@@ -22,7 +22,7 @@ def read_columns(data: bytes) -> Reading:
     with open_segment(data) as segment:
         for event in segment.iter_columnar(None, (None, None)):
             if isinstance(event, pa.RecordBatch):
-                rows += _rows(event)
+                rows += rows_of(event)
             elif isinstance(event, Damage):
                 damage.append(trouble_of(event))
     return Reading(rows, damage)
@@ -34,7 +34,8 @@ def trouble_of(damage: Damage) -> Trouble:
     return Trouble(damage.position, damage.end_position, type(damage.error).__name__, lost)
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
+def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
+    """The rows of one arrow batch, which is checked."""
     batch.validate(full=True)
     columns = {name: batch.column(name) for name in batch.schema.names}
     return map(

@@ -2,6 +2,7 @@ import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.util.OptionalLong;
 import java.util.StringJoiner;
+import java.util.function.Function;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.record.TimestampType;
@@ -55,6 +56,11 @@ final class Lines {
     }
 
     static String record(FileChannelRecordBatch batch, Record record) {
+        return record(batch, record, Control::of);
+    }
+
+    /** @param control gives the "control" object of a record of a control batch */
+    static String record(FileChannelRecordBatch batch, Record record, Function<Record, String> control) {
         StringJoiner headers = new StringJoiner(",", "[", "]");
         for (Header header : record.headers()) {
             headers.add(new Json().put("key", keyOf(header)).put("value", header.value()).toString());
@@ -69,7 +75,7 @@ final class Lines {
             .put("key", record.key())
             .put("value", record.value())
             .raw("headers", headers.toString())
-            .raw("control", batch.isControlBatch() ? Control.of(record) : "null")
+            .raw("control", batch.isControlBatch() ? control.apply(record) : "null")
             .toString();
     }
 

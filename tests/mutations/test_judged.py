@@ -1,0 +1,148 @@
+"""Kafka's own classes and we read the same bytes: the same verdict, and one side's records begin the other's.
+
+The bytes are all that brokers recorded, and sound entries with something wrong in them (`cases`). Both of our
+ways read them (`verdicts`). What differs is explained by `explained`, or fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from tests import forms
+from tests.mutations import cases, edits, verdicts
+from tests.mutations.explained import EXPLAINED, Explained
+from tests.mutations.judge import Judge
+from tests.mutations.parts import BATCH
+from tests.mutations.tally import Tally, all_differences
+from tests.mutations.utf8 import java_text
+from tests.properties.encoder import Batch, Record
+from tests.properties.mutations import sealed_entries
+from tests.properties.recorded import distinct
+from tests.properties.shapes import QUICK
+
+NUM_SHORT, NUM_FULL = 8_000, 210_000
+MAX_EXPLAINED = 0.005
+OF_MESSAGE = ["offset", "size", "crc", "magic", "attributes", "timestamp", "key_length", "value_length"]
+OF_RECORD = ["length", "attributes", "timestamp_delta", "offset_delta", "key_length", "key", "value_length"]
+OF_RECORD += [
+    "value",
+    "header_count",
+    "header_key_length",
+    "header_key",
+    "header_value_length",
+    "header_value",
+]
+FIELDS = [
+    *(f"batch.{name}" for name in BATCH),
+    *(f"record.{name}" for name in OF_RECORD),
+    *(f"{kind}.{name}" for kind in ("message", "wrapper", "inner") for name in OF_MESSAGE),
+    *(f"batch, compressed bytes, {codec}" for codec in ("gzip", "snappy", "lz4", "zstd")),
+    *(f"wrapper, compressed bytes, {codec}" for codec in ("gzip", "snappy", "lz4")),
+]
+"""What even a short run must have changed."""
+
+PrintAtEnd = Callable[[str, list[str]], None]
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    with Judge() as found:
+        yield found
+
+
+@pytest.mark.oracle
+def test_everything_recorded_is_read_alike(judge: Judge, print_at_end: PrintAtEnd) -> None:
+    files = [file.data for file in distinct()]
+    entries = {
+        file.data[start:end]
+        for file in distinct()
+        for start, end in zip(file.starts, file.starts[1:], strict=False)
+    }
+    for data, answer in zip(found := [*files, *entries], judge.answers([*files, *entries]), strict=True):
+        # Preallocated files end in zeros, of which Kafka complains.
+        assert answer["error"] is None or not any(data[answer["end"] :])
+        answer["error"] = None
+        assert all_differences(data, answer) == []
+        assert verdicts.of_kafka(answer, check_crc=True).word == verdicts.SOUND
+    counts = f"{len(files)} files and their {len(entries)} entries, {len(found)} cases: alike"
+    print_at_end("Kafka's classes on what was recorded", [counts])
+    assert len(found) > 1500
+
+
+@pytest.mark.oracle
+@pytest.mark.long
+def test_mutations_are_read_alike(judge: Judge, print_at_end: PrintAtEnd) -> None:
+    tally = Tally()
+    tally.run(judge, (cases.case(f"judge:{index}") for index in range(forms.pick(NUM_SHORT, NUM_FULL))))
+    print_at_end("Kafka's classes on mutations", list(tally.lines()))
+    total = tally.cases.total()
+    assert tally.unexplained == []
+    assert tally.passed.total() >= total / 2
+    assert tally.explained.total() <= total * MAX_EXPLAINED
+    assert [name for name in FIELDS if tally.cases[name] < total // 10_000 + 1] == []
+    assert forms.pick([], [entry.name for entry in EXPLAINED if not tally.explained[entry.name]]) == []
+
+
+@pytest.mark.oracle
+def test_what_the_property_tests_damage_is_read_alike(judge: Judge, print_at_end: PrintAtEnd) -> None:
+    """Their edits are others: blind ones, at every depth, always under a right checksum."""
+    found: dict[bytes, None] = {}
+
+    @settings(QUICK, max_examples=3000, derandomize=True)
+    @given(sealed_entries())
+    def keep(data: bytes) -> None:
+        found[data] = None
+
+    keep()
+    tally = Tally()
+    tally.run(judge, (cases.Case("sealed by the property tests", data) for data in found))
+    print_at_end("Kafka's classes on the property tests' damage", list(tally.lines()))
+    assert tally.unexplained == []
+    assert tally.sound.total() > len(found) // 10
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("entry", EXPLAINED, ids=lambda entry: entry.name)
+def test_an_explanation_covers_its_vector_and_not_its_near_miss(judge: Judge, entry: Explained) -> None:
+    assert entry.covers(entry.vector)
+    assert all_differences(entry.vector, judge.answer(entry.vector)) != []
+    assert not entry.covers(entry.near_miss)
+    assert all_differences(entry.near_miss, judge.answer(entry.near_miss)) == []
+
+
+def test_explanations_are_few() -> None:
+    assert len(EXPLAINED) <= 15
+    assert len({entry.name for entry in EXPLAINED}) == len(EXPLAINED)
+
+
+@pytest.mark.oracle
+def test_java_text(judge: Judge) -> None:
+    """Our idea of what Java makes of a header's key, in which verdicts are compared, is Java's."""
+    dice = Random(8)
+    few = bytes.fromhex("41 80 bf c0 c3 e0 e2 ed a0 9f ef f0 90 f4 8f f5 ff")
+    keys = [*edits.BAD_TEXT, *(bytes(dice.choices(few, k=dice.randrange(9))) for _ in range(5000))]
+    batch = Batch(records=tuple(Record(at, headers=((key, None),)) for at, key in enumerate(keys)))
+    (found,) = judge.answer(batch.encode())["batches"]
+    assert [text for record in found["records"] for text in record["keys"]] == list(map(java_text, keys))
+
+
+@pytest.mark.oracle
+def test_a_difference_is_seen(judge: Judge) -> None:
+    """Kafka's answer to other bytes: each of these must be called a difference."""
+    right = Batch(records=(Record(0, key=b"k"), Record(1, value=b"v", headers=((b"h", b"1"),))))
+    others = {
+        "header": Batch(records=right.records, leader_epoch=7),
+        "record": Batch(records=(right.records[0], Record(1, value=b"v", headers=((b"h", b"2"),)))),
+        "Kafka reads": Batch(records=right.records[:1], last_offset_delta=1),
+        "Kafka: broken": Batch(records=right.records, count=3),
+    }
+    assert all_differences(right.encode(), judge.answer(right.encode())) == []
+    for word, other in others.items():
+        found = all_differences(right.encode(), judge.answer(other.encode()))
+        assert [text for text in found if text.startswith(word)] != [], word
+    stale = right.encode()[:-1] + b"?"
+    found = all_differences(right.encode(), judge.answer(stale))
+    assert [text for text in found if text.startswith("Kafka: checksum")] != []
