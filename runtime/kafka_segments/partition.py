@@ -351,8 +351,8 @@ class IsolatedSegment:
 def _as_damage(one: DoubtfulTransaction) -> Damage:
     """What is left out because of a doubt, at the place where that comes from."""
     detail = (
-        f"the transaction of producer {one.producer_id} from offset {one.first_offset} on may have ended in what "
-        f"is damaged here: its records up to offset {one.last_offset} are left out"
+        f"the transaction of producer {one.producer_id} from offset {one.first_offset} on may have ended in "
+        f"what is damaged here: its records up to offset {one.last_offset} are left out"
     )
     where = one.damage.position, one.damage.path
     error = TransactionInDoubtError(detail, producer_id=one.producer_id, position=where[0], path=where[1])
