@@ -1,4 +1,4 @@
-"""Run as a program: decode and scan with every array at the very end of readable memory.
+"""Run as a program: decode, scan and encode with every array at the very end of readable memory.
 
 Behind each array is a page that cannot be read or written: whatever goes beyond its end stops the process.
 """
@@ -11,8 +11,9 @@ import sys
 from typing import Any
 
 import numpy as np
-from tests.columns import driver
+from tests.columns import driver, encoding
 from tests.columns.samples import BATCHES, MESSAGES, header_of, table_row
+from tests.columns.test_encoder_room import KINDS, ROWS, table_of
 
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
@@ -46,9 +47,28 @@ class GuardedRunner(driver.Runner):
         return status
 
 
+def encode_all() -> int:
+    """Encode into every number of bytes up to those that are needed, with a limit beyond them."""
+    num_runs = 0
+    for module, rows, table in KINDS.values():
+        size = len(encoding.payload_of(module, rows, table, compiled=True))
+        for room in range(size, -1, -1):
+            encoder = encoding.Encoder(module, True)
+            encoder.give(rows, table)
+            found = encoder.encode(room, 1 << 40)
+            assert (found.status == encoder.support.DONE) == (room == size)
+            num_runs += 1
+    for lead in range(9):
+        table = table_of()
+        encoding.entry_of(kafka_log_segment, kafka_record, ROWS[lead % 5 :], table, compiled=True)
+        num_runs += 1
+    return num_runs
+
+
 def main() -> int:
     """Decode what is sound, then every prefix of it."""
     driver.Runner, driver.SLACK = GuardedRunner, 0  # type: ignore[misc]
+    encoding.Runner = GuardedRunner  # type: ignore[misc]
     num_runs = 0
     for batch in BATCHES:
         payload, table = batch.content(), np.array(table_row(kafka_log_segment, **header_of(batch)))
@@ -78,7 +98,7 @@ def main() -> int:
                 size=len(segment),
             )
             num_runs += 1
-    print(f"{num_runs} runs")
+    print(f"{num_runs + encode_all()} runs")
     return 0
 
 

@@ -50,7 +50,8 @@ def test_memory_is_guarded() -> None:
 
 
 def test_all_accesses_are_within_their_arrays() -> None:
-    tests = ["tests/columns/test_decoder_damage.py", "tests/columns/test_room.py"]
+    names = ("test_decoder_damage", "test_room", "test_encoder_room", "test_encoder_refusals")
+    tests = [f"tests/columns/{name}.py" for name in (*names, "test_encoder_varints")]
     done = run(
         "-m", "pytest", "-q", "-p", "no:xdist", "-k", "compiled", *tests, KAFKA_SEGMENTS_CHECK_BOUNDS="1"
     )

@@ -9,7 +9,9 @@ from kafka_segments_generated.columns._support import (
     copy_bytes,
     crc32,
     crc32c,
+    length,
     load,
+    load_bit,
     load_s2be,
     load_s2le,
     load_s4be,
@@ -19,6 +21,13 @@ from kafka_segments_generated.columns._support import (
     load_u4le,
     read_at,
     store,
+    store_1,
+    store_2be,
+    store_2le,
+    store_4be,
+    store_4le,
+    store_8be,
+    store_8le,
 )
 
 
@@ -63,6 +72,32 @@ def loads(*, unused: bool):
         store(out, 6, load_s8be(data, at))
         store(out, 7, load_s8le(data, at))
         return 7
+
+    return run
+
+
+def stores(*, unused: bool):
+    """Writes the number `numbers[1]` in every way, one behind the other, from position `numbers[0]` on."""
+
+    def run(data: Bytes, numbers: Longs):
+        at, value = load(numbers, 0), load(numbers, 1)
+        store_1(data, at, value)
+        store_2be(data, at + 1, value)
+        store_2le(data, at + 3, value)
+        store_4be(data, at + 5, value)
+        store_4le(data, at + 9, value)
+        store_8be(data, at + 13, value)
+        store_8le(data, at + 21, value)
+        return length(data)
+
+    return run
+
+
+def bit(*, unused: bool):
+    """Bit `numbers[0]`."""
+
+    def run(bitmap: Bytes, numbers: Longs):
+        return load_bit(bitmap, load(numbers, 0))
 
     return run
 

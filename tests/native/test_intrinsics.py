@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import random
 import struct
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import crc32c
 import numpy as np
 import pytest
 from tests.native import kernels
 
-from kafka_segments.native import cpu
 from kafka_segments.native.engine import load_decoder
 
+ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = [*range(200), *range(250, 270), 511, 512, 513, 1023, 1024, 1087, 1088, 4095, 4096, 65_537, 1 << 20]
 
 
@@ -27,8 +31,6 @@ def call(factory, *arrays, **options):
 
 @pytest.mark.parametrize("castagnoli", [True, False])
 def test_checksums_are_those_of_the_packages(castagnoli):
-    if castagnoli and not cpu.has_crc32c():
-        pytest.skip("this CPU has no CRC-32C that we know; the package does it")
     data = np.frombuffer(random.Random(1).randbytes((1 << 20) + 64), np.uint8).copy()
     expected = crc32c.crc32c if castagnoli else zlib.crc32
     for length in LENGTHS:
@@ -88,6 +90,45 @@ def test_integers_of_every_sort():
         plain[0] = at
         kernels.loads(unused=False)(data, plain)
         assert plain.tolist() == out.tolist()
+
+
+def test_integers_are_stored_in_every_way():
+    for value in (0, -1, 0x0102030405060708, -0x0102030405060708, (1 << 63) - 1, -(1 << 63), 0x80):
+        raw = struct.pack(">q", value)
+        expected = b"".join([
+            raw[7:], raw[6:], raw[6:][::-1], raw[4:], raw[4:][::-1], raw, raw[::-1],
+        ])  # fmt: skip
+        data, plain = np.full(40, 0xAA, np.uint8), np.full(40, 0xAA, np.uint8)
+        numbers = np.array([3, value], np.int64)
+        assert call(kernels.stores, data, numbers, unused=False) == len(data)
+        kernels.stores(unused=False)(plain, numbers)
+        assert data.tobytes() == plain.tobytes() == b"\xaa" * 3 + expected + b"\xaa" * 8
+
+
+def test_a_bit_is_one_of_eight():
+    bitmap = np.frombuffer(random.Random(3).randbytes(8), np.uint8).copy()
+    word = int.from_bytes(bitmap.tobytes(), "little")
+    for at in range(64):
+        numbers = np.array([at], np.int64)
+        assert call(kernels.bit, bitmap, numbers, unused=False) == word >> at & 1
+        assert kernels.bit(unused=False)(bitmap, numbers) == word >> at & 1
+
+
+def test_a_cpu_without_instructions_for_checksums(tmp_path):
+    """On ARM, say: tables do it, and slower. What is compiled so must not go into the cache."""
+    program = (
+        "from kafka_segments.native import cpu\n"
+        "cpu.has_crc32c = lambda: False\n"
+        "from kafka_segments.native.intrinsics import INTRINSICS, crc32c_by_tables\n"
+        "assert INTRINSICS['crc32c'] is crc32c_by_tables\n"
+        "from tests.native import test_intrinsics\n"
+        "test_intrinsics.test_the_check_value_of_the_catalogues()\n"
+        "test_intrinsics.test_checksums_are_those_of_the_packages(True)\n"
+    )
+    paths = os.pathsep.join(str(ROOT / name) for name in ("runtime", "generated", "."))
+    environment = {**os.environ, "PYTHONPATH": paths, "KAFKA_SEGMENTS_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, check=True)
+    assert list(tmp_path.iterdir())
 
 
 def test_a_null_is_one_bit():

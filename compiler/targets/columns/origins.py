@@ -181,12 +181,9 @@ class Finder:
         size = arithmetic("+", value.size, plus, field.place)
         if target.condition is None:
             return self.kept(wanted, size)
-        null = field.extensions.null
+        null, place = field.extensions.null, field.place
         if null is None or null >= 0 or not is_size_test(target) or plus.value:
-            detail = (
-                "a length of bytes that may be null needs -null, a negative number, and `if: length >= 0`"
-            )
-            raise error(detail, field.place)
+            raise error("a length of bytes that may be null needs -null < 0, and `if: length >= 0`", place)
         name = self.names.new(wanted)
         self.source.let(name, f"{size.text} if {value.is_there.text} else {null}")
         return variable(name, (null, size.high))
