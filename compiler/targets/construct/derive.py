@@ -170,7 +170,13 @@ def _solve_sum(model: Model, struct: Struct, op: str, left: Expr, right: Expr) -
 
 
 def _when_absent(model: Model, struct: Struct, target: Field, solution: _Solution) -> int:
-    """The value of a length that says that the target is not there; less than 0 where that can be written."""
+    """The value of a length that says that the target is not there; less than 0 where that can be written.
+
+    It is what `-null` says of the length, or else the first value for which the condition does not hold.
+    """
+    length = struct.member(solution.field)
+    if isinstance(length, Field) and length.extensions.null is not None:
+        return length.extensions.null
     if target.condition is not None:
         for value in (-1, 0) if _is_signed(model, struct.member(solution.field)) else (0,):
             if worth(target.condition, {solution.field: value}) == 0:
