@@ -90,6 +90,7 @@ def by_records(
         ReadError: a segment cannot be opened. (Damage inside is part of the outcome.)
     """
     found = list(findings)
+    log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     state = Transactions(files[0].base_offset)
     for producer in _snapshot(files[0], found) or ():
         if producer.current_txn_first_offset >= 0:
@@ -107,6 +108,7 @@ def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: 
         producers = _snapshot(files[at], findings)
     if producers is None or at == 0:
         return by_records(files, open_file, log_start_offset, findings if at else ())
+    log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     state = Transactions(files[at].base_offset)
     for producer in producers:
         if producer.current_txn_first_offset >= 0:
@@ -127,7 +129,8 @@ def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaF
     An index may list more than the records show: compaction takes the records of aborted transactions first.
     """
     findings: list[KafkaFormatError] = []
-    for file, end in _ranges(files):
+    has_any = any(os.path.exists(_beside(file, suffix)) for file in files for suffix in ("txnindex", "index"))
+    for file, end in _ranges(files) if has_any else ():  # else the segments alone were copied
         try:
             _bear_out_one(file, end, outcome.aborted, outcome.abort_markers)
         except KafkaFormatError as error:
@@ -138,7 +141,7 @@ def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaF
 def _outcome(
     state: Transactions,
     aborted: Sequence[AbortedTransaction],
-    log_start_offset: int | None,
+    log_start_offset: int,
     findings: Iterable[KafkaFormatError],
 ) -> Outcome:
     return Outcome(

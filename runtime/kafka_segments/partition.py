@@ -99,6 +99,7 @@ class Partition:
         self._open_path = open_file
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
+        self._ends = [*(file.base_offset for file in self.segments[1:]), None]
 
     def __enter__(self) -> Partition:
         return self
@@ -247,29 +248,42 @@ class Partition:
         """Which segments may hold offsets of a range that are to be read."""
         start, end = offsets
         if isolation == "read_committed":
-            end = _least(end, self.last_stable_offset)
-        ends = [*(file.base_offset for file in self.segments[1:]), None]
-        for at, (file, file_end) in enumerate(zip(self.segments, ends, strict=True)):
+            # The segment that the reading stops in may have more to tell, if not to show.
+            end = _least(end, self.last_stable_offset + 1)
+        for at, (file, file_end) in enumerate(zip(self.segments, self._ends, strict=True)):
             is_before = start is not None and file_end is not None and file_end <= start
             if not is_before and (end is None or file.base_offset < end):
                 yield at
 
     def _isolated(self, segment: Segment, at: int, isolation: Isolation, offsets: Offsets) -> IsolatedSegment:
-        file = self.segments[at]
-        is_last = at + 1 == len(self.segments)
-        file_end = None if is_last else self.segments[at + 1].base_offset
+        file, file_end = self.segments[at], self._ends[at]
         start, end = _greatest(offsets[0], self.log_start_offset), offsets[1]
-        outcome, doubtful = None, []
+        outcome = None
+        doubts: list[Damage] = []
         if isolation == "read_committed":
             outcome = self.outcome
             end = _least(end, outcome.last_stable_offset)
             file_end = outcome.end_offset if file_end is None else file_end
-            begins = file.base_offset if at else -1
-            doubtful = [one for one in outcome.doubtful if begins <= one.first_offset < min(end, file_end)]
+            doubts = list(self._doubts(at, (start, end), offsets[1]))
         # A range costs time, and most segments are inside it.
         start = None if start is not None and start <= file.base_offset else start
         end = None if end is not None and file_end is not None and end >= file_end else end
-        return IsolatedSegment(segment, (start, end), outcome, tuple(doubtful))
+        return IsolatedSegment(segment, (start, end), outcome, tuple(doubts))
+
+    def _doubts(self, at: int, offsets: Offsets, asked_end: int | None) -> Iterator[Damage]:
+        """What is to be told behind a segment: doubts about transactions that begin in it."""
+        start, end = offsets
+        outcome, file_end = self.outcome, self._ends[at]
+        begins = self.segments[at].base_offset if at else -1
+        for one in outcome.doubtful:
+            is_inside = begins <= one.first_offset and (file_end is None or one.first_offset < file_end)
+            if is_inside and one.last_offset >= (start or 0) and (end is None or one.first_offset < end):
+                yield _left_out(one)
+        for first in outcome.open[:1]:
+            stop = outcome.last_stable_offset
+            is_inside = begins <= stop and (file_end is None or stop < file_end)
+            if first.damage is not None and is_inside and (asked_end is None or asked_end > stop):
+                yield _held_back(first, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,13 +294,13 @@ class IsolatedSegment:
         segment: what is read.
         offsets: which offsets; None is open.
         outcome: of the partition's transactions; None shows everything.
-        doubtful: what is to be told behind the segment, where they begin.
+        doubts: what is to be told behind the segment.
     """
 
     segment: Segment
     offsets: Offsets
     outcome: Outcome | None
-    doubtful: tuple[DoubtfulTransaction, ...]
+    doubts: tuple[Damage, ...]
 
     @property
     def path(self) -> str:
@@ -321,14 +335,16 @@ class IsolatedSegment:
                     yield event
             elif isinstance(event, Padding) or event.touches(*self.offsets):
                 yield event
-        for damage in self._doubts():
+        for damage in self.doubts:
             yield from dispose(damage, on_damage)
 
     def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
         """See `Segment.iter_columnar`."""
         void = None if self.outcome is None else self.outcome.void
-        yield from self.segment.iter_columnar(columns, self.offsets, void)
-        yield from self._doubts()
+        for event in self.segment.iter_columnar(columns, self.offsets, void):
+            if not isinstance(event, Damage) or event.touches(*self.offsets):
+                yield event
+        yield from self.doubts
 
     def _shows(self, batch: Batch) -> bool:
         if self.outcome is not None and (batch.is_control or self.outcome.void.holds(batch)):
@@ -341,29 +357,30 @@ class IsolatedSegment:
         start, end = self.offsets
         return (start is None or offset >= start) and (end is None or offset < end)
 
-    def _doubts(self) -> Iterator[Damage]:
-        start = self.offsets[0]
-        for one in self.doubtful:
-            if start is None or one.last_offset >= start:
-                yield _as_damage(one)
+
+def _left_out(one: DoubtfulTransaction) -> Damage:
+    """What is not shown because of a doubt, at the place where that comes from."""
+    detail = f"its records up to offset {one.last_offset} are left out"
+    return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
 
 
-def _as_damage(one: DoubtfulTransaction) -> Damage:
-    """What is left out because of a doubt, at the place where that comes from."""
-    detail = (
-        f"the transaction of producer {one.producer_id} from offset {one.first_offset} on may have ended in "
-        f"what is damaged here: its records up to offset {one.last_offset} are left out"
+def _held_back(one: OpenTransaction, outcome: Outcome) -> Damage:
+    """Why the reading stops, where that may be for damage alone."""
+    assert one.damage is not None
+    detail = "it counts as open, and nothing from there on is committed"
+    return _doubt(one.damage, one.producer_id, one.first_offset, detail, outcome.end_offset - 1)
+
+
+def _doubt(damage: Damage, producer_id: int, first_offset: int, detail: str, last_lost_offset: int) -> Damage:
+    error = TransactionInDoubtError(
+        f"the transaction of producer {producer_id} from offset {first_offset} on may have ended in what is "
+        f"damaged here: {detail}",
+        producer_id=producer_id,
+        position=damage.position,
+        path=damage.path,
     )
-    where = one.damage.position, one.damage.path
-    error = TransactionInDoubtError(detail, producer_id=one.producer_id, position=where[0], path=where[1])
-    return Damage(
-        one.damage.path,
-        one.damage.position,
-        one.damage.end_position,
-        error,
-        one.first_offset,
-        one.last_offset,
-    )
+    place = damage.path, damage.position, damage.end_position
+    return Damage(*place, error, first_offset, last_lost_offset)
 
 
 def _check_isolation(isolation: str) -> None:

@@ -56,13 +56,13 @@ class AbortedTransaction:
     last_stable_offset: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A transaction that no marker has ended. `is_doubtful`: one may have been lost in damage behind it."""
+    """A transaction that no marker has ended; with `damage` behind it, one may have been lost there."""
 
     producer_id: int
     first_offset: int
-    is_doubtful: bool = False
+    damage: Damage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,15 +220,17 @@ class Transactions:
     def open(self) -> list[OpenTransaction]:
         """Those that no marker has ended, in the order of their first offsets."""
         found = [
-            OpenTransaction(producer_id, state.first_offset, bool(state.doubts()))
+            OpenTransaction(
+                producer_id, state.first_offset, next((gap.damage for gap in state.doubts()), None)
+            )
             for producer_id, state in self._open.items()
         ]
         return sorted(found, key=lambda one: (one.first_offset, one.producer_id))
 
-    def last_stable_offset(self, log_start_offset: int | None = None) -> int:
+    def last_stable_offset(self, log_start_offset: int) -> int:
         """Where a reader of committed records stops; not below the log start (UnifiedLog does the same)."""
         first = min((state.first_offset for state in self._open.values()), default=self.end_offset)
-        return first if log_start_offset is None else max(first, log_start_offset)
+        return max(first, log_start_offset)
 
     def _settle(self, producer_id: int, state: _Open, behind: int) -> None:
         """What is in doubt up to the gaps, if any; whatever is behind them is not."""
