@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_segments import errors
 from kafka_segments.entries import Batch, Damage, Padding, Record
+from kafka_segments.partition import Partition, open_partition
 from kafka_segments.segment import Segment, open_segment
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ __all__ = [
     "Batch",
     "Damage",
     "Padding",
+    "Partition",
     "Record",
     "Segment",
     "__version__",
     "errors",
+    "open_partition",
     "open_segment",
     "read_table",
 ]

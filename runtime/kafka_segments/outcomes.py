@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kafka_segments.entries import Batch
+from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import CorruptIndexError, KafkaFormatError
 from kafka_segments.indexes import (
     AbortedTxn,
@@ -57,6 +57,7 @@ class Outcome:
         open: by their first offsets.
         last_stable_offset: first offset of the earliest open transaction, or the end of the log.
         end_offset: behind the last offset of the log.
+        damage: what of the records could not be read.
         findings: files beside the segments that could not be used.
         void: the batches whose records nobody is to be given.
         abort_markers: producer id and offset, as far as records were read.
@@ -67,6 +68,7 @@ class Outcome:
     open: tuple[OpenTransaction, ...]
     last_stable_offset: int
     end_offset: int
+    damage: tuple[Damage, ...]
     findings: tuple[KafkaFormatError, ...]
     void: Void = field(repr=False, compare=False)
     abort_markers: frozenset[tuple[int, int]] = field(repr=False, compare=False)
@@ -150,6 +152,7 @@ def _outcome(
         tuple(state.open()),
         state.last_stable_offset(log_start_offset),
         state.end_offset,
+        tuple(state.damage),
         tuple(findings),
         Void([*aborted, *state.doubtful]),
         frozenset(state.abort_markers),

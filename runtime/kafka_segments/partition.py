@@ -16,19 +16,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, Record
-from kafka_segments.errors import KafkaFormatError, OptionError, TransactionInDoubtError
+from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.framing import first_offset_in_name
+from kafka_segments.isolated import IsolatedSegment, Offsets, held_back, left_out
 from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions
 from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
-from kafka_segments.segment import OnDamage, Segment, dispose, open_segment
+from kafka_segments.segment import OnDamage, Segment, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:
@@ -36,10 +37,9 @@ if TYPE_CHECKING:
 
     from kafka_segments.columnar.reader import Event
 
-__all__ = ["IsolatedSegment", "Isolation", "Partition", "open_partition"]
+__all__ = ["Isolation", "Partition", "open_partition", "open_partition_of"]
 
 Isolation = Literal["read_uncommitted", "read_committed"]
-Offsets = tuple[int | None, int | None]
 
 
 def open_partition(
@@ -72,6 +72,45 @@ def open_partition(
     return Partition(found[0], open_file, outcomes_from)
 
 
+def open_partition_of(
+    path: str | os.PathLike[str],
+    *,
+    check_crc: bool = True,
+    headers_only: bool = False,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Partition:
+    """Open the partition that a file is a live segment of.
+
+    A file that is none (by its name, or its directory's), or standard input, is a partition by itself: then
+    `is_whole` is False, and what stands in no file but this is not known.
+
+    Args:
+        path: of the file; `-` is standard input.
+        check_crc: verify the checksum of every batch.
+        headers_only: read no payloads but those of control batches.
+        max_decompressed: bytes that one batch may decompress to.
+
+    Raises:
+        ReadError: the file or its directory cannot be opened.
+    """
+    path = os.fspath(path)
+    open_file = partial(
+        open_segment, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed
+    )
+    directory = os.path.dirname(path) or "."
+    try:
+        found = [] if path == "-" else list_partitions([directory])
+    except OptionError:
+        found = []
+    for one in found:
+        partition = Partition(one, open_file)
+        if partition.holds(path):
+            return partition
+    base_offset = first_offset_in_name(path) or 0
+    alone = SegmentFile(path, base_offset, 0, is_newest=True)
+    return Partition(PartitionDir(directory, "", -1, (alone,), None), open_file, is_whole=False)
+
+
 class Partition:
     """A partition that is open for reading; a context manager. An iterator is for one thread.
 
@@ -79,6 +118,7 @@ class Partition:
         directory: the partition, with all its live segments.
         open_file: opens a segment by its path.
         outcomes_from: see `open_partition`.
+        is_whole: whether these are all of its segments, as far as the disk tells.
 
     Attributes:
         path: the directory.
@@ -86,16 +126,23 @@ class Partition:
         partition: its number.
         segments: the live ones, by base offset.
         log_start_offset: below it records are deleted ones, and left out; None if that is not known.
+        is_whole: as given.
     """
 
     def __init__(
-        self, directory: PartitionDir, open_file: Callable[[str], Segment], outcomes_from: str = "records"
+        self,
+        directory: PartitionDir,
+        open_file: Callable[[str], Segment],
+        outcomes_from: str = "records",
+        *,
+        is_whole: bool = True,
     ) -> None:
         self.path = directory.path
         self.topic = directory.topic
         self.partition = directory.partition
         self.segments = directory.segments
         self.log_start_offset = directory.log_start_offset
+        self.is_whole = is_whole
         self._open_path = open_file
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
@@ -157,17 +204,30 @@ class Partition:
             self._newest = self._open_path(file.path)
         return nullcontext(self._newest)
 
-    def isolated(self, segment: Segment, isolation: Isolation = "read_committed") -> IsolatedSegment:
-        """An open segment of this partition, as it is at an isolation level.
+    @contextmanager
+    def open_isolated(
+        self, path: str | os.PathLike[str], isolation: Isolation = "read_committed"
+    ) -> Iterator[IsolatedSegment]:
+        """Open one of the segments, by its path, as it is seen at an isolation level.
 
         Raises:
-            OptionError: there is no such level, or the segment is none of this partition's.
+            OptionError: there is no such level, or the file is no live segment of the partition.
         """
         _check_isolation(isolation)
-        for at, file in enumerate(self.segments):
-            if os.path.realpath(file.path) == os.path.realpath(segment.path):
-                return self._isolated(segment, at, isolation, (None, None))
-        raise OptionError("this is no live segment of the partition", path=segment.path)
+        at = self._place_of(os.fspath(path))
+        if at is None:
+            raise OptionError("this is no live segment of the partition", path=os.fspath(path))
+        with self.open_file(self.segments[at]) as segment:
+            yield self._isolated(segment, at, isolation, (None, None))
+
+    def holds(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a file is one of the segments."""
+        return self._place_of(os.fspath(path)) is not None
+
+    def _place_of(self, path: str) -> int | None:
+        wanted = os.path.realpath(path)
+        places = (at for at, file in enumerate(self.segments) if os.path.realpath(file.path) == wanted)
+        return next(places, None)
 
     def iter_events(
         self,
@@ -278,109 +338,12 @@ class Partition:
         for one in outcome.doubtful:
             is_inside = begins <= one.first_offset and (file_end is None or one.first_offset < file_end)
             if is_inside and one.last_offset >= (start or 0) and (end is None or one.first_offset < end):
-                yield _left_out(one)
+                yield left_out(one)
         for first in outcome.open[:1]:
             stop = outcome.last_stable_offset
             is_inside = begins <= stop and (file_end is None or stop < file_end)
             if first.damage is not None and is_inside and (asked_end is None or asked_end > stop):
-                yield _held_back(first, outcome)
-
-
-@dataclass(frozen=True, slots=True)
-class IsolatedSegment:
-    """A segment of which only what is to be seen at an isolation level is seen.
-
-    Attributes:
-        segment: what is read.
-        offsets: which offsets; None is open.
-        outcome: of the partition's transactions; None shows everything.
-        doubts: what is to be told behind the segment.
-    """
-
-    segment: Segment
-    offsets: Offsets
-    outcome: Outcome | None
-    doubts: tuple[Damage, ...]
-
-    @property
-    def path(self) -> str:
-        """The file."""
-        return self.segment.path
-
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-        return self.segment.size
-
-    def iter_events(
-        self,
-        *,
-        on_damage: OnDamage = "raise",
-        wanted: Callable[[Batch], bool] | None = None,
-        rows: Rows | None = None,
-    ) -> Iterator[Batch | Record | Damage | Padding]:
-        """See `Segment.iter_events`."""
-
-        def is_wanted(batch: Batch) -> bool:
-            return self._shows(batch) and (wanted is None or wanted(batch))
-
-        is_shown = True
-        for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
-            if isinstance(event, Batch):
-                is_shown = event.crc_valid is False or self._shows(event)
-                if is_shown:
-                    yield event
-            elif isinstance(event, Record):
-                if is_shown and self._holds(event.offset):
-                    yield event
-            elif isinstance(event, Padding) or event.touches(*self.offsets):
-                yield event
-        for damage in self.doubts:
-            yield from dispose(damage, on_damage)
-
-    def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
-        """See `Segment.iter_columnar`."""
-        void = None if self.outcome is None else self.outcome.void
-        for event in self.segment.iter_columnar(columns, self.offsets, void):
-            if not isinstance(event, Damage) or event.touches(*self.offsets):
-                yield event
-        yield from self.doubts
-
-    def _shows(self, batch: Batch) -> bool:
-        if self.outcome is not None and (batch.is_control or self.outcome.void.holds(batch)):
-            return False
-        start, end = self.offsets
-        first = batch.last_offset if batch.base_offset is None else batch.base_offset
-        return (start is None or batch.highest_offset >= start) and (end is None or first < end)
-
-    def _holds(self, offset: int) -> bool:
-        start, end = self.offsets
-        return (start is None or offset >= start) and (end is None or offset < end)
-
-
-def _left_out(one: DoubtfulTransaction) -> Damage:
-    """What is not shown because of a doubt, at the place where that comes from."""
-    detail = f"its records up to offset {one.last_offset} are left out"
-    return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
-
-
-def _held_back(one: OpenTransaction, outcome: Outcome) -> Damage:
-    """Why the reading stops, where that may be for damage alone."""
-    assert one.damage is not None
-    detail = "it counts as open, and nothing from there on is committed"
-    return _doubt(one.damage, one.producer_id, one.first_offset, detail, outcome.end_offset - 1)
-
-
-def _doubt(damage: Damage, producer_id: int, first_offset: int, detail: str, last_lost_offset: int) -> Damage:
-    error = TransactionInDoubtError(
-        f"the transaction of producer {producer_id} from offset {first_offset} on may have ended in what is "
-        f"damaged here: {detail}",
-        producer_id=producer_id,
-        position=damage.position,
-        path=damage.path,
-    )
-    place = damage.path, damage.position, damage.end_position
-    return Damage(*place, error, first_offset, last_lost_offset)
+                yield held_back(first, outcome)
 
 
 def _check_isolation(isolation: str) -> None:

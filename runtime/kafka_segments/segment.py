@@ -249,7 +249,8 @@ class Segment:
         try:
             from kafka_segments.columnar.isolation import iter_steps
         except MissingExtraError:
-            return scan_steps(self._new_scan(), self._max_decompressed)
+            scan = Scan(self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
+            return scan_steps(scan, self._max_decompressed)
         return iter_steps(self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
 
     def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:

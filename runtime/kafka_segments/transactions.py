@@ -151,6 +151,7 @@ class Transactions:
     Attributes:
         aborted: in the order of their markers.
         doubtful: in the order in which it turned out.
+        damage: everything that could not be read.
         abort_markers: producer id and offset, also of those that no record is left of.
         end_offset: behind the last offset so far.
     """
@@ -158,6 +159,7 @@ class Transactions:
     def __init__(self, start_offset: int = 0) -> None:
         self.aborted: list[AbortedTransaction] = []
         self.doubtful: list[DoubtfulTransaction] = []
+        self.damage: list[Damage] = []
         self.abort_markers: set[tuple[int, int]] = set()
         self.end_offset = start_offset
         self._open: dict[int, _Open] = {}
@@ -209,6 +211,7 @@ class Transactions:
 
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Something that could not be read, and of which producer, if that is known."""
+        self.damage.append(damage)
         gap = _Gap(damage, _num_lost(damage))
         if gap.num_lost == 0:
             return

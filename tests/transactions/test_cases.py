@@ -11,7 +11,7 @@ from tests.runtime.build import batch, record
 from tests.transactions import logs
 from tests.transactions.logs import TRANSACTIONAL, Log, Piece, control
 
-from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments import Batch, Damage, Record
 from kafka_segments.columnar.isolation import iter_steps
 from kafka_segments.errors import (
     ChecksumMismatchError,
@@ -473,8 +473,8 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
             partition.read_batches(isolation="serializable")  # type: ignore[arg-type]
         with pytest.raises(OptionError, match="isolation"):
             partition.iter_events(isolation="serializable")  # type: ignore[arg-type]
-        with open_segment(b"") as segment, pytest.raises(OptionError, match="no live segment"):
-            partition.isolated(segment)
+        with pytest.raises(OptionError, match="no live segment"), partition.open_isolated(__file__):
+            pass
     Log().write(tmp_path, "t-1")
     with pytest.raises(OptionError, match="2 partitions"):
         open_partition(tmp_path)

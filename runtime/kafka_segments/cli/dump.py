@@ -9,6 +9,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.entries import Batch, Damage, Padding, Record
@@ -21,8 +24,9 @@ from kafka_segments.errors import (
     ReadError,
     TruncatedError,
 )
+from kafka_segments.partition import Partition, open_partition_of
 from kafka_segments.records import Rows
-from kafka_segments.segment import Segment, fast_rows, open_segment
+from kafka_segments.segment import OnDamage, Segment, fast_rows, open_segment
 
 __all__ = ["OffsetRange", "add_parser", "run"]
 
@@ -87,20 +91,85 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_false",
         help="do not compute checksums (crc_valid is null)",
     )
+    parser.add_argument(
+        "--isolation",
+        choices=("read_uncommitted", "read_committed"),
+        default="read_uncommitted",
+        help="read_committed: only the batches that a consumer is given who reads committed records; the "
+        "partition's other segments, beside FILE, are read for that",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
     offsets = None if arguments.offsets is None else OffsetRange.parse(arguments.offsets)
-    dump = _Dump(jsonl.line if arguments.format == "jsonl" else text.line, offsets)
-    try:
-        for path in arguments.files:
-            dump.file(path, check_crc=arguments.check_crc, headers_only=arguments.headers_only)
-        dump.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+    line = jsonl.line if arguments.format == "jsonl" else text.line
+    options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
+    with ExitStack() as stack:
+        way: Callable[[str], AbstractContextManager[Readable]] = partial(open_segment, **options)
+        if arguments.isolation == "read_committed":
+            way = stack.enter_context(_Committed(options)).open
+        dump = _Dump(line, offsets, way, headers_only=arguments.headers_only)
+        try:
+            for path in arguments.files:
+                dump.file(path)
+            dump.flush()
+        except BrokenPipeError:
+            console.silence_stdout()
     return dump.status
+
+
+class Readable(Protocol):
+    """A segment, or what is to be seen of it."""
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        ...
+
+    def iter_events(
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,
+        rows: Rows | None = None,
+    ) -> Iterator[Event]:
+        """See `Segment.iter_events`."""
+        ...
+
+
+class _Committed:
+    """Opens files as a consumer of committed records sees them; a partition once for files that follow."""
+
+    def __init__(self, options: dict[str, bool]) -> None:
+        self._options = options
+        self._partition: Partition | None = None
+
+    def __enter__(self) -> _Committed:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._partition is not None:
+            self._partition.close()
+
+    def open(self, path: str) -> AbstractContextManager[Readable]:
+        """Open a file."""
+        if self._partition is None or not self._partition.holds(path):
+            if self._partition is not None:
+                self._partition.close()
+            self._partition = open_partition_of(path, **self._options)
+            if not self._partition.is_whole:
+                console.say(
+                    f"{path}: no live segment in a partition's directory, so transactions are judged by this "
+                    "file alone: of one that ends elsewhere, nothing is printed"
+                )
+        return self._partition.open_isolated(path)
 
 
 class _Dump:
@@ -109,20 +178,31 @@ class _Dump:
     Args:
         line: makes the bytes of an event.
         offsets: what to print; None prints everything.
+        open_file: opens a file.
+        headers_only: print no records.
     """
 
-    def __init__(self, line: Callable[[Event], bytes], offsets: OffsetRange | None) -> None:
+    def __init__(
+        self,
+        line: Callable[[Event], bytes],
+        offsets: OffsetRange | None,
+        open_file: Callable[[str], AbstractContextManager[Readable]],
+        *,
+        headers_only: bool,
+    ) -> None:
         self.status = console.CLEAN
+        self._open = open_file
+        self._headers_only = headers_only
         self._line = line
         self._offsets = offsets
         self._rows: Rows | None = None
         self._has_looked = False
 
-    def file(self, path: str, *, check_crc: bool, headers_only: bool) -> None:
+    def file(self, path: str) -> None:
         """Print one file; one that cannot be opened is told on standard error."""
         try:
-            with open_segment(path, check_crc=check_crc, headers_only=headers_only) as segment:
-                self._segment(segment, headers_only)
+            with self._open(path) as segment:
+                self._segment(segment)
         except OutputError:
             raise
         except KafkaFormatError as error:
@@ -138,9 +218,9 @@ class _Dump:
     def _found(self, status: int) -> None:
         self.status = max(self.status, status)
 
-    def _fast_rows(self, segment: Segment, headers_only: bool) -> Rows | None:
+    def _fast_rows(self, segment: Readable) -> Rows | None:
         """A faster way to records, where there are so many that looking for it is worth the time."""
-        if headers_only or segment.size < _LEAST_FOR_FAST_ROWS:
+        if self._headers_only or segment.size < _LEAST_FOR_FAST_ROWS:
             return None
         if not self._has_looked:
             self._has_looked = True
@@ -150,9 +230,9 @@ class _Dump:
                 console.say(f"records are decoded one by one, which is slow: {error.detail}")
         return self._rows
 
-    def _segment(self, segment: Segment, headers_only: bool) -> None:
+    def _segment(self, segment: Readable) -> None:
         num_sound = num_damaged = 0
-        for event in self._selected(segment, headers_only):
+        for event in self._selected(segment):
             if isinstance(event, Batch):
                 num_sound += event.crc_valid is not False
             elif isinstance(event, Damage):
@@ -160,15 +240,15 @@ class _Dump:
                 self._tell_damage(event)
             with console.writing() as stdout:
                 stdout.write(self._line(event))
-        if num_damaged and not num_sound and self._offsets is None:
+        if num_damaged and not num_sound and self._offsets is None and isinstance(segment, Segment):
             console.say(
                 f"{segment.path}: this does not look like a Kafka segment: not one sound batch is in it"
             )
 
-    def _selected(self, segment: Segment, headers_only: bool) -> Iterator[Event]:
+    def _selected(self, segment: Readable) -> Iterator[Event]:
         if self._offsets is None:
-            return segment.iter_events(on_damage="skip", rows=self._fast_rows(segment, headers_only))
-        return _select(segment, self._offsets, headers_only, self._fast_rows(segment, headers_only))
+            return segment.iter_events(on_damage="skip", rows=self._fast_rows(segment))
+        return _select(segment, self._offsets, self._headers_only, self._fast_rows(segment))
 
     def _tell_damage(self, damage: Damage) -> None:
         is_missing = isinstance(damage.error, MissingCodecError)
@@ -180,7 +260,9 @@ class _Dump:
         )
 
 
-def _select(segment: Segment, offsets: OffsetRange, headers_only: bool, rows: Rows | None) -> Iterator[Event]:
+def _select(
+    segment: Readable, offsets: OffsetRange, headers_only: bool, rows: Rows | None
+) -> Iterator[Event]:
     """The events of a range: records in it, the batches that hold them, damage that may have cost some."""
 
     def may_hold(batch: Batch) -> bool:

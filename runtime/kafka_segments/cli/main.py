@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import kafka_segments
-from kafka_segments.cli import console, dump, ingest
+from kafka_segments.cli import aborted, console, dump, ingest
 from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
 
 __all__ = ["main"]
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"kafka-segments {kafka_segments.__version__}")
     parser.set_defaults(run=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+    aborted.add_parser(subparsers)
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)
     return parser

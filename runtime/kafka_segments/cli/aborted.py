@@ -1,0 +1,188 @@
+"""`kafka-segments aborted`: the transactions of partitions that were aborted, are open, or in doubt."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kafka_segments.cli import console, jsonl, text
+from kafka_segments.entries import Damage
+from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.logdir import PartitionDir, list_partitions
+from kafka_segments.partition import Partition
+from kafka_segments.segment import open_segment
+
+__all__ = ["add_parser", "run"]
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `aborted` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "aborted",
+        help="list aborted and open transactions",
+        description="For each partition, list the transactions that were aborted, those that are open, and "
+        "the last stable offset, up to which committed records can be read. The records decide; where the "
+        "index files say otherwise, that is a finding.",
+        epilog="Exit status: 0 clean, 1 damage, doubt or an index that is wrong, 2 something that cannot be "
+        "opened.",
+    )
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SRC",
+        help="a log directory, a partition's directory, or a .log file in one: then only transactions that "
+        "reach into that segment",
+    )
+    parser.add_argument(
+        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
+    )
+    parser.add_argument(
+        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; returns the exit status."""
+    status = console.CLEAN
+    partitions = list_partitions(arguments.sources)
+    try:
+        for asked in partitions:
+            status = max(status, _partition(asked, arguments.format == "jsonl", arguments.check_crc))
+        with console.writing() as stdout:
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    return status
+
+
+def _partition(asked: PartitionDir, is_jsonl: bool, check_crc: bool) -> int:
+    """Print one partition; returns its status."""
+    status = console.CLEAN
+    try:
+        (whole,) = list_partitions([asked.path])
+        with Partition(whole, partial(open_segment, check_crc=check_crc)) as partition:
+            for line in _Lines(partition, asked).lines():
+                if line.is_finding:
+                    status = console.FINDINGS
+                with console.writing() as stdout:
+                    stdout.write(line.jsonl() if is_jsonl else line.text())
+    except OutputError:
+        raise
+    except KafkaFormatError as error:
+        error.path = error.path or asked.path
+        console.say(str(error))
+        status = console.NOT_OPENED
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One thing to print."""
+
+    values: dict[str, Any]
+    words: str
+    is_finding: bool = False
+    damage: Damage | None = None
+
+    def jsonl(self) -> bytes:
+        """As a JSON object."""
+        if self.damage is not None:
+            return jsonl.line(self.damage)
+        return _encode(self.values).encode("utf-8", "backslashreplace") + b"\n"
+
+    def text(self) -> bytes:
+        """For people."""
+        if self.damage is not None:
+            return b"    " + text.line(self.damage)
+        return console.escape(self.words).encode("utf-8", "backslashreplace") + b"\n"
+
+
+class _Lines:
+    """What there is to say of a partition.
+
+    Args:
+        partition: all of it.
+        asked: the part that was asked for.
+    """
+
+    def __init__(self, partition: Partition, asked: PartitionDir) -> None:
+        self._partition = partition
+        self._name = {"topic": partition.topic, "partition": partition.partition}
+        self._paths = {file.path for file in asked.segments}
+        is_all = len(asked.segments) == len(partition.segments)
+        ends = [*(file.base_offset for file in partition.segments[1:]), None]
+        pairs = zip(partition.segments, ends, strict=True)
+        kept = {file.base_offset for file in asked.segments}
+        self._ranges = [(file.base_offset, end) for file, end in pairs if is_all or file.base_offset in kept]
+        self._is_all = is_all
+
+    def lines(self) -> Iterator[_Line]:
+        """The partition, its transactions, and findings."""
+        outcome = self._partition.outcome
+        yield self._summary()
+        for one in outcome.aborted:
+            if self._touches(one.first_offset, one.last_offset):
+                values = self._values("aborted", one, "first_offset", "last_offset", "last_stable_offset")
+                words = f"    aborted: producer {one.producer_id}, offsets {one.first_offset} to "
+                yield _Line(values, f"{words}{one.last_offset} (the marker)")
+        for doubtful in outcome.doubtful:
+            if self._touches(doubtful.first_offset, doubtful.last_offset):
+                values = self._values("doubtful", doubtful, "first_offset", "last_offset")
+                words = f"    in doubt: producer {doubtful.producer_id}, offsets {doubtful.first_offset} to "
+                yield _Line(values, f"{words}{doubtful.last_offset}: {_place(doubtful.damage)}", True)
+        for still in outcome.open:
+            if self._touches(still.first_offset, None):
+                values = self._values("open", still, "first_offset")
+                values["is_doubtful"] = still.damage is not None
+                words = f"    open: producer {still.producer_id}, from offset {still.first_offset} on"
+                doubt = "" if still.damage is None else f"; it may have ended: {_place(still.damage)}"
+                yield _Line(values, words + doubt, still.damage is not None)
+        yield from self._findings()
+
+    def _summary(self) -> _Line:
+        partition, outcome = self._partition, self._partition.outcome
+        values = {"type": "partition", "path": partition.path, **self._name}
+        values |= {
+            "log_start_offset": partition.log_start_offset,
+            "end_offset": outcome.end_offset,
+            "last_stable_offset": outcome.last_stable_offset,
+            "num_aborted": len(outcome.aborted),
+            "num_doubtful": len(outcome.doubtful),
+            "num_open": len(outcome.open),
+        }
+        words = (
+            f"{partition.topic}-{partition.partition}: last stable offset {outcome.last_stable_offset} of "
+            f"{outcome.end_offset}; transactions aborted: {len(outcome.aborted)}, open: {len(outcome.open)}, "
+            f"in doubt: {len(outcome.doubtful)}"
+        )
+        return _Line(values, words)
+
+    def _findings(self) -> Iterator[_Line]:
+        for damage in self._partition.outcome.damage:
+            if self._is_all or damage.path in self._paths:
+                yield _Line({}, "", True, damage)
+        for error in self._partition.check_indexes():
+            values = {"type": "finding", "path": error.path, "error": type(error).__name__}
+            values["detail"] = error.detail
+            yield _Line(values, f"    {type(error).__name__}: {error}", True)
+
+    def _values(self, kind: str, one: Any, *names: str) -> dict[str, Any]:
+        values = {"type": kind, **self._name, "producer_id": one.producer_id}
+        return values | {name: getattr(one, name) for name in names}
+
+    def _touches(self, first: int, last: int | None) -> bool:
+        """Whether a transaction reaches into what was asked for."""
+        return self._is_all or any(
+            (end is None or first < end) and (last is None or last >= start) for start, end in self._ranges
+        )
+
+
+def _place(damage: Damage) -> str:
+    return f"{damage.path}, position {damage.position} is damaged"

@@ -1,0 +1,118 @@
+"""A segment as it is seen at an isolation level, and what there is to tell of transactions in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_segments.entries import Batch, Damage, Padding, Record
+from kafka_segments.errors import TransactionInDoubtError
+from kafka_segments.outcomes import Outcome
+from kafka_segments.records import Rows
+from kafka_segments.segment import OnDamage, Segment, dispose
+from kafka_segments.transactions import DoubtfulTransaction, OpenTransaction
+
+if TYPE_CHECKING:
+    from kafka_segments.columnar.reader import Event
+
+__all__ = ["IsolatedSegment", "Offsets", "held_back", "left_out"]
+
+Offsets = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedSegment:
+    """A segment of which only what is to be seen at an isolation level is seen.
+
+    Attributes:
+        segment: what is read.
+        offsets: which offsets; None is open.
+        outcome: of the partition's transactions; None shows everything.
+        doubts: what is to be told behind the segment.
+    """
+
+    segment: Segment
+    offsets: Offsets
+    outcome: Outcome | None
+    doubts: tuple[Damage, ...]
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.segment.path
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.segment.size
+
+    def iter_events(
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,
+        rows: Rows | None = None,
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        """See `Segment.iter_events`."""
+
+        def is_wanted(batch: Batch) -> bool:
+            return self._shows(batch) and (wanted is None or wanted(batch))
+
+        is_shown = True
+        for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
+            if isinstance(event, Batch):
+                is_shown = event.crc_valid is False or self._shows(event)
+                if is_shown:
+                    yield event
+            elif isinstance(event, Record):
+                if is_shown and self._holds(event.offset):
+                    yield event
+            elif isinstance(event, Padding) or event.touches(*self.offsets):
+                yield event
+        for damage in self.doubts:
+            yield from dispose(damage, on_damage)
+
+    def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
+        """See `Segment.iter_columnar`."""
+        void = None if self.outcome is None else self.outcome.void
+        for event in self.segment.iter_columnar(columns, self.offsets, void):
+            if not isinstance(event, Damage) or event.touches(*self.offsets):
+                yield event
+        yield from self.doubts
+
+    def _shows(self, batch: Batch) -> bool:
+        if self.outcome is not None and (batch.is_control or self.outcome.void.holds(batch)):
+            return False
+        start, end = self.offsets
+        first = batch.last_offset if batch.base_offset is None else batch.base_offset
+        return (start is None or batch.highest_offset >= start) and (end is None or first < end)
+
+    def _holds(self, offset: int) -> bool:
+        start, end = self.offsets
+        return (start is None or offset >= start) and (end is None or offset < end)
+
+
+def left_out(one: DoubtfulTransaction) -> Damage:
+    """What is not shown because of a doubt, at the place where that comes from."""
+    detail = f"its records up to offset {one.last_offset} are left out"
+    return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
+
+
+def held_back(one: OpenTransaction, outcome: Outcome) -> Damage:
+    """Why the reading stops, where that may be for damage alone."""
+    assert one.damage is not None
+    detail = "it counts as open, and nothing from there on is committed"
+    return _doubt(one.damage, one.producer_id, one.first_offset, detail, outcome.end_offset - 1)
+
+
+def _doubt(damage: Damage, producer_id: int, first_offset: int, detail: str, last_lost_offset: int) -> Damage:
+    error = TransactionInDoubtError(
+        f"the transaction of producer {producer_id} from offset {first_offset} on may have ended in what is "
+        f"damaged here: {detail}",
+        producer_id=producer_id,
+        position=damage.position,
+        path=damage.path,
+    )
+    place = damage.path, damage.position, damage.end_position
+    return Damage(*place, error, first_offset, last_lost_offset)

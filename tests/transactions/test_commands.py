@@ -1,0 +1,185 @@
+"""`kafka-segments aborted`, and `dump --isolation read_committed`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.recording.sets import ORACLE, RECORDED
+from tests.transactions import logs
+from tests.transactions.logs import Log
+from tests.transactions.test_cases import broken, indexed
+
+from kafka_segments.cli.main import main
+
+CLEAN = "kafka-4.3/clean"
+
+
+class Run:
+    """Runs the command in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *arguments: str | Path) -> tuple[int, list[dict[str, Any]], str]:
+        """Exit status, lines as objects, and what was said on standard error."""
+        out, said = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+        self._monkeypatch.setattr(sys, "stdout", out)
+        self._monkeypatch.setattr(sys, "stderr", said)
+        status = main([str(argument) for argument in arguments])
+        lines = out.buffer.getvalue().decode().splitlines()  # type: ignore[attr-defined]
+        return status, [json.loads(line) for line in lines if line.startswith("{")], said.getvalue()
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(RECORDED)
+    return Run(monkeypatch)
+
+
+def test_aborted_lists_each_partition(run: Run) -> None:
+    status, lines, said = run("aborted", "--format", "jsonl", f"{CLEAN}/transactions-0")
+    assert (status, said) == (0, "")
+    assert lines[0] == {
+        "type": "partition",
+        "path": f"{CLEAN}/transactions-0",
+        "topic": "transactions",
+        "partition": 0,
+        "log_start_offset": None,
+        "end_offset": 113,
+        "last_stable_offset": 113,
+        "num_aborted": 8,
+        "num_doubtful": 0,
+        "num_open": 0,
+    }
+    assert lines[1] == {
+        "type": "aborted",
+        "topic": "transactions",
+        "partition": 0,
+        "producer_id": 1,
+        "first_offset": 9,
+        "last_offset": 16,
+        "last_stable_offset": 12,
+    }
+    assert len(lines) == 9
+
+
+def test_aborted_of_a_whole_log_directory(run: Run) -> None:
+    status, lines, _said = run("aborted", "--format", "jsonl", CLEAN)
+    assert status == 0
+    kinds = [line["type"] for line in lines]
+    assert kinds.count("partition") > 40
+    assert (kinds.count("aborted"), kinds.count("open")) == (16, 1)
+    (still,) = [line for line in lines if line["type"] == "open"]
+    assert (still["topic"], still["first_offset"], still["is_doubtful"]) == ("open-transaction", 0, False)
+
+
+def test_aborted_of_a_file_is_what_reaches_into_it(run: Run) -> None:
+    _status, lines, _said = run("aborted", "--format", "jsonl", f"{CLEAN}/transactions-0/{88:020d}.log")
+    assert [line["first_offset"] for line in lines[1:]] == [90, 93, 109]
+
+
+def test_aborted_for_people(run: Run, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["aborted", str(RECORDED / CLEAN / "transactions-0")]) == 0
+    first, second = capsysbinary.readouterr().out.decode().splitlines()[:2]
+    assert (
+        first
+        == "transactions-0: last stable offset 113 of 113; transactions aborted: 8, open: 0, in doubt: 0"
+    )
+    assert second == "    aborted: producer 1, offsets 9 to 16 (the marker)"
+
+
+def test_aborted_tells_damage_doubt_and_lying_indexes(run: Run, tmp_path: Path) -> None:
+    log, folder = indexed(tmp_path)
+    (folder / f"{0:020d}.txnindex").write_bytes(b"")
+    status, lines, _said = run("aborted", "--format", "jsonl", folder)
+    (finding,) = [line for line in lines if line["type"] == "finding"]
+    assert status == 1 and finding["error"] == "CorruptIndexError" and "not listed" in finding["detail"]
+    broken(log.segments[0][1][2])
+    folder = log.write(tmp_path / "damaged")
+    status, lines, _said = run("aborted", "--format", "jsonl", folder)
+    kinds = [line["type"] for line in lines]
+    assert status == 1
+    assert kinds.count("doubtful") == 2 and kinds.count("error") == 1
+
+
+def test_aborted_of_what_cannot_be_opened(run: Run, tmp_path: Path) -> None:
+    status, lines, said = run("aborted", tmp_path / "missing")
+    assert (status, lines) == (2, []) and "missing" in said
+
+
+def test_dump_prints_committed_batches_with_the_same_lines(run: Run) -> None:
+    files = [
+        path.relative_to(RECORDED) for path in sorted((RECORDED / CLEAN / "transactions-0").glob("*.log"))
+    ]
+    status, lines, said = run("dump", "--format", "jsonl", "--isolation", "read_committed", *files)
+    assert (status, said) == (0, "")
+    oracle = "".join((ORACLE / f"{file}.jsonl").read_text(encoding="utf-8") for file in files)
+    every = [json.loads(line) for line in oracle.splitlines()]
+    assert all(line in every for line in lines)
+    assert sum(line["type"] == "record" for line in lines) == 61
+    assert not any(line["type"] == "batch" and line["is_control"] for line in lines)
+
+
+def test_dump_as_it_was_without_the_option(run: Run) -> None:
+    file = f"{CLEAN}/transactions-0/{7:020d}.log"
+    status, lines, _said = run("dump", "--format", "jsonl", file)
+    oracle = (ORACLE / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()
+    assert (status, lines) == (0, [json.loads(line) for line in oracle])
+    assert run("dump", "--format", "jsonl", "--isolation", "read_uncommitted", file)[1] == lines
+
+
+def test_dump_of_an_open_transaction_prints_nothing(run: Run) -> None:
+    assert run("dump", "--isolation", "read_committed", f"{CLEAN}/open-transaction-0/{0:020d}.log") == (
+        0,
+        [],
+        "",
+    )
+
+
+def test_dump_with_other_options(run: Run) -> None:
+    file = f"{CLEAN}/transactions-0/{7:020d}.log"
+    options = ("dump", "--format", "jsonl", "--isolation", "read_committed")
+    _status, lines, _said = run(*options, "--headers-only", file)
+    assert {line["type"] for line in lines} == {"batch"}
+    assert not any(line["is_control"] or 9 <= line["base_offset"] < 12 for line in lines)
+    _status, lines, _said = run(*options, "--offsets", "12:20", "--no-crc", file)
+    records = [line["offset"] for line in lines if line["type"] == "record"]
+    assert records and all(12 <= offset < 20 for offset in records)
+
+
+def test_dump_of_a_file_without_its_neighbours_says_so(run: Run, tmp_path: Path) -> None:
+    log = Log()
+    log.data(1)
+    log.data(2)
+    log.abort(1)
+    log.commit(2)
+    copy = tmp_path / "some.log"
+    copy.write_bytes(b"".join(piece.data for piece in log.pieces))
+    status, lines, said = run("dump", "--format", "jsonl", "--isolation", "read_committed", copy)
+    assert status == 0 and "by this file alone" in said
+    assert [line["offset"] for line in lines if line["type"] == "record"] == logs.committed(log)
+
+
+def test_dump_tells_doubts_as_errors(run: Run, tmp_path: Path) -> None:
+    log = Log()
+    log.data(1)
+    broken(log.abort(1))
+    log.data(1)
+    log.commit(1)
+    folder = log.write(tmp_path)
+    file = folder / f"{0:020d}.log"
+    status, lines, said = run("dump", "--format", "jsonl", "--isolation", "read_committed", file)
+    assert status == 1 and "TransactionInDoubtError" in said
+    errors = [line for line in lines if line["type"] == "error"]
+    assert [line["error"] for line in errors] == ["ChecksumMismatchError", "TransactionInDoubtError"]
+    assert (errors[1]["first_lost_offset"], errors[1]["last_lost_offset"]) == (0, 0)
+
+
+def test_dump_of_what_cannot_be_opened(run: Run, tmp_path: Path) -> None:
+    status, lines, said = run("dump", "--isolation", "read_committed", tmp_path / "missing.log")
+    assert (status, lines) == (2, []) and "missing.log" in said
