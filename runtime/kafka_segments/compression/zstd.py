@@ -5,6 +5,9 @@ frame ended within the same read of the source: so does Kafka's reader, zstd-jni
 
 A frame may ask for a window of up to 128 MiB (the library's limit, and zstd-jni's). The window is reserved at
 once but touched only as output fills it, so that memory in use stays within the bound.
+
+Kafka has room for 16 KiB whenever a frame begins. The library decompresses one that claims no more in one go:
+then any window will do, and the claim must be right; else it does not look at it before an empty last block.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ _LARGEST_PLAIN_EXPONENT = 15  # a window of 2^25 * 1.875 at most
 # A run-length block, four bytes, yields up to 128 KiB; nothing in RFC 8878 yields more for a byte.
 _LARGEST_EXPANSION = (128 << 10) // 4
 
+_LEN_JAVA_ROOM = 16 << 10  # ZstdCompression.decompressionOutputSize
+_ANY_WINDOW = 1 << 31  # what is said of windows; the memory for it follows from the claim
+
 # ZstdInputStream reads its source in pieces of ZSTD_DStreamInSize.
 _LEN_JAVA_READ = zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE
 
@@ -48,19 +54,24 @@ class ZstdCodec:
     def decompress(self, data: memoryview, max_size: int) -> bytes:
         """See `kafka_segments.compression.decompress`."""
         output = BoundedOutput(self.name, max_size)
-        decompressor = zstandard.ZstdDecompressor()
         position = 0
         while position < len(data):
-            frame = decompressor.decompressobj()
-            frame_position = position
+            frame_position, size_before = position, output.size
+            claimed = _claimed_size(data[position:])
+            window = 0 if claimed is None else _ANY_WINDOW
+            frame = zstandard.ZstdDecompressor(max_window_size=window).decompressobj()
+            # Without the whole frame before its eyes the library does not take it in one go.
+            len_step = len(_FRAME_MAGIC)
             while not frame.eof:
                 if position == len(data):
                     return self._end_within_frame(frame_position, len(data), output)
-                len_step = min(max(output.room // _LARGEST_EXPANSION, 1), _LEN_JAVA_READ)
                 step = data[position : position + len_step]
                 output.add(frame.decompress(step))
                 position += len(step)
+                len_step = min(max(output.room // _LARGEST_EXPANSION, 1), _LEN_JAVA_READ)
             position -= len(frame.unused_data)
+            if claimed not in (None, output.size - size_before):
+                raise malformed(self.name, f"a frame has not the {claimed} bytes of content that it claims")
         return output.join()
 
     def _end_within_frame(self, frame_position: int, len_data: int, output: BoundedOutput) -> bytes:
@@ -69,6 +80,17 @@ class ZstdCodec:
         if frame_position == 0 or (frame_position - 1) // _LEN_JAVA_READ != last_read:
             raise malformed(self.name, "it ends within a frame")
         return output.join()
+
+
+def _claimed_size(frame: memoryview) -> int | None:
+    """The size of content that a frame claims, where Kafka has so much room; None for all others."""
+    if frame[: len(_FRAME_MAGIC)] != _FRAME_MAGIC:
+        return None
+    try:
+        size: int = zstandard.get_frame_parameters(frame).content_size
+    except zstandard.ZstdError:
+        return None  # too short, or no frame: decompressing says so
+    return size if size <= _LEN_JAVA_ROOM else None
 
 
 def loop() -> Any:
