@@ -16,13 +16,20 @@ from typing import NamedTuple
 from tests.mutations import edits
 from tests.mutations.parts import Parts, Piece, Unit, sealed, sealed_unit, take_apart
 from tests.properties.codecs import FORMS, IDS, LEGACY_FORMS, codec_of
-from tests.properties.encoder import Batch, Message, Record, Wrapper
+from tests.properties.encoder import V2_HEADER, Batch, Message, Record, Wrapper
 from tests.properties.recorded import distinct
 from tests.properties.shapes import LEN_DRAWN, Dice, segment
+from tests.runtime.wild_payloads import WILD
 
 MAX_LEN_ENTRY, MAX_LEN_FILE = 4 << 10, 8 << 10
 """Larger ones make a run slow and show no more."""
 VARINTS = ("length", "_delta", "_count")
+
+
+COUNT = slice(V2_HEADER - 17 - 4, V2_HEADER - 17)
+"""The count of a batch, from behind the magic."""
+SELDOM = (".crc", ".size", ".batch_length")
+"""Fields of which there is less to be learned than of the others."""
 
 
 class Case(NamedTuple):
@@ -108,6 +115,8 @@ def _blind(dice: Random, entry: bytes) -> Case:
     body = edits.content(dice, entry[keep:])[: len(entry)]
     if len(body) < len(entry) - keep:
         body += dice.randbytes(len(entry) - keep - len(body))
+    if kind == 2 and body[COUNT] == bytes(4) and dice.randrange(4):
+        body = body[: COUNT.start] + entry[keep:][COUNT] + body[COUNT.stop :]  # with none, nothing is read
     data = entry[:8] + struct.pack(">i", keep - 12 + len(body)) + entry[12:keep] + body
     if dice.randrange(2):
         return Case(f"any bytes, magic {kind}", data)
@@ -129,7 +138,8 @@ def _change(dice: Random, parts: Parts) -> str:
     ways: list[tuple[int, Callable[[Random, Parts], str]]] = [(25, _head)]
     if parts.units:
         ways += [(5 if parts.kind == "message" else 45, _piece), (10, _structure)]
-        ways += [(20, _stored), (4, _recompressed)] if parts.form != "none" else [(4, _recompressed)]
+        ways += [(20, _stored)] if parts.form != "none" else []
+        ways += [(3, _recompressed), (0 if parts.kind == "message" else 5, _wild)]
     weights, functions = zip(*ways, strict=True)
     (function,) = dice.choices(functions, weights)
     return function(dice, parts)
@@ -137,7 +147,7 @@ def _change(dice: Random, parts: Parts) -> str:
 
 def _head(dice: Random, parts: Parts) -> str:
     """A field of the header."""
-    names = [name for name in parts.head if not name.endswith(".crc") or dice.randrange(2)]
+    names = [name for name in parts.head if not name.endswith(SELDOM) or dice.randrange(3) == 0]
     name = dice.choice(names)
     data = parts.head[name]
     if name.endswith((".key", ".value")):
@@ -149,10 +159,11 @@ def _head(dice: Random, parts: Parts) -> str:
     elif name.endswith("_length"):
         parts.head[name] = edits.length(dice, data)
     elif name.endswith(".magic"):
-        parts.head[name] = bytes([dice.choice([3, 127, 128, 255] if dice.randrange(20) == 0 else [0, 1, 2])])
-    elif name == "batch.count" and dice.randrange(3):
+        parts.head[name] = bytes([dice.choice([3, 127, 128, 255] if dice.randrange(40) == 0 else [0, 1, 2])])
+    elif name == "batch.count" and dice.randrange(8):
         (count,) = struct.unpack(">i", data)
-        parts.head[name] = struct.pack(">i", max(1, count + dice.choice([-1, 1, 2])))
+        near = max(1, count + dice.choice([-1, 1, 2]))
+        parts.head[name] = struct.pack(">i", min(near, (1 << 31) - 1))
     else:
         parts.head[name] = edits.number(dice, data)
     parts.kept.add(name)
@@ -230,8 +241,21 @@ def _recompressed(dice: Random, parts: Parts) -> str:
     if parts.kind == "message":
         forms = ["none"]
     parts.form, parts.stored = dice.choice(forms), None
+    _set_codec(parts, dice.choice([IDS[codec_of(parts.form)]] * 3 + [dice.randrange(8)]))
+    return f"{parts.kind}, another codec"
+
+
+def _wild(dice: Random, parts: Parts) -> str:
+    """The same as some writer in the wild compresses it; half of them with other bytes."""
+    habit = dice.choice(list(WILD.values()))
+    parts.stored = habit.write(parts.content())
+    _set_codec(parts, IDS[habit.codec])
+    if dice.randrange(2):
+        parts.stored = edits.content(dice, parts.stored)
+    return f"{parts.kind}, a writer's habit, {habit.codec}"
+
+
+def _set_codec(parts: Parts, codec: int) -> None:
     name = f"{parts.kind}.attributes"
-    codec = dice.choice([IDS[codec_of(parts.form)]] * 3 + [dice.randrange(8)])
     attributes = parts.head[name]
     parts.head[name] = attributes[:-1] + bytes([attributes[-1] & 0xF8 | codec])
-    return f"{parts.kind}, another codec"

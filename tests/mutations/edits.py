@@ -44,20 +44,21 @@ def length(dice: Random, data: bytes) -> bytes:
     (value,) = struct.unpack(">i", data)
     few = [0, 1, -1, -2, -(1 << 31), 13, 14, 17, 48, 49, 60, 61]
     near = value + dice.choice([-40, -9, -4, -2, -1, 1, 2, 4, 9, 40])
+    near = min(max(near, -(1 << 31)), (1 << 31) - 1)
     return struct.pack(">i", dice.choice([*few, near, near, near, near]))
 
 
 def shorter(dice: Random, data: bytes) -> bytes:
-    """A length below the right one, or none at all."""
+    """A length below the right one, or a very small one, or none at all."""
     (value,) = struct.unpack(">i", data)
     few = [0, 1, 13, 14, 21, 22, 48, 49, 60, 61, -1, -(1 << 31)]
     near = value - dice.choice([1, 1, 2, 4, 5, 8, 9, 22, dice.randrange(1, 200)])
-    return struct.pack(">i", dice.choice([*(number for number in few if number < value), *[near] * 12]))
+    return struct.pack(">i", max(dice.choice([*few, *[near] * 12]), -(1 << 31)))
 
 
 def size(dice: Random, data: bytes) -> bytes:
     """The same with some that no memory holds, and changed bits."""
-    if dice.randrange(16):
+    if dice.randrange(40):
         return length(dice, data)
     return dice.choice([b"\x7f\xff\xff\xff", b"\x40\0\0\0", b"\x10\0\0\0", _flip(dice, data)])
 

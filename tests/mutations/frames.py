@@ -63,11 +63,13 @@ def codec(entry: bytes) -> str | None:
 def payloads(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Entries that are compressed, with what their payload decompresses to."""
     for entry in entries(data):
-        name = codec(entry)
+        if entry[16] == 2 and len(entry) < V2_HEADER:
+            continue
+        name, value = codec(entry), b""
         if entry[16] < 2:
             value = _value(entry)
-        else:
-            value = entry[V2_HEADER:] if entry[16] == 2 and count(entry) > 0 else b""
+        elif entry[16] == 2 and count(entry) > 0:
+            value = entry[V2_HEADER:]
         if value and name not in (None, "none"):
             with suppress(Exception):  # whatever the libraries raise: then there is nothing inside
                 yield entry, codecs.plain(name, value)

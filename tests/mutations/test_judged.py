@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from tests import forms
 from tests.mutations import cases, edits, verdicts
 from tests.mutations.explained import EXPLAINED, Explained
+from tests.mutations.found import FOUND
 from tests.mutations.judge import Judge
 from tests.mutations.parts import BATCH
-from tests.mutations.tally import Tally, all_differences
+from tests.mutations.tally import Tally, all_differences, run_seeds
 from tests.mutations.utf8 import java_text
 from tests.properties.encoder import Batch, Record
 from tests.properties.mutations import sealed_entries
@@ -75,8 +76,11 @@ def test_everything_recorded_is_read_alike(judge: Judge, print_at_end: PrintAtEn
 @pytest.mark.oracle
 @pytest.mark.long
 def test_mutations_are_read_alike(judge: Judge, print_at_end: PrintAtEnd) -> None:
-    tally = Tally()
-    tally.run(judge, (cases.case(f"judge:{index}") for index in range(forms.pick(NUM_SHORT, NUM_FULL))))
+    if forms.IS_FULL:
+        tally = run_seeds("judge", NUM_FULL, processes=2)
+    else:
+        tally = Tally()
+        tally.run(judge, (cases.case(f"judge:{index}") for index in range(NUM_SHORT)))
     print_at_end("Kafka's classes on mutations", list(tally.lines()))
     total = tally.cases.total()
     assert tally.unexplained == []
@@ -111,6 +115,15 @@ def test_an_explanation_covers_its_vector_and_not_its_near_miss(judge: Judge, en
     assert all_differences(entry.vector, judge.answer(entry.vector)) != []
     assert not entry.covers(entry.near_miss)
     assert all_differences(entry.near_miss, judge.answer(entry.near_miss)) == []
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_once_is_read_alike(judge: Judge, name: str) -> None:
+    data, word = FOUND[name]
+    answer = judge.answer(data)
+    assert verdicts.of_kafka(answer, check_crc=True).word == word
+    assert all_differences(data, answer) == []
 
 
 def test_explanations_are_few() -> None:

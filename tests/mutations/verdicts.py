@@ -28,6 +28,8 @@ SOUND, CHECKSUM, BROKEN, INNER = "sound", "checksum", "broken", "checksum inside
 MAX_DECOMPRESSED = 1 << 20
 """What a payload may decompress to here: a bound that cases can pass."""
 
+WORDS = "Kafka: "
+"""What a difference between words begins with: the one kind that can be explained."""
 HEADER = (
     "magic",
     "last_offset",
@@ -162,7 +164,7 @@ def differences(kafka: Verdict, ours: Verdict) -> Iterator[str]:
     # Checksums inside a wrapper: Kafka stops there, we go on and may find more that is wrong.
     is_same = kafka.word == ours.word or (SOUND not in words and INNER in words)
     if not is_same:
-        yield f"Kafka: {kafka.word} {kafka.said}; we: {ours.word} {ours.said}"
+        yield f"{WORDS}{kafka.word} {kafka.said}; we: {ours.word} {ours.said}"
     for theirs, our in zip(kafka.headers, ours.headers, strict=False):
         if theirs != our:
             unlike = {name: (theirs[name], our.get(name)) for name in theirs if theirs[name] != our.get(name)}

@@ -1,0 +1,63 @@
+"""Differences that runs have found and that were put right: small bytes of each, read by both again."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from tests.mutations.verdicts import BROKEN, SOUND
+from tests.properties.encoder import Batch, Message, Record, Wrapper
+from tests.runtime.wild_payloads import zstd_claiming, zstd_stream
+
+ROOM = 16 << 10
+"""What Kafka has room for whenever a zstd frame begins."""
+
+
+def _with_magic(magic: int) -> bytes:
+    """A wrapper with a message of some magic in it, whose checksum is right."""
+    inner = Message(value=b"v", timestamp=5, timestamp_type=1).encode()
+    covered = bytes([magic]) + inner[17:]
+    inner = inner[:12] + struct.pack(">I", zlib.crc32(covered)) + covered
+    return Wrapper(messages=(Message(value=b"v"),), timestamp=9, inner=inner).encode()
+
+
+def _zstd(size: int, claimed: int = 0) -> bytes:
+    """A batch of so much content in a frame that claims more, in front of an empty last block."""
+    batch = _of_content(size)
+    frame = zstd_claiming(zstd_stream(batch.content()), size + claimed)
+    return _stored(batch, frame)
+
+
+def _zstd_window(size: int, window: int) -> bytes:
+    """A frame that claims the right size and a window by that byte of its header (RFC 8878, 3.1.1.1.2)."""
+    batch = _of_content(size)
+    stream = zstd_stream(batch.content())
+    claim = struct.pack("<H", size - 256)
+    return _stored(batch, stream[:4] + bytes([0b0100_0000, window]) + claim + stream[6:])
+
+
+def _of_content(size: int) -> Batch:
+    for length in range(size - 20, size):
+        batch = Batch(records=(Record(value=b"v" * length),), form="zstd")
+        if len(batch.content()) == size:
+            return batch
+    raise ValueError("no record has so many bytes")
+
+
+def _stored(batch: Batch, payload: bytes) -> bytes:
+    return Batch(records=batch.records, form=batch.form, stored=payload).encode()
+
+
+FOUND = {
+    "inner magic 2": (_with_magic(2), SOUND),
+    "inner magic 3": (_with_magic(3), SOUND),
+    "inner magic -1": (_with_magic(255), SOUND),
+    "zstd, a lie of one byte": (_zstd(100, 1), BROKEN),
+    "zstd, a lie where there is just room": (_zstd(ROOM - 1, 1), BROKEN),
+    "zstd, a lie where there is no room": (_zstd(ROOM, 1), SOUND),
+    "zstd, no lie": (_zstd(100), SOUND),
+    "zstd, a window of 2 GiB and room": (_zstd_window(ROOM, 0xA8), SOUND),
+    "zstd, a window of 2 GiB and no room": (_zstd_window(ROOM + 1, 0xA8), BROKEN),
+    "zstd, a window beyond all": (_zstd_window(500, 0xFF), BROKEN),
+}
+"""Bytes, and what both say of them."""
