@@ -122,6 +122,19 @@ class RecordDecoder:
             yield self._flush()
             flushed = batch, record
 
+    def run(self) -> int:
+        """Call the compiled decoder, for somebody who sweeps."""
+        return self._native(self._table)
+
+    def overwrite(self, name: str, row: int, values: Any) -> None:
+        """Replace what was decoded of a column of numbers, from a row on; nothing if nobody wants it."""
+        array = next((array for array in self._arrays if array.name == f"{name}_values"), None)
+        if array is None or self._arena is None or not len(values):
+            return
+        place = self._arena.addresses[array.name] + row * array.width
+        memory = (ctypes.c_byte * (len(values) * array.width)).from_address(place)
+        np.frombuffer(memoryview(memory), f"i{array.width}")[:] = values
+
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows that wait, if there are any."""
         if self.num_rows:

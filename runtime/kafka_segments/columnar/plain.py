@@ -39,13 +39,13 @@ class PlainRecords:
     def __init__(self, max_decompressed: int) -> None:
         self._max_decompressed = max_decompressed
         self._scratch: Scratch | None = None
-        self._loops: dict[str, Loop | None] = {}
+        self._loops: dict[tuple[str, bool], Loop | None] = {}
         self._alone = b""
         self.data = (0, 0)
 
     def loop(self, codec: int) -> Loop | None:
         """The compiled loop for a codec by Kafka's number, if there is one."""
-        return self._loop(CODEC_NAMES[codec - 1]) if 1 <= codec <= len(CODEC_NAMES) else None
+        return self._loop(CODEC_NAMES[codec - 1], 2) if 1 <= codec <= len(CODEC_NAMES) else None
 
     def begin(self, loop: Loop, source: tuple[int, int], places: Any) -> tuple[int, int]:
         """Have a loop write to this buffer; returns address and size of what it may use.
@@ -60,7 +60,7 @@ class PlainRecords:
         loop.begin(source, (places.ctypes.data, len(places)), target, _LEN_TOGETHER)
         return target
 
-    def fill(self, window: memoryview, address: int, codecs: Any, places: Any) -> int:
+    def fill(self, window: memoryview, address: int, codecs: Any, places: Any, magic: int = 2) -> int:
         """Decompress payloads, one at least unless there are none.
 
         Args:
@@ -69,6 +69,7 @@ class PlainRecords:
             codecs: of each payload, Kafka's number; an array.
             places: an int64 array with two columns: where each payload begins and ends in `window`. For those
                 that are done, it becomes where they are in `data`.
+            magic: of the batches or messages, as for `compression.decompress`.
 
         Returns:
             How many payloads were done.
@@ -82,7 +83,7 @@ class PlainRecords:
         places = places[: others[0]] if len(others) else places
         scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
         room = min(len(scratch.view), self._max_decompressed)
-        loop, direct = self._loop(name), direct_codec(name)
+        loop, direct = self._loop(name, magic), direct_codec(name)
         num_done = size = 0
         if loop is not None:
             where = places.ctypes.data, len(places)
@@ -94,17 +95,18 @@ class PlainRecords:
             self.data = scratch.address, size
             return num_done
         start, end = places[0].tolist()
-        self._fill_alone(name, window[start:end])
+        self._fill_alone(name, window[start:end], magic)
         places[0] = 0, len(self._alone)
         return 1
 
-    def _loop(self, name: str) -> Loop | None:
-        if name not in self._loops:
-            self._loops[name] = new_loop(name)
-        return self._loops[name]
+    def _loop(self, name: str, magic: int) -> Loop | None:
+        key = name, magic == 0
+        if key not in self._loops:
+            self._loops[key] = new_loop(name, magic)
+        return self._loops[key]
 
-    def _fill_alone(self, name: str, payload: memoryview) -> None:
-        self._alone = decompress(name, payload, max_size=self._max_decompressed)
+    def _fill_alone(self, name: str, payload: memoryview, magic: int) -> None:
+        self._alone = decompress(name, payload, max_size=self._max_decompressed, magic=magic)
         size = len(self._alone)
         if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
             self._scratch = Scratch(1 << (2 * size).bit_length())  # the next one is likely to be as large

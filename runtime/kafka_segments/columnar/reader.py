@@ -27,6 +27,7 @@ from kafka_segments.columnar.scanning import HeaderScan
 from kafka_segments.columnar.schema import SCHEMA
 from kafka_segments.columnar.sweeping import Sweep
 from kafka_segments.columnar.table import EntryTable
+from kafka_segments.columnar.unwrapping import Unwrapping
 from kafka_segments.entries import Batch, Damage, Padding, Record, SoundBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
@@ -88,6 +89,7 @@ class ColumnarReader:
         self._decoder: RecordDecoder | None = None
         self._sweeps: dict[int, Sweep] = {}
         self._inflations: dict[tuple[int, int], Inflation] = {}
+        self._unwrapping: Unwrapping | None = None
         self._plain_content: int | None = None  # of the last records, if they were not compressed
 
     def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:
@@ -218,6 +220,8 @@ class ColumnarReader:
             self._decoder = decoder
         if kind == kinds_of.COMPRESSED:
             return (yield from self._decode_compressed(decoder, entries, rows))
+        if kind == kinds_of.WRAPPED:
+            return (yield from self._decode_wrapped(decoder, entries, rows))
         data = self._headers.address, len(self._headers.window)
         spans = entries.spans(rows, self._headers.window_position)
         return (yield from self._decode_spans(decoder, data, spans))
@@ -257,6 +261,51 @@ class ColumnarReader:
                 return done + stopped[0], stopped[1]
             done = following
         return None
+
+    def _decode_wrapped(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
+        """The messages in wrappers; those of one codec, magic and timestamp type together."""
+        unwrapping = self._unwrapping_of(decoder, entries.value(int(rows[0]), "content"))
+        if unwrapping is None:
+            return 0, 0
+        window, address = memoryview(self._headers.window), self._headers.address
+        places = np.ascontiguousarray(entries.spans(rows, self._headers.window_position)[:, :2])
+        columns = {name: entries.column(name)[rows] for name in ("codec", "magic", "timestamp_type")}
+        times, done = entries.column("max_timestamp")[rows], 0
+        while done < len(rows):
+            same = slice(done, done + _count_alike([column[done:] for column in columns.values()]))
+            magic, codecs = int(columns["magic"][done]), columns["codec"][same]
+            contents = places[same].copy()  # some may have to be decompressed again
+            try:
+                num_plain = self._plain.fill(window, address, codecs, contents, magic)
+            except KafkaFormatError:
+                return done, 0
+            these = slice(done, done + num_plain)
+            appended = times[these] if magic and columns["timestamp_type"][done] else None
+            batches = self._headers.table
+            steps = unwrapping.run(self._plain.data, contents[:num_plain], batches, rows[these], appended)
+            num_done, num_yielded = yield from self._yielded(steps)
+            done += num_done
+            if num_done == 0 or num_yielded is not None:
+                return done, num_yielded or 0
+        return None
+
+    def _yielded(
+        self, steps: Generator[pa.RecordBatch, None, tuple[int, int | None]]
+    ) -> Generator[Event, None, tuple[int, int | None]]:
+        while True:
+            try:
+                batch = next(steps)
+            except StopIteration as stop:
+                result: tuple[int, int | None] = stop.value
+                return result
+            yield from self._selected(iter((batch,)))
+
+    def _unwrapping_of(self, decoder: RecordDecoder, content: int) -> Unwrapping | None:
+        """What goes with the decoder; None where the scanner cannot find out itself what is sound."""
+        if self._unwrapping is None and self._headers.can_sweep:
+            check_crc = self._check_crc
+            self._unwrapping = Unwrapping(decoder, content, self._module, check_crc=check_crc)
+        return self._unwrapping
 
     def _inflate(
         self, decoder: RecordDecoder, codecs: Any, places: Any, spans: Any
@@ -307,3 +356,9 @@ def _count(entries: EntryTable, start: int | None, end: int | None) -> SoundBatc
         return SoundBatches(len(entries), entries.value(last, "end_position") - entries.value(0, "position"))
     sizes = entries.column("end_position") - entries.column("position")
     return SoundBatches(int(is_read.sum()), int(sizes[is_read].sum()))
+
+
+def _count_alike(columns: list[Any]) -> int:
+    """How many rows, from the first on, have its values in all of these columns."""
+    others = np.flatnonzero(np.any([column != column[0] for column in columns], axis=0))
+    return int(others[0]) if len(others) else len(columns[0])

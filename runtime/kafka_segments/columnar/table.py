@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from kafka_segments.compression import CODEC_NAMES
 from kafka_segments.entries import Batch
 from kafka_segments.layout import wrap_long
 
-__all__ = ["COMPRESSED", "CONTROL", "PLAIN", "SKIPPED", "SLOW", "EntryTable", "row_of"]
+__all__ = ["COMPRESSED", "CONTROL", "PLAIN", "SKIPPED", "SLOW", "WRAPPED", "EntryTable", "row_of"]
 
-SKIPPED, PLAIN, COMPRESSED, CONTROL, SLOW = range(5)
-"""Nothing to read here; records, or a message, as they are; compressed records; control records; an entry for
-the slow way."""
+SKIPPED, PLAIN, COMPRESSED, WRAPPED, CONTROL, SLOW = range(6)
+"""Nothing to read here; records, or a message, as they are; compressed records; messages in a wrapper;
+control records; an entry for the slow way."""
+
+_HIGHEST_IN_WRAPPERS = CODEC_NAMES.index("lz4") + 1  # zstd came with magic 2
 
 
 @cache
@@ -110,9 +113,10 @@ class EntryTable:
         # No records, and no bytes that a codec could find fault with; an unknown codec is one anyway.
         kinds[is_batch & (count == 0) & is_empty & self._is_codec_known()] = SKIPPED
         kinds[is_batch & (self.column("is_control") != 0)] = CONTROL
-        # A negative count has words of its own; wrappers and compressed control batches go another way.
+        # A negative count has words of its own; compressed control batches go another way.
         kinds[is_batch & ((count < 0) | ((kinds == CONTROL) & (codec != 0)))] = SLOW
-        kinds[~is_batch & (codec != 0)] = SLOW
+        kinds[~is_batch & (codec != 0)] = WRAPPED
+        kinds[~is_batch & (codec > _HIGHEST_IN_WRAPPERS)] = SLOW
         if start is not None or end is not None:
             kinds[~self.in_range(start, end)] = SKIPPED
         return kinds

@@ -109,7 +109,7 @@ class GzipCodec:
         return position
 
 
-def loop_needs() -> tuple[list[int], Any] | None:
+def loop_needs(_magic: int) -> tuple[list[int], Any] | None:
     """What `loop` needs in its state: the library's function, and a context of its own."""
     library = find_library("deflate", "_deflate")
     function = find_address(library, "libdeflate_gzip_decompress_ex")

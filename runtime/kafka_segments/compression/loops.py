@@ -106,11 +106,11 @@ def _module(name: str) -> ModuleType | None:
         return None  # its own module will say what is missing
 
 
-def new_loop(name: str) -> Loop | None:
+def new_loop(name: str, magic: int = 2) -> Loop | None:
     """The loop of a codec by Kafka's name; None if it has none, or this installation lacks what it needs."""
     module = _module(name)
-    find: Callable[[], Any] | None = getattr(module, "loop_needs", None)
-    needs = find() if find else None
+    find: Callable[[int], Any] | None = getattr(module, "loop_needs", None)
+    needs = find(magic) if find else None
     if module is None or needs is None:
         return None
     from kafka_segments.native.engine import load_decoder

@@ -63,7 +63,9 @@ _BD_RESERVED = 0b1000_1111
 _BD_BLOCK_SIZE_SHIFT = 4
 _BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
 
-_END_OF_HEADERS = FIRST + 1 + 2 * len(_BLOCK_SIZES)  # in the loop's state
+_CHECKSUM_OF_MAGIC_0 = b"\x1a"  # KAFKA-3160, of blocks of 64 KiB: all that Kafka writes
+
+_END_OF_HEADERS = FIRST + 1 + 2 * (len(_BLOCK_SIZES) + 1)  # in the loop's state
 _HEADER_MASK = (1 << 8 * _LEN_SHORTEST_HEADER) - 1
 
 _LEN_LARGEST_STEP = 1 << 20
@@ -218,14 +220,18 @@ def loop() -> Any:
     return expand
 
 
-def loop_needs() -> tuple[list[int], Any] | None:
+def loop_needs(magic: int) -> tuple[list[int], Any] | None:
     """What `loop` needs in its state: the library's function, and headers with the sizes of their blocks."""
     library = find_library("lz4.block", "_block")
     function = find_address(library, "LZ4_decompress_safe")
     if not function:
         return None
     words = [function]
-    for header, max_block in plain_headers().items():
+    headers = list(plain_headers().items())
+    if magic == 0:
+        first, max_block = headers[0]
+        headers.append((first[:-1] + _CHECKSUM_OF_MAGIC_0, max_block))
+    for header, max_block in headers:
         words += [int.from_bytes(header, "little"), max_block]
     return words, library
 

@@ -125,7 +125,7 @@ def loop() -> Any:
     return expand
 
 
-def loop_needs() -> tuple[list[int], Any] | None:
+def loop_needs(_magic: int) -> tuple[list[int], Any] | None:
     """What `loop` needs in its state: the library's functions, and a context of its own."""
     library = find_library("zstandard", "_cffi") or find_library("zstandard", "backend_c")
     names = "ZSTD_decompressDCtx", "ZSTD_findFrameCompressedSize"

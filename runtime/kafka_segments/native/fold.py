@@ -1,11 +1,12 @@
-"""CRC-32C in machine code, by folding: multiplication of polynomials, as wide as the CPU has it.
+"""Checksums in machine code, by folding: multiplication of polynomials, as wide as the CPU has it.
 
 Strategy: for a checksum, a message is a polynomial, and some bytes of it may be replaced by others that leave
 the same remainder. So four registers of 16 to 64 bytes run over the data side by side; each is multiplied
 "four registers ahead" and added to what stands there (V. Gopal et al., Fast CRC Computation for Generic
 Polynomials Using PCLMULQDQ, Intel 2009). What is left at the end is one register with the remainder of the
 whole, and the CRC instruction of SSE 4.2 takes that, and the few bytes behind. With 64 bytes it is as fast as
-memory is read.
+memory is read. CRC-32, of messages that are short, is folded in registers of 16 bytes, and what is left goes
+through tables: the instruction knows the other polynomial only.
 
 Other CPUs (ARM, x86 before 2010) have none of this here: `cpu.has_crc32c` says so, and the package crc32c
 does it.
@@ -20,9 +21,10 @@ from numba.core import cgutils
 
 from kafka_segments.native import cpu
 
-__all__ = ["emit_crc32c", "fold_constants"]
+__all__ = ["LEAST_FOLDED", "emit_crc32_fold", "emit_crc32c", "fold_constants"]
 
-_POLYNOMIAL = 0x1_1EDC_6F41  # Castagnoli, RFC 3720 appendix B.4
+_CASTAGNOLI = 0x1_1EDC_6F41  # RFC 3720 appendix B.4
+_ETHERNET = 0x1_04C1_1DB7  # CRC-32: IEEE 802.3, zlib
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _INVERTED = 0xFFFF_FFFF
 _NUM_REGISTERS = 4
@@ -35,30 +37,46 @@ _WIDTHS = (
 )
 
 
-def _power_of_x(exponent: int) -> int:
+LEAST_FOLDED = _NUM_REGISTERS * 16
+"""Bytes that `emit_crc32_fold` needs."""
+
+
+def _power_of_x(exponent: int, polynomial: int) -> int:
     """x to a power, modulo the polynomial."""
     power = 1
     for _ in range(exponent):
         power <<= 1
         if power >> 32:
-            power ^= _POLYNOMIAL
+            power ^= polynomial
     return power
 
 
-def _reflected(exponent: int) -> int:
+def _reflected(exponent: int, polynomial: int) -> int:
     """x to a power as the multiplication wants it: bits reversed, and shifted by the one that it loses."""
-    return int(f"{_power_of_x(exponent):032b}"[::-1], 2) << 1
+    return int(f"{_power_of_x(exponent, polynomial):032b}"[::-1], 2) << 1
 
 
-def fold_constants(len_bytes: int) -> tuple[int, int]:
+def fold_constants(len_bytes: int, polynomial: int = _CASTAGNOLI) -> tuple[int, int]:
     """What the lower and the upper half of 16 bytes are multiplied by to move them `len_bytes` on."""
-    return _reflected(8 * len_bytes + 32), _reflected(8 * len_bytes - 32)
+    return _reflected(8 * len_bytes + 32, polynomial), _reflected(8 * len_bytes - 32, polynomial)
 
 
 def emit_crc32c(builder: Any, address: Any, size: Any) -> Any:
     """Code for the CRC-32C (an i64) of `size` bytes from `address` on."""
     len_register, multiply = next((width, name) for width, name, needs in _WIDTHS if cpu.has(*needs))
-    return _Folding(builder, len_register, multiply).checksum(address, size)
+    return _Folding(builder, len_register, multiply, _CASTAGNOLI).checksum(address, size)
+
+
+def emit_crc32_fold(builder: Any, address: Any, size: Any) -> tuple[Any, Any]:
+    """Code for two words (i64) of which the CRC-32, from a register of 0 on, is that of `size` bytes.
+
+    They have the bytes' inversion in them. `size` is a multiple of 16, and `LEAST_FOLDED` at least.
+    """
+    len_register, multiply, _needs = _WIDTHS[-1]
+    folding = _Folding(builder, len_register, multiply, _ETHERNET)
+    one = folding.fold_all(address, builder.gep(address, [size]))
+    lower, upper = (builder.extract_element(one, ir.Constant(_I32, word)) for word in range(2))
+    return lower, upper
 
 
 class _Folding:
@@ -68,10 +86,12 @@ class _Folding:
         builder: where the code goes.
         len_register: bytes of a register.
         multiply: name of the instruction for it.
+        polynomial: of the checksum.
     """
 
-    def __init__(self, builder: Any, len_register: int, multiply: str) -> None:
+    def __init__(self, builder: Any, len_register: int, multiply: str, polynomial: int) -> None:
         self._builder = builder
+        self._polynomial = polynomial
         self._len_register = len_register
         self._vector = ir.VectorType(_I64, len_register // 8)
         kind = ir.FunctionType(self._vector, [self._vector, self._vector, _I8])
@@ -84,7 +104,8 @@ class _Folding:
         len_folded = cgutils.alloca_once_value(builder, ir.Constant(_I64, 0))
         with builder.if_then(builder.icmp_signed(">=", size, ir.Constant(_I64, len_step))):
             whole = builder.and_(size, ir.Constant(_I64, -self._len_register))
-            builder.store(self._fold_all(address, builder.gep(address, [whole])), value)
+            one = self.fold_all(address, builder.gep(address, [whole]))
+            builder.store(self._reduced(one), value)
             builder.store(whole, len_folded)
         done = builder.load(len_folded)
         return self._rest(builder.gep(address, [done]), builder.sub(size, done), builder.load(value))
@@ -96,13 +117,14 @@ class _Folding:
     def _fold(self, register: Any, len_bytes: int, ahead: Any) -> Any:
         """`register` moved `len_bytes` on and added to what is there."""
         builder = self._builder
-        constants = ir.Constant(self._vector, list(fold_constants(len_bytes)) * (self._len_register // 16))
+        factors = list(fold_constants(len_bytes, self._polynomial))
+        constants = ir.Constant(self._vector, factors * (self._len_register // 16))
         lower = builder.call(self._multiply, [register, constants, ir.Constant(_I8, 0x00)])
         upper = builder.call(self._multiply, [register, constants, ir.Constant(_I8, 0x11)])
         return builder.xor(builder.xor(lower, upper), ahead)
 
-    def _fold_all(self, start: Any, end: Any) -> Any:
-        """The checksum so far after `[start, end)`: four registers at least, a multiple of one."""
+    def fold_all(self, start: Any, end: Any) -> Any:
+        """One register for `[start, end)`, which is four registers at least, a multiple of one."""
         builder, words = self._builder, self._len_register // 8
         inversion = ir.Constant(self._vector, [_INVERTED] + [0] * (words - 1))
         registers = [self._load(start, number) for number in range(_NUM_REGISTERS)]
@@ -113,8 +135,12 @@ class _Folding:
         for other in registers[1:]:
             one = self._fold(one, self._len_register, other)
         _at, (one,) = self._loop((at, end), [one])
-        value = ir.Constant(_I64, 0)
-        for word in range(words):
+        return one
+
+    def _reduced(self, one: Any) -> Any:
+        """The CRC-32C so far of one register."""
+        builder, value = self._builder, ir.Constant(_I64, 0)
+        for word in range(self._len_register // 8):
             value = _step(builder, value, builder.extract_element(one, ir.Constant(_I32, word)))
         return value
 
