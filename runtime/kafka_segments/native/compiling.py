@@ -21,12 +21,14 @@ from numba.core import config
 from numba.extending import intrinsic
 
 from kafka_segments.native.calls import global_names
+from kafka_segments.native.checksums import CHECKSUMS
 from kafka_segments.native.intrinsics import INTRINSICS
 
 __all__ = ["compile_decoder"]
 
 # Where the plain forms of the building blocks stand: in generated packages, and for our own loops.
 _BLOCKS = ("._support", "kafka_segments.native.blocks")
+_BUILDING_BLOCKS = INTRINSICS | CHECKSUMS
 # By the name of the annotation in generated code: what the elements of the array are.
 _ELEMENTS = {"Bytes": types.uint8, "Tinies": types.int8, "Ints": types.int32, "Longs": types.int64}
 # Without numba's own runtime (`_nrt`): nothing is allocated or counted, so the machine code needs no numba.
@@ -72,8 +74,8 @@ class _Binder:
     def _bound(self, value: Any) -> Any:
         if not isinstance(value, FunctionType):
             return value
-        if value.__name__ in INTRINSICS and value.__module__.endswith(_BLOCKS):
-            return INTRINSICS[value.__name__]
+        if value.__name__ in _BUILDING_BLOCKS and value.__module__.endswith(_BLOCKS):
+            return _BUILDING_BLOCKS[value.__name__]
         if value not in self._compiled:
             bound = FunctionType(value.__code__, self.namespace(value), value.__name__)
             inline = not value.__name__.endswith("_slowly")

@@ -31,7 +31,7 @@ from kafka_segments.native.calls import reachable
 __all__ = ["Decoder", "load_decoder"]
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_OWN_MODULES = ("calls", "compiling", "fold", "intrinsics")
+_OWN_MODULES = ("calls", "checksums", "compiling", "fold", "intrinsics")
 
 
 class Decoder:

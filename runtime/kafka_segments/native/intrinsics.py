@@ -12,18 +12,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import numba
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kafka_segments.native import cpu
 from kafka_segments.native.blocks import LEN_PIECE
-from kafka_segments.native.fold import LEAST_FOLDED, emit_crc32_fold, emit_crc32c
 
-__all__ = ["CHECK_BOUNDS", "INTRINSICS"]
+__all__ = ["CHECK_BOUNDS", "INTRINSICS", "array_parts", "bytes_loader", "check_place"]
 
 CHECK_BOUNDS = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
 
@@ -36,12 +32,12 @@ _TO_READ, _SECOND_CACHE, _DATA = 0, 2, 1
 _Builder = Any
 
 
-def _array(builder: _Builder, value: Any) -> tuple[Any, Any]:
+def array_parts(builder: _Builder, value: Any) -> tuple[Any, Any]:
     """An array, which is a pair: its first element's address, and how many elements there are."""
     return builder.extract_value(value, 0), builder.extract_value(value, 1)
 
 
-def _check(builder: _Builder, start: Any, size: Any, length: Any) -> None:
+def check_place(builder: _Builder, start: Any, size: Any, length: Any) -> None:
     """Stop the process unless `0 <= start`, `0 <= size` and `start + size <= length`."""
     if not CHECK_BOUNDS:
         return
@@ -54,14 +50,14 @@ def _check(builder: _Builder, start: Any, size: Any, length: Any) -> None:
         builder.call(trap, [])
 
 
-def _bytes_loader(width: int, signed: bool, big_endian: bool) -> Any:
+def bytes_loader(width: int, signed: bool, big_endian: bool) -> Any:
     """An intrinsic `(data, at) -> integer` for an integer of `width` bytes in the data."""
 
     @intrinsic
     def load(_typing: Any, data: Any, at: Any) -> Any:
         def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-            base, length = _array(builder, arguments[0])
-            _check(builder, arguments[1], ir.Constant(_I64, width), length)
+            base, length = array_parts(builder, arguments[0])
+            check_place(builder, arguments[1], ir.Constant(_I64, width), length)
             narrow = ir.IntType(8 * width)
             address = builder.bitcast(builder.gep(base, [arguments[1]]), narrow.as_pointer())
             value = builder.load(address, align=1)
@@ -79,8 +75,8 @@ def _bytes_loader(width: int, signed: bool, big_endian: bool) -> Any:
 @intrinsic
 def _load(_typing: Any, array: Any, at: Any) -> Any:
     def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-        base, length = _array(builder, arguments[0])
-        _check(builder, arguments[1], ir.Constant(_I64, 1), length)
+        base, length = array_parts(builder, arguments[0])
+        check_place(builder, arguments[1], ir.Constant(_I64, 1), length)
         value = builder.load(builder.gep(base, [arguments[1]]))
         if value.type == _I64:
             return value
@@ -92,8 +88,8 @@ def _load(_typing: Any, array: Any, at: Any) -> Any:
 @intrinsic
 def _store(_typing: Any, array: Any, at: Any, value: Any) -> Any:
     def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-        base, length = _array(builder, arguments[0])
-        _check(builder, arguments[1], ir.Constant(_I64, 1), length)
+        base, length = array_parts(builder, arguments[0])
+        check_place(builder, arguments[1], ir.Constant(_I64, 1), length)
         place = builder.gep(base, [arguments[1]])
         value = arguments[2]
         if place.type.pointee != _I64:
@@ -110,8 +106,8 @@ def _bytes_storer(width: int, big_endian: bool) -> Any:
     @intrinsic
     def store(_typing: Any, data: Any, at: Any, value: Any) -> Any:
         def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-            base, length = _array(builder, arguments[0])
-            _check(builder, arguments[1], ir.Constant(_I64, width), length)
+            base, length = array_parts(builder, arguments[0])
+            check_place(builder, arguments[1], ir.Constant(_I64, width), length)
             narrow = ir.IntType(8 * width)
             value = arguments[2] if width == 8 else builder.trunc(arguments[2], narrow)
             if big_endian and width > 1:
@@ -128,7 +124,7 @@ def _bytes_storer(width: int, big_endian: bool) -> Any:
 @intrinsic
 def _length(_typing: Any, array: Any) -> Any:
     def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
-        return _array(builder, arguments[0])[1]
+        return array_parts(builder, arguments[0])[1]
 
     return types.int64(array), generate
 
@@ -136,9 +132,9 @@ def _length(_typing: Any, array: Any) -> Any:
 @intrinsic
 def _load_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
     def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
-        base, length = _array(builder, arguments[0])
+        base, length = array_parts(builder, arguments[0])
         index = builder.lshr(arguments[1], ir.Constant(_I64, 3))
-        _check(builder, index, ir.Constant(_I64, 1), length)
+        check_place(builder, index, ir.Constant(_I64, 1), length)
         byte = builder.zext(builder.load(builder.gep(base, [index])), _I64)
         shifted = builder.lshr(byte, builder.and_(arguments[1], ir.Constant(_I64, 7)))
         return builder.and_(shifted, ir.Constant(_I64, 1))
@@ -149,9 +145,9 @@ def _load_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
 @intrinsic
 def _clear_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
     def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-        base, length = _array(builder, arguments[0])
+        base, length = array_parts(builder, arguments[0])
         index = builder.lshr(arguments[1], ir.Constant(_I64, 3))
-        _check(builder, index, ir.Constant(_I64, 1), length)
+        check_place(builder, index, ir.Constant(_I64, 1), length)
         place = builder.gep(base, [index])
         bit = builder.trunc(builder.and_(arguments[1], ir.Constant(_I64, 7)), _I8)
         mask = builder.not_(builder.shl(ir.Constant(_I8, 1), bit))
@@ -169,11 +165,11 @@ def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, siz
     """
 
     def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-        target, target_length = _array(builder, arguments[0])
-        source, source_length = _array(builder, arguments[2])
+        target, target_length = array_parts(builder, arguments[0])
+        source, source_length = array_parts(builder, arguments[2])
         to, start, size = arguments[1], arguments[3], arguments[4]
-        _check(builder, to, size, target_length)
-        _check(builder, start, size, source_length)
+        check_place(builder, to, size, target_length)
+        check_place(builder, start, size, source_length)
         padded = builder.add(size, ir.Constant(_I64, _STEP))
         has_room = builder.and_(
             builder.icmp_signed("<=", builder.add(to, padded), target_length),
@@ -238,22 +234,11 @@ def _copy_vectors(builder: _Builder, target: Any, source: Any, index: Any, shape
 
 
 @intrinsic
-def _crc32c(_typing: Any, data: Any, start: Any, end: Any) -> Any:
-    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-        base, length = _array(builder, arguments[0])
-        start, end = arguments[1], arguments[2]
-        _check(builder, start, builder.sub(end, start), length)
-        return emit_crc32c(builder, builder.gep(base, [start]), builder.sub(end, start))
-
-    return types.int64(data, types.int64, types.int64), generate
-
-
-@intrinsic
 def _read_at(_typing: Any, file: Any, position: Any, data: Any) -> Any:
     """`pread` of the C library; a call that is interrupted returns less than there is, or -1."""
 
     def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
-        base, length = _array(builder, arguments[2])
+        base, length = array_parts(builder, arguments[2])
         kind = ir.FunctionType(_I64, [ir.IntType(32), _I8.as_pointer(), _I64, _I64])
         pread = cgutils.get_or_insert_function(builder.module, kind, "pread")
         file = builder.trunc(arguments[0], ir.IntType(32))
@@ -293,94 +278,14 @@ def _rare(_typing: Any, condition: Any) -> Any:
     return types.boolean(types.boolean), generate
 
 
-def _tables(polynomial: int) -> Any:
-    """For eight bytes at once: what a byte, followed by 0 to 7 zeros, adds to the checksum."""
-    tables = np.zeros((8, 256), np.int64)
-    for value in range(256):
-        register = value
-        for _bit in range(8):
-            register = register >> 1 ^ (polynomial if register & 1 else 0)
-        tables[0, value] = register
-    for zeros in range(1, 8):
-        for value in range(256):
-            register = int(tables[zeros - 1, value])
-            tables[zeros, value] = register >> 8 ^ int(tables[0, register & 0xFF])
-    return tables.ravel()
-
-
-_njit: Any = numba.njit  # whose type does not know all of its options
-_jit = _njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
-_TABLES, _CASTAGNOLI = _tables(0xEDB88320), _tables(0x82F63B78)  # the polynomials, bits reversed
-_CAN_FOLD = cpu.has("pclmul", "64bit")
-_load_u1, _load_u8le = _bytes_loader(1, False, True), _bytes_loader(8, False, False)
-
-
-@intrinsic
-def _fold(_typing: Any, data: Any, start: Any, end: Any) -> Any:
-    def generate(context: Any, builder: _Builder, signature: Any, arguments: Any) -> Any:
-        base, length = _array(builder, arguments[0])
-        start, end = arguments[1], arguments[2]
-        size = builder.sub(end, start)
-        _check(builder, start, size, length)
-        words = [ir.Constant(_I64, 0)] * 2  # there so that it compiles; nobody asks for it
-        if _CAN_FOLD:
-            words = list(emit_crc32_fold(builder, builder.gep(base, [start]), size))
-        return context.make_tuple(builder, signature.return_type, words)
-
-    return types.UniTuple(types.int64, 2)(data, types.int64, types.int64), generate
-
-
-@_jit
-def _crc32_of_word(word: int) -> int:
-    """What eight bytes make of a register of 0, or of one that has been added to them."""
-    register = 0
-    for at in range(8):
-        register ^= _TABLES[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
-    return register
-
-
-@_jit
-def crc32(data: Any, start: int, end: int) -> int:
-    """CRC-32 (zlib's): folded where the CPU can and there is enough, the rest by tables."""
-    register = 0xFFFFFFFF
-    if _CAN_FOLD and end - start >= LEAST_FOLDED:
-        behind = end - (end - start) % 16
-        lower, upper = _fold(data, start, behind)
-        register = _crc32_of_word(upper ^ _crc32_of_word(lower))
-        start = behind
-    while end - start >= 8:
-        register = _crc32_of_word(_load_u8le(data, start) ^ register)
-        start += 8
-    while start < end:
-        register = _TABLES[(register ^ _load_u1(data, start)) & 0xFF] ^ (register >> 8)
-        start += 1
-    return register ^ 0xFFFFFFFF
-
-
-@_jit
-def crc32c_by_tables(data: Any, start: int, end: int) -> int:
-    """CRC-32C on a CPU that has no instructions for it."""
-    register = 0xFFFFFFFF
-    while end - start >= 8:
-        word = _load_u8le(data, start) ^ register
-        register = 0
-        for at in range(8):
-            register ^= _CASTAGNOLI[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
-        start += 8
-    while start < end:
-        register = _CASTAGNOLI[(register ^ _load_u1(data, start)) & 0xFF] ^ (register >> 8)
-        start += 1
-    return register ^ 0xFFFFFFFF
-
-
 def _loaders() -> dict[str, Any]:
     """`load_u1`, `load_s4be`, `load_u2le`...: one for each integer that a schema can have."""
     loaders = {}
     for sign, signed in (("u", False), ("s", True)):
-        loaders[f"load_{sign}1"] = _bytes_loader(1, signed, True)
+        loaders[f"load_{sign}1"] = bytes_loader(1, signed, True)
         for width in (2, 4, 8):
             for order, big_endian in (("be", True), ("le", False)):
-                loaders[f"load_{sign}{width}{order}"] = _bytes_loader(width, signed, big_endian)
+                loaders[f"load_{sign}{width}{order}"] = bytes_loader(width, signed, big_endian)
     return loaders
 
 
@@ -399,8 +304,6 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     "call": _call,
     "clear_bit": _clear_bit,
     "copy_bytes": _copy_bytes,
-    "crc32": crc32,
-    "crc32c": _crc32c if cpu.has_crc32c() else crc32c_by_tables,
     "length": _length,
     "load": _load,
     "load_bit": _load_bit,
