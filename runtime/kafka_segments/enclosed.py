@@ -19,7 +19,7 @@ from kafka_segments.compression.tracing import Run, trace
 from kafka_segments.entries import Batch
 from kafka_segments.errors import CorruptBatchError, ReadError
 from kafka_segments.messages import iter_frames
-from kafka_segments.storage import Source
+from kafka_segments.storage import BLOCK_SIZE, Source
 
 __all__ = ["Enclosed"]
 
@@ -55,15 +55,18 @@ class Enclosed:
         nothing: tuple[int, list[Run], dict[int, int]] = 0, [], {}
         start = self._position + layout.LEN_LOG_OVERHEAD
         try:
-            body = bytes(self._source.read(start, max(0, min(_LARGEST, self._source.size - start))))
+            found = layout.find_value(self._read(start, BLOCK_SIZE))
+            if found is None or not 1 <= found[1] <= len(CODEC_NAMES):
+                return nothing
+            magic, codec, ofs_value = found
+            payload = self._read(start + ofs_value, _LARGEST)
         except ReadError:
             return nothing
-        found = layout.find_value(body)
-        if found is None or not 1 <= found[1] <= len(CODEC_NAMES):
-            return nothing
-        magic, codec, ofs_value = found
-        content, runs = trace(CODEC_NAMES[codec - 1], body[ofs_value:], magic, _LARGEST)
+        content, runs = trace(CODEC_NAMES[codec - 1], payload, magic, _LARGEST)
         return start + ofs_value, runs, _sound_messages(content)
+
+    def _read(self, start: int, size: int) -> bytes:
+        return bytes(self._source.read(start, max(0, min(size, self._source.size - start))))
 
 
 def _sound_messages(content: bytes) -> dict[int, int]:

@@ -12,7 +12,7 @@ from tests.runtime.codec_payloads import gzip_member, lz4_frame, pieces, xerial
 from tests.runtime.wild_payloads import lz4_stored, lz4_with_header_checksum
 from tests.runtime.wild_segments import IDS
 
-from kafka_segments import Damage, Record, open_segment
+from kafka_segments import Damage, Record, layout, open_segment
 from kafka_segments.compression import decompress
 from kafka_segments.compression.tracing import trace
 
@@ -127,3 +127,15 @@ def test_traces_of_any_bytes_end() -> None:
                 payload[random.randrange(len(payload))] = random.randrange(256)
         assert len(trace(codec, bytes(payload), 1, 1 << 20).content) < 8 << 20
     assert trace("zstd", b"?", 1, 1) == trace("none", b"", 1, 1) == (b"", [])
+
+
+@pytest.mark.parametrize("size", [100, 7 << 20, 9 << 20, 1 << 30])
+def test_where_a_value_begins_that_is_cut_off(size: int) -> None:
+    for magic, start in ((0, 14), (1, 22)):
+        whole = message(5, b"0123456789", magic=magic, attributes=3)[12:]
+        cut = patched(whole, start - 4, struct.pack(">i", size))
+        assert layout.find_value(cut) == (magic, 3, start)
+        assert layout.find_value(whole) == (magic, 3, start)
+        assert layout.find_value(cut[: start - 1]) is None
+    assert layout.find_value(message(5, None)[12:]) is None
+    assert layout.find_value(b"") is None

@@ -90,6 +90,10 @@ class _Remembering(BytesIO):
 
     began = 0
 
+    def seekable(self) -> bool:
+        """A lie, or Kaitai's stream would not even begin to read what is large and not all there."""
+        return False
+
     def read(self, size: int | None = -1, /) -> bytes:
         self.began = self.tell()
         return super().read(size)
