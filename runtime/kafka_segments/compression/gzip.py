@@ -36,6 +36,8 @@ _PLAIN_START = int.from_bytes(_MEMBER_MAGIC + b"\0", "little")  # and no flags
 _CONSUMED, _WRITTEN = FIRST + 2, FIRST + 3  # words of the loop's state that the library writes to
 _OFS_CONSUMED, _OFS_WRITTEN = (WORD * place for place in (_CONSUMED, _WRITTEN))
 
+_WBITS_GZIP = zlib.MAX_WBITS + 16  # zlib's way to say that the container is gzip's
+
 _LEN_LONGEST_IGNORED = 18  # GZIPInputStream.readTrailer: "n > 26", the member's 8-byte trailer included
 _LEN_FIRST_STEP = 4096
 _LEN_LARGEST_STEP = 1 << 20
@@ -58,6 +60,11 @@ class GzipCodec:
                 break  # as Java does: no member, and no complaint
             position = self._decompress_member(data, position, output)
         return output.join()
+
+    def compress(self, data: memoryview, level: int) -> bytes:
+        """One member without options, as Java's GZIPOutputStream writes it."""
+        deflater = zlib.compressobj(level, wbits=_WBITS_GZIP)
+        return deflater.compress(data) + deflater.flush()
 
     def _decompress_member(self, data: memoryview, position: int, output: BoundedOutput) -> int:
         """Adds the content of the member whose header ends at `position`; returns the position after it."""

@@ -70,12 +70,18 @@ _HEADER_MASK = (1 << 8 * _LEN_SHORTEST_HEADER) - 1
 
 _LEN_LARGEST_STEP = 1 << 20
 
+# LZ4Factory.fastCompressor for CompressionType.LZ4.defaultLevel(), highCompressor for the others.
+_LEVEL_OF_FAST = 9
+_LOWEST_SLOW_LEVEL = 3
+# Of a header without options and with blocks of 64 KiB, over the frame's magic number too (KAFKA-3160).
+_BROKEN_CHECKSUM = b"\x1a"
+
 
 class Lz4Codec:
     """The LZ4 library behind a header that we checked.
 
     Args:
-        check_header: whether the header's checksum must be right.
+        check_header: whether the header's checksum must be right, and is written so.
     """
 
     name = "lz4"
@@ -113,6 +119,25 @@ class Lz4Codec:
         """
         flags, _block_size, start = self._read_header(data)
         return start, _LEN_CHECKSUM if flags & _FLG_BLOCK_CHECKSUM else 0
+
+    def compress(self, data: memoryview, level: int) -> bytes:
+        """One frame of independent blocks of 64 KiB, without checksums and sizes (Lz4BlockOutputStream).
+
+        Kafka's default is the fast compressor, by whatever number; all other levels are of the slow one, of
+        which lz4-java takes 1 to 17 and the library 3 to 12.
+        """
+        effort = 0 if level == _LEVEL_OF_FAST else max(level, _LOWEST_SLOW_LEVEL)
+        frame: bytes = lz4.frame.compress(
+            data,
+            compression_level=effort,
+            block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+            block_linked=False,
+            store_size=False,
+        )
+        if self._check_header:
+            return frame
+        end = _LEN_SHORTEST_HEADER
+        return frame[: end - len(_BROKEN_CHECKSUM)] + _BROKEN_CHECKSUM + frame[end:]
 
     def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
         """The position of the first block size of zero; Kafka takes a stored block of no bytes for it too."""

@@ -26,6 +26,9 @@ __all__ = ["CODEC", "SnappyCodec", "iter_blocks", "iter_places", "only_block", "
 _STREAM_MAGIC = b"\x82SNAPPY\x00"
 _LEN_STREAM_HEADER = len(_STREAM_MAGIC) + 4 + 4
 _LEN_CHUNK_LENGTH = 4
+_STREAM_VERSION = (1).to_bytes(4, "big")  # also the lowest compatible one
+_STREAM_HEADER = _STREAM_MAGIC + 2 * _STREAM_VERSION
+_LEN_JAVA_BLOCK = 32 << 10
 
 # The best that a block can say: 64 bytes of output by a three-byte copy (snappy's format_description.txt).
 _LARGEST_EXPANSION = 22
@@ -43,6 +46,14 @@ class SnappyCodec:
         for block in iter_blocks(data):
             self._decompress_block(block, output)
         return output.join()
+
+    def compress(self, data: memoryview, level: int) -> bytes:  # noqa: ARG002 (snappy has none)
+        """The stream of SnappyOutputStream, with blocks of its default size; no data are a header alone."""
+        parts = [_STREAM_HEADER]
+        for start in range(0, len(data), _LEN_JAVA_BLOCK):
+            block = bytes(cramjam.snappy.compress_raw(data[start : start + _LEN_JAVA_BLOCK]))
+            parts += [len(block).to_bytes(_LEN_CHUNK_LENGTH, "big"), block]
+        return b"".join(parts)
 
     def _decompress_block(self, block: memoryview, output: BoundedOutput) -> None:
         if not block:  # cramjam takes it for an empty result, snappy's format and snappy-java do not

@@ -12,6 +12,8 @@ then any window will do, and the claim must be right; else it does not look at i
 
 from __future__ import annotations
 
+import threading
+from functools import lru_cache
 from typing import Any
 
 import zstandard
@@ -74,6 +76,10 @@ class ZstdCodec:
                 raise malformed(self.name, f"a frame has not the {claimed} bytes of content that it claims")
         return output.join()
 
+    def compress(self, data: memoryview, level: int) -> bytes:
+        """One frame with its content size; Kafka's own writer, which does not know the size yet, has none."""
+        return _compressor(level).compress(data)
+
     def _end_within_frame(self, frame_position: int, len_data: int, output: BoundedOutput) -> bytes:
         """What there is, if Java takes the unfinished frame for the end of the stream; else an error."""
         last_read = (len_data - 1) // _LEN_JAVA_READ
@@ -91,6 +97,20 @@ def _claimed_size(frame: memoryview) -> int | None:
     except zstandard.ZstdError:
         return None  # too short, or no frame: decompressing says so
     return size if size <= _LEN_JAVA_ROOM else None
+
+
+class _Compressors(threading.local):
+    """A thread's compressors: making one costs more than compressing a batch with it."""
+
+    def __init__(self) -> None:
+        self.of = lru_cache(maxsize=4)(lambda level: zstandard.ZstdCompressor(level=level))
+
+
+_compressors = _Compressors()
+
+
+def _compressor(level: int) -> zstandard.ZstdCompressor:
+    return _compressors.of(level)
 
 
 def loop() -> Any:
