@@ -6,11 +6,13 @@ Example:
     ...     for event in segment.iter_events(on_damage="skip"):
     ...         print(event)
 
-`read_table` needs the extra `arrow` and is imported when it is first asked for.
+`read_table` and all that writes need the extra `arrow` and are imported when they are first asked for;
+control records and index files also need `construct`.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments import errors
@@ -20,6 +22,21 @@ from kafka_segments.segment import Segment, open_segment
 
 if TYPE_CHECKING:
     from kafka_segments.arrow import read_table
+    from kafka_segments.writing.api import (
+        encode_batch,
+        encode_empty_batch,
+        encode_records,
+        iter_encoded,
+        predicted_size,
+    )
+    from kafka_segments.writing.control import encode_control
+    from kafka_segments.writing.writer import (
+        SegmentWriter,
+        Written,
+        open_partition_writer,
+        open_writer,
+        write_segment,
+    )
 
 __all__ = [
     "Batch",
@@ -28,19 +45,39 @@ __all__ = [
     "Partition",
     "Record",
     "Segment",
+    "SegmentWriter",
+    "Written",
     "__version__",
+    "encode_batch",
+    "encode_control",
+    "encode_empty_batch",
+    "encode_records",
     "errors",
+    "iter_encoded",
     "open_partition",
+    "open_partition_writer",
     "open_segment",
+    "open_writer",
+    "predicted_size",
     "read_table",
+    "write_segment",
 ]
 
 __version__ = "0.1.0.dev0"
 
 
-def __getattr__(name: str) -> Any:
-    if name == "read_table":
-        from kafka_segments.arrow import read_table
+_API = ("encode_batch", "encode_empty_batch", "encode_records", "iter_encoded", "predicted_size")
+_WRITER = ("SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment")
+# What needs an extra, by the module that it is in.
+_PLACES = {
+    "read_table": "arrow",
+    "encode_control": "writing.control",
+    **dict.fromkeys(_API, "writing.api"),
+    **dict.fromkeys(_WRITER, "writing.writer"),
+}
 
-        return read_table
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

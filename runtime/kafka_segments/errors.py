@@ -128,7 +128,15 @@ class ReadError(KafkaFormatError, OSError):
 
 
 class EncodeError(KafkaFormatError, ValueError):
-    """The values cannot be written in the format."""
+    """The values cannot be written in the format, or Kafka would refuse them.
+
+    `.rule` is one of `kafka_segments.writing.refusals`, `.offset` that of the record or batch, `.row` the
+    record's number in the data, from 0; None where there is none.
+    """
+
+    rule: str | None = None
+    offset: int | None = None
+    row: int | None = None
 
 
 class TimestampRangeError(KafkaFormatError, OverflowError):
@@ -155,4 +163,9 @@ class MissingExtraError(KafkaFormatError, ImportError):
 
 
 class OptionError(KafkaFormatError, ValueError):
-    """The caller asked for something that does not exist or contradicts itself."""
+    """The caller asked for something that does not exist or contradicts itself.
+
+    `.rule` is one of `kafka_segments.writing.refusals` where Kafka has one for it.
+    """
+
+    rule: str | None = None

@@ -8,7 +8,8 @@ from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
-# console opens the null device; `native` keeps compiled decoders; an arena is memory that no file is behind.
+# console opens the null device; `native` keeps compiled decoders; an arena is memory that no file is behind;
+# `writing` makes segments, under names that no broker reads.
 OPENERS = {
     "cli/console.py",
     "columnar/arena.py",
@@ -16,6 +17,7 @@ OPENERS = {
     "spark/parquet.py",
     "spark/publish.py",
     "storage.py",
+    "writing/files.py",
 }
 
 

@@ -1,0 +1,183 @@
+"""What callers give, as arrow batches of the columns that are written.
+
+Strategy: whatever speaks Arrow is taken batch by batch and its columns cast (text to bytes, wide offsets to
+narrow ones); that copies nothing where they are as reading gives them. Rows that are Python objects become
+arrow batches first (`rows`). So there is one way into the format, and it is the fast one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.errors import EncodeError, OptionError
+from kafka_segments.writing.refusals import refused
+from kafka_segments.writing.rows import Row, batches_of_rows
+
+__all__ = ["Data", "iter_incoming"]
+
+Data: TypeAlias = (
+    "pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch] | Iterable[Row]"
+)
+"""Anything with Arrow's stream interface (polars and duckdb have it), arrow batches, or rows."""
+
+_KEY_VALUE = ["key", "value"]
+_MILLISECONDS = pa.timestamp("ms")
+# What is written, by name. The timestamp's type is an option, so its column is not looked at.
+_TYPES = {
+    "offset": pa.int64(),
+    "timestamp": pa.int64(),
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": pa.list_(pa.struct([pa.field(name, pa.binary()) for name in _KEY_VALUE])),
+}
+_IGNORED = "timestamp_type"
+
+
+def iter_incoming(data: Data) -> Iterator[pa.RecordBatch]:
+    """Arrow batches with some of the columns of `SCHEMA`, each of the one type that is written.
+
+    A null timestamp is -1, null headers are none. Offsets have no nulls.
+
+    Raises:
+        OptionError: columns that do not exist or have another type, or neither keys nor values.
+        EncodeError: a value that a column cannot hold, such as a timestamp of a fraction of a millisecond.
+    """
+    row = 0
+    for batch in _batches(data):
+        _check_columns(batch.schema)
+        for part in _cast(batch, row):
+            yield part
+            row += part.num_rows
+
+
+def _batches(data: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(data, pa.RecordBatch):
+        yield data
+    elif isinstance(data, pa.Table):
+        yield from data.to_batches()
+    elif isinstance(data, pa.RecordBatchReader):
+        yield from data
+    elif hasattr(data, "__arrow_c_stream__"):
+        yield from pa.RecordBatchReader.from_stream(data)
+    elif isinstance(data, (str, bytes, dict)) or not isinstance(data, Iterable):
+        raise OptionError(f"records cannot come from a {type(data).__name__}; give Arrow data or rows")
+    else:
+        yield from _mixed(iter(data))
+
+
+def _mixed(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+    """Arrow batches as they come, and rows between them gathered."""
+    for first in items:
+        if isinstance(first, pa.RecordBatch):
+            yield first
+        else:
+            yield from batches_of_rows(first, items)
+
+
+def _check_columns(schema: pa.Schema) -> None:
+    names = set(schema.names)
+    unknown = sorted(names - set(SCHEMA.names))
+    if unknown or len(names) < len(schema.names):
+        raise OptionError(
+            f"columns are {', '.join(schema.names)}; give some of {', '.join(SCHEMA.names)}, each once"
+        )
+    if not names & {"key", "value"}:
+        raise OptionError("there must be a column key or a column value")
+    for name in names - {_IGNORED}:
+        if not _can_be(schema.field(name).type, name):
+            raise OptionError(
+                f"column {name} is of type {schema.field(name).type}; it must be {_TYPES[name]}"
+            )
+
+
+def _can_be(kind: Any, name: str) -> bool:
+    """Whether a column of a type can be written under a name."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if name == "offset":
+        return bool(pa.types.is_integer(kind))
+    if name == "timestamp":
+        return bool(pa.types.is_integer(kind) or pa.types.is_timestamp(kind))
+    if name == "headers":
+        return _holds_headers(kind)
+    return _holds_bytes(kind)
+
+
+def _holds_bytes(kind: Any) -> bool:
+    tests = (
+        "binary",
+        "large_binary",
+        "binary_view",
+        "fixed_size_binary",
+        "string",
+        "large_string",
+        "string_view",
+    )
+    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
+
+
+def _holds_headers(kind: Any) -> bool:
+    if pa.types.is_map(kind):
+        return _holds_bytes(kind.key_type) and _holds_bytes(kind.item_type)
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_struct(
+        kind.value_type
+    ):
+        return False
+    members = {member.name: member.type for member in kind.value_type.fields}
+    return sorted(members) == _KEY_VALUE and all(map(_holds_bytes, members.values()))
+
+
+def _cast(batch: pa.RecordBatch, row: int) -> Iterator[pa.RecordBatch]:
+    """The batch with its columns cast; halved where a column would pass the 2 GiB of narrow offsets."""
+    names = [name for name in batch.schema.names if name != _IGNORED]
+    try:
+        columns = [_cast_column(name, batch.column(name), row) for name in names]
+    except pa.ArrowInvalid as error:
+        if batch.num_rows <= 1:
+            raise EncodeError(f"row {row}: {error}", row=row) from error
+        half = batch.num_rows // 2
+        yield from _cast(batch.slice(0, half), row)
+        yield from _cast(batch.slice(half), row + half)
+        return
+    yield pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _cast_column(name: str, column: pa.Array, row: int) -> pa.Array:
+    if name == "timestamp":
+        return _milliseconds(column)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if name == "offset" and column.null_count:
+        first = column.is_null().index(True).as_py()
+        raise refused("null_offset", "no offset", row=row + first)
+    column = column if column.type == _TYPES[name] else column.cast(_TYPES[name])
+    if name == "headers":
+        return _without_nulls(column, row)
+    return column
+
+
+def _milliseconds(column: pa.Array) -> pa.Array:
+    if pa.types.is_timestamp(column.type):
+        if column.type.unit != "ms":
+            column = column.cast(pa.timestamp("ms", tz=column.type.tz))
+        column = column.view(pa.int64())
+    column = column if column.type == pa.int64() else column.cast(pa.int64())
+    return column.fill_null(-1) if column.null_count else column
+
+
+def _without_nulls(headers: pa.Array, row: int) -> pa.Array:
+    """Headers of which no list and no struct is null."""
+    if headers.null_count:
+        lengths = headers.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        headers = pa.ListArray.from_arrays(offsets, headers.flatten())
+    if headers.values.null_count and headers.flatten().null_count:
+        for at, one in enumerate(headers):
+            if any(not header.is_valid for header in one.values):
+                raise refused("null_header_key", "a header that is null", row=row + at)
+    return headers

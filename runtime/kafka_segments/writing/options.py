@@ -1,0 +1,200 @@
+"""How batches are made: options in Kafka's words, and which of them go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypedDict
+
+from kafka_segments import layout
+from kafka_segments.compression import check_level
+from kafka_segments.errors import OptionError
+from kafka_segments.writing.refusals import refused_option
+
+__all__ = ["MAX_INT", "BatchOptions", "Options", "RecordOptions", "options_of"]
+
+MAX_INT = (1 << 31) - 1
+_MAX_LONG = (1 << 63) - 1
+_MAX_SHORT = (1 << 15) - 1
+
+# The least and the greatest that each number can be.
+_RANGES = {
+    "log_append_time": (0, _MAX_LONG),
+    "base_offset": (0, _MAX_LONG),
+    "partition_leader_epoch": (-1, MAX_INT),
+    "producer_id": (-1, _MAX_LONG),
+    "producer_epoch": (-1, _MAX_SHORT),
+    "base_sequence": (-1, MAX_INT),
+    "delete_horizon_ms": (0, _MAX_LONG),
+    "batch_size": (0, MAX_INT),
+    "max_message_bytes": (0, MAX_INT),
+}
+
+
+class RecordOptions(TypedDict, total=False):
+    """What the functions that write one batch take as keywords; see `BatchOptions`."""
+
+    magic: int
+    compression: str
+    compression_level: int | None
+    timestamp_type: str
+    log_append_time: int | None
+    partition_leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int | None
+    is_transactional: bool
+    delete_horizon_ms: int | None
+    max_message_bytes: int | None
+    compacted: bool
+
+
+class Options(RecordOptions, total=False):
+    """What the functions that write many batches take."""
+
+    base_offset: int | None
+    batch_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """How batches are made.
+
+    Attributes:
+        magic: 0, 1 or 2.
+        compression: "none" or one of `compression.CODEC_NAMES`.
+        compression_level: as the codec has it in Kafka; None is its default.
+        timestamp_type: "CreateTime" or "LogAppendTime".
+        log_append_time: milliseconds; goes with "LogAppendTime".
+        base_offset: of the first record, where the data have no offsets; None goes on, from 0 in the
+            beginning.
+        partition_leader_epoch: -1 for none.
+        producer_id: -1 for none.
+        producer_epoch: -1 for none.
+        base_sequence: of the first record; None goes on where a producer id is given, from 0 in the
+            beginning.
+        is_transactional: whether the records are part of a transaction.
+        delete_horizon_ms: milliseconds, as the cleaner sets it; None for none.
+        batch_size: bytes, before compression and with all headers, that a batch does not pass; one record
+            that is larger gets a batch of its own (the producer's `batch.size`).
+        max_message_bytes: bytes that a batch may have as it is stored; None for no bound.
+        compacted: whether the topic is compacted, so that no key may be null.
+
+    Raises:
+        OptionError: a value out of its range, or two that do not go together.
+    """
+
+    magic: int = 2
+    compression: str = "none"
+    compression_level: int | None = None
+    timestamp_type: str = "CreateTime"
+    log_append_time: int | None = None
+    base_offset: int | None = None
+    partition_leader_epoch: int = -1
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int | None = None
+    is_transactional: bool = False
+    delete_horizon_ms: int | None = None
+    batch_size: int = 16384
+    max_message_bytes: int | None = 1048588
+    compacted: bool = False
+
+    def __post_init__(self) -> None:
+        if self.magic not in tuple(layout.known_magics()):
+            raise refused_option("unknown_magic", f"magic is {self.magic!r}")
+        _check_ranges(self)
+        _check_timestamps(self)
+        _check_compression(self)
+        if self.magic < 2:
+            _check_legacy(self)
+        _check_producer(self)
+
+    @property
+    def is_append_time(self) -> bool:
+        """Whether the broker's time is every record's."""
+        return self.timestamp_type == "LogAppendTime"
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether there is a codec."""
+        return self.compression != "none"
+
+
+def options_of(options: RecordOptions, base: BatchOptions | None = None) -> BatchOptions:
+    """Options from keywords, over others that hold where nothing is said.
+
+    Raises:
+        OptionError: an unknown name, and whatever `BatchOptions` refuses.
+    """
+    known = {field.name for field in fields(BatchOptions)}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise OptionError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    given: dict[str, Any] = dict(options)
+    return BatchOptions(**given) if base is None else replace(base, **given)
+
+
+def _check_ranges(options: BatchOptions) -> None:
+    for name, (least, most) in _RANGES.items():
+        value = getattr(options, name)
+        if value is None and name in ("log_append_time", "base_offset", "base_sequence"):
+            continue
+        if value is None and name in ("delete_horizon_ms", "max_message_bytes"):
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise OptionError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+
+
+def _check_timestamps(options: BatchOptions) -> None:
+    if options.timestamp_type not in ("CreateTime", "LogAppendTime"):
+        raise OptionError(
+            f"timestamp_type is {options.timestamp_type!r}; it must be CreateTime or LogAppendTime"
+        )
+    if options.is_append_time != (options.log_append_time is not None):
+        raise OptionError(
+            f"timestamp_type is {options.timestamp_type} and log_append_time {options.log_append_time}: "
+            "a time of appending goes with LogAppendTime, and the other way round"
+        )
+
+
+def _check_compression(options: BatchOptions) -> None:
+    if options.compression == "none":
+        if options.compression_level is not None:
+            raise refused_option("compression_level", "a compression_level, but no compression")
+        return
+    try:
+        check_level(options.compression, options.compression_level)
+    except OptionError as error:
+        is_known = error.detail.startswith("compression_level")
+        error.rule = "compression_level" if is_known else "unknown_compression"
+        raise
+
+
+def _check_legacy(options: BatchOptions) -> None:
+    """What messages of magic 0 and 1 cannot have."""
+    where = f"in magic {options.magic}"
+    if options.compression == "zstd":
+        raise refused_option("zstd_below_magic_2", f"zstd {where}")
+    if options.is_transactional:
+        raise refused_option("transactional_below_magic_2", f"a transaction {where}")
+    if options.producer_id != -1 or options.producer_epoch != -1 or options.base_sequence not in (None, -1):
+        raise refused_option("idempotent_below_magic_2", f"a producer id, epoch or sequence {where}")
+    if options.delete_horizon_ms is not None:
+        raise refused_option("horizon_below_magic_2", f"a delete horizon {where}")
+    if options.partition_leader_epoch != -1:
+        raise refused_option("leader_epoch_below_magic_2", f"a partition leader epoch {where}")
+    if options.is_append_time and options.magic == 0:
+        raise refused_option("append_time_in_magic_0", f"LogAppendTime {where}")
+
+
+def _check_producer(options: BatchOptions) -> None:
+    if options.producer_id == -1:
+        if options.is_transactional:
+            raise refused_option(
+                "transactional_without_producer_id", "is_transactional without a producer_id"
+            )
+        return
+    if options.producer_epoch == -1:
+        raise refused_option("producer_epoch", f"producer_id {options.producer_id} without a producer_epoch")
+    if options.base_sequence == -1:
+        raise refused_option("base_sequence", f"producer_id {options.producer_id} with base_sequence -1")

@@ -1,0 +1,137 @@
+"""What a broker remembers of producers while it appends, as far as a segment's neighbours depend on it.
+
+Strategy: ProducerStateManager and ProducerAppendInfo, for one partition from its first batch on. What a
+client sends is checked (sequence numbers, epochs, transactions), what is copied from elsewhere only noted, as
+on a follower. An abort marker makes an entry of the transaction index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_segments.writing.options import MAX_INT
+from kafka_segments.writing.refusals import refused
+
+__all__ = ["AbortedTxn", "Appended", "Producers"]
+
+
+@dataclass(frozen=True, slots=True)
+class AbortedTxn:
+    """A transaction that was aborted: its producer, its first offset, the marker's, and the last stable
+    offset then.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Batches of one producer, one behind the other, without control records; sequences are -1 for none."""
+
+    producer_id: int
+    producer_epoch: int
+    is_transactional: bool
+    first_offset: int
+    base_sequence: int
+    last_sequence: int
+
+
+class _Producer:
+    """One producer's state. `last_sequence` is None if nothing is known of it, -1 after a marker of a new
+    epoch.
+    """
+
+    __slots__ = ("coordinator_epoch", "epoch", "last_sequence")
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.last_sequence: int | None = None
+        self.coordinator_epoch = -1
+
+
+class Producers:
+    """The producers of a partition."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Producer] = {}
+        self._open: dict[int, int] = {}  # first offsets of transactions under way, by producer; oldest first
+
+    def next_sequence(self, producer_id: int, producer_epoch: int) -> int:
+        """The sequence number with which a producer goes on; 0 with a new epoch."""
+        known = self._known.get(producer_id)
+        if known is None or known.epoch != producer_epoch or known.last_sequence in (None, -1):
+            return 0
+        assert known.last_sequence is not None
+        return known.last_sequence + 1 & MAX_INT
+
+    def append(self, batch: Appended, *, is_checked: bool) -> None:
+        """Note batches of records.
+
+        Raises:
+            EncodeError: what a broker would refuse of a client, if it is to be checked.
+        """
+        known = self._known.setdefault(batch.producer_id, _Producer())
+        if is_checked:
+            self._check(known, batch)
+        known.epoch = max(known.epoch, batch.producer_epoch)
+        known.last_sequence = batch.last_sequence
+        if batch.is_transactional and batch.producer_id not in self._open:
+            self._open[batch.producer_id] = batch.first_offset
+
+    def _check(self, known: _Producer, batch: Appended) -> None:
+        offset, name = batch.first_offset, f"producer {batch.producer_id}"
+        _check_epoch(known, batch.producer_id, batch.producer_epoch, offset)
+        if batch.producer_id in self._open and not batch.is_transactional:
+            raise refused("open_transaction", f"a record of {name} outside its transaction", offset=offset)
+        if known.epoch == -1:
+            return  # a producer that is not known may begin anywhere
+        expected = self.next_sequence(batch.producer_id, batch.producer_epoch)
+        if batch.base_sequence != expected:
+            found = f"{name} comes with sequence number {batch.base_sequence}, not {expected}"
+            raise refused("out_of_order_sequence", found, offset=offset)
+
+    def end(
+        self,
+        producer: tuple[int, int],
+        offset: int,
+        *,
+        is_abort: bool,
+        coordinator_epoch: int,
+        is_checked: bool,
+    ) -> AbortedTxn | None:
+        """Note a marker.
+
+        Args:
+            producer: id and epoch of whom it is.
+            offset: its own.
+
+        Returns:
+            What belongs into the transaction index, if anything was aborted.
+
+        Raises:
+            EncodeError: what a broker would refuse of a coordinator, if it is to be checked.
+        """
+        producer_id, epoch = producer
+        known = self._known.setdefault(producer_id, _Producer())
+        if is_checked:
+            _check_epoch(known, producer_id, epoch, offset)
+            if coordinator_epoch < known.coordinator_epoch:
+                found = f"a marker of coordinator epoch {coordinator_epoch}, after {known.coordinator_epoch}"
+                raise refused("coordinator_fenced", found, offset=offset)
+        if epoch > known.epoch:
+            known.epoch, known.last_sequence = epoch, -1
+        known.coordinator_epoch = max(known.coordinator_epoch, coordinator_epoch)
+        first_offset = self._open.pop(producer_id, None)
+        if first_offset is None or not is_abort:
+            return None
+        last_stable_offset = min(self._open.values(), default=offset + 1)
+        return AbortedTxn(producer_id, first_offset, offset, last_stable_offset)
+
+
+def _check_epoch(known: _Producer, producer_id: int, epoch: int, offset: int) -> None:
+    if epoch < known.epoch:
+        found = f"producer {producer_id} comes with epoch {epoch}, after {known.epoch}"
+        raise refused("producer_fenced", found, offset=offset)
