@@ -96,7 +96,9 @@ def _check_columns(schema: pa.Schema) -> None:
 
 
 def _can_be(kind: Any, name: str) -> bool:
-    """Whether a column of a type can be written under a name."""
+    """Whether a column of a type can be written under a name; nulls alone have a type that fits."""
+    if pa.types.is_null(kind):
+        return True
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if name == "offset":
@@ -124,10 +126,10 @@ def _holds_bytes(kind: Any) -> bool:
 def _holds_headers(kind: Any) -> bool:
     if pa.types.is_map(kind):
         return _holds_bytes(kind.key_type) and _holds_bytes(kind.item_type)
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_struct(
-        kind.value_type
-    ):
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return False
+    if not pa.types.is_struct(kind.value_type):
+        return bool(pa.types.is_null(kind.value_type))
     members = {member.name: member.type for member in kind.value_type.fields}
     return sorted(members) == _KEY_VALUE and all(map(_holds_bytes, members.values()))
 
