@@ -26,6 +26,8 @@ from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["Encoding", "Exact", "PlainEncoding", "Start", "increment", "len_head"]
 
+_LEAST_OVERHEAD = 64  # less than a batch of one record takes beside what is in that
+
 
 class Start:
     """Where encoding goes on.
@@ -136,7 +138,9 @@ class Encoding:
             base = int(machine.table[machine.state[loops.BATCH], COLUMN["base_offset"]])
             if not 0 <= offset - base <= MAX_INT:
                 raise refused("offset_delta", f"in a batch from offset {base} on", offset=offset, row=number)
-        raise refused("unwritable", "the record cannot be written", offset=offset, row=number)
+        size = self._windows.num_bytes(row)
+        rule = "record_too_large" if size > MAX_INT - _LEAST_OVERHEAD else "unwritable"
+        raise refused(rule, f"the record of {size} bytes cannot be written", offset=offset, row=number)
 
     def _name_last_offset(self, row: int, last_offset: int) -> None:
         """Have a batch's head name a last offset behind that of its last record, as compaction leaves it."""

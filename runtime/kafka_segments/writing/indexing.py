@@ -8,7 +8,7 @@ last one (TimeIndex.maybeAppend). LogSegment.recover makes the same files from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,13 @@ INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
     DELTA_AT,
     TIME_AT,
 ) = range(15)
+
+
+_FIELDS = {
+    "kafka_offset_index": ("relative_offset", "position"),
+    "kafka_time_index": ("timestamp", "relative_offset"),
+    "kafka_transaction_index": ("producer_id", "first_offset", "last_offset", "last_stable_offset"),
+}
 
 
 def index_loop() -> Callable[..., int]:
@@ -90,6 +97,8 @@ class Indexes:
     """
 
     def __init__(self, base_offset: int, interval: int) -> None:
+        for stem, names in _FIELDS.items():
+            entry_layout(stem, *names)  # so that what is not installed is missed before anything is written
         self._base_offset = base_offset
         self._offsets: list[Any] = []
         self._times: list[Any] = []
@@ -138,13 +147,16 @@ class Indexes:
         if state[GREATEST] > state[IN_TIME_INDEX]:
             times.append(np.array([[state[GREATEST], state[GREATEST_AT]]], np.int64))
         offset, time = _joined(self._offsets), _joined(times)
-        base = self._base_offset
-        contents = [
-            _entries("kafka_offset_index", relative_offset=offset[:, 0] - base, position=offset[:, 1]),
-            _entries("kafka_time_index", timestamp=time[:, 0], relative_offset=time[:, 1] - base),
+        aborted = [
+            [one.producer_id, one.first_offset, one.last_offset, one.last_stable_offset]
+            for one in self._aborted
         ]
-        if self._aborted:
-            contents.append(_entries("kafka_transaction_index", **_columns(self._aborted)))
+        contents = [
+            _entries("kafka_offset_index", offset - [self._base_offset, 0]),
+            _entries("kafka_time_index", time - [0, self._base_offset]),
+        ]
+        if aborted:
+            contents.append(_entries("kafka_transaction_index", np.array(aborted, np.int64)))
         return dict(zip(INDEX_SUFFIXES, contents, strict=False))
 
 
@@ -152,17 +164,11 @@ def _joined(parts: list[Any]) -> Any:
     return np.concatenate([np.empty((0, 2), np.int64), *parts])
 
 
-def _columns(aborted: Iterable[AbortedTxn]) -> dict[str, Any]:
-    names = "producer_id", "first_offset", "last_offset", "last_stable_offset"
-    return {name: np.array([getattr(one, name) for one in aborted], np.int64) for name in names}
-
-
-def _entries(stem: str, **fields: Any) -> bytes:
-    """Entries of an index with these fields, all at once; see `layout.building.EntryLayout`."""
-    layout = entry_layout(stem, *fields)
-    count = len(next(iter(fields.values())))
-    entries = np.tile(np.frombuffer(layout.zeros, np.uint8), (count, 1))
-    for name, values in fields.items():
+def _entries(stem: str, values: Any) -> bytes:
+    """Entries of an index, a row each, all at once; see `layout.building.EntryLayout`."""
+    layout = entry_layout(stem, *_FIELDS[stem])
+    entries = np.tile(np.frombuffer(layout.zeros, np.uint8), (len(values), 1))
+    for column, name in enumerate(_FIELDS[stem]):
         for number, place in enumerate(layout.places[name]):
-            entries[:, place] = (values >> (8 * number)).astype(np.uint8)
+            entries[:, place] = (values[:, column] >> (8 * number)).astype(np.uint8)
     return entries.tobytes()

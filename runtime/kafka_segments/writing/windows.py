@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_segments.columnar.columns import Column, columns_of
 from kafka_segments.native.engine import Table
@@ -26,6 +27,7 @@ NUM_ROWS = 1 << 14
 _MAX_LONG = (1 << 63) - 1
 
 _NOTHING = (0, 0)
+_BYTES = ("key", "value")
 _ZEROS = np.zeros(NUM_ROWS + 1, np.int64)
 _NO_TIMESTAMPS = np.full(NUM_ROWS, -1, np.int64)
 
@@ -58,6 +60,8 @@ class Windows:
         self._appended = np.full(NUM_ROWS, options.log_append_time or -1, np.int64)
         self.offsets: tuple[Any, int] = (_ZEROS, 0)
         self.timestamps: tuple[Any, int] = (_ZEROS, 0)
+        self._given: dict[str, Any] = {}
+        self._start = 0
 
     def iter_windows(self, batch: pa.RecordBatch, table: Table, state: Any) -> Iterator[int]:
         """Make the encoder ready for one window after the other; yields how many rows there are.
@@ -70,11 +74,12 @@ class Windows:
         Raises:
             EncodeError: a record that Kafka would refuse.
         """
-        given = {name: batch.column(name) for name in batch.schema.names}
+        self._given = given = {name: batch.column(name) for name in batch.schema.names}
         starts = self._set_columns(given, table)
         offsets, timestamps = _numbers(given.get("offset")), _numbers(given.get("timestamp"))
         for start in range(0, batch.num_rows, NUM_ROWS):
             size = min(NUM_ROWS, batch.num_rows - start)
+            self._start = start
             self._check(given, start, size)
             for at, (first, moves) in enumerate(starts):
                 state[ENC_COLUMNS + at] = first + (start if moves else 0)
@@ -84,6 +89,16 @@ class Windows:
             _point(table, "timestamp_values", self.timestamps, size)
             yield size
             self.row += size
+
+    def num_bytes(self, row: int) -> int:
+        """Bytes of keys and values in a row of the window, with those of headers."""
+        arrays = [
+            column.slice(self._start + row, 1) for name, column in self._given.items() if name in _BYTES
+        ]
+        if "headers" in self._given:
+            headers = self._given["headers"].slice(self._start + row, 1).flatten()
+            arrays += [headers.field(0), headers.field(1)]
+        return sum(pc.sum(pc.binary_length(array)).as_py() or 0 for array in arrays)
 
     def _set_columns(self, given: dict[str, Any], table: Table) -> list[tuple[int, bool]]:
         """Say where the columns are; returns where each one's first row is, and whether that moves with
