@@ -91,6 +91,13 @@ def test_the_readme_reads_columns_and_builds() -> None:
     assert bytes.fromhex(run_python(construct))
 
 
+def test_the_readme_writes() -> None:
+    code = code_blocks(ROOT / "README.md", "python")[4]
+    message, written = run_python(code).splitlines()
+    assert bytes.fromhex(message)
+    assert "num_batches=2, num_records=3" in written
+
+
 @pytest.mark.spark
 def test_the_readme_runs_in_pyspark() -> None:
     code = code_blocks(ROOT / "README.md", "python")[3]

@@ -183,6 +183,8 @@ def test_the_name_tells_the_base_offset(tmp_path: Path) -> None:
     assert writer.close().first_offset == 150
     assert path.with_suffix(".index").read_bytes() == bytes([0, 0, 0, 51, 0, 0, 0, 69])
     assert path.with_suffix(".timeindex").read_bytes() == bytes([0] * 7 + [3, 0, 0, 0, 51])
+    plain = kafka_segments.write_segment(tmp_path / "00000000000000000300.log", [{"value": b"v"}])
+    assert (plain.first_offset, plain.last_offset) == (300, 300)
     other = tmp_path / "00000000000000000200.log"
     with pytest.raises(EncodeError, match="base offset"), kafka_segments.open_writer(other) as writer:
         writer.write([{"offset": 5, "value": b"v"}])

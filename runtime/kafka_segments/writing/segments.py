@@ -71,10 +71,13 @@ class Store:
         segment_bytes: that a segment does not pass.
         interval: bytes between entries of an index; None for no indexes.
         base_offset: of the first segment; None for that of the first batch.
+
+    Attributes:
+        base_offset: as given, or as the segment's name tells.
     """
 
     def __init__(self, segment_bytes: int, interval: int | None, base_offset: int | None) -> None:
-        self._bytes, self._interval, self._base_offset = segment_bytes, interval, base_offset
+        self._bytes, self._interval, self.base_offset = segment_bytes, interval, base_offset
         self._segments: list[_Segment] = []
         self._finished: list[tuple[str, str]] = []
 
@@ -88,7 +91,7 @@ class Store:
         while len(piece.heads):
             if not self._segments:
                 first = int(piece.heads[0, COLUMN["base_offset"]])
-                self._begin(first if self._base_offset is None else self._base_offset)
+                self._begin(first if self.base_offset is None else self.base_offset)
             segment = self._segments[-1]
             fitting = self._num_fitting(segment, piece.heads)
             if fitting:
@@ -175,8 +178,8 @@ class OneSegment(Store):
         for name in [path] + [stem + suffix for suffix in INDEX_SUFFIXES if interval is not None]:
             files.check_absent(name)
         self._path, self._hidden = path, files.hidden_sibling(path)
-        if self._base_offset is not None:
-            self._begin(self._base_offset)
+        if self.base_offset is not None:
+            self._begin(self.base_offset)
 
     def _begin(self, base_offset: int) -> None:
         self._segments.append(_Segment(self._hidden, self._path, base_offset, self._interval))
@@ -221,7 +224,7 @@ class Partition(Store):
 
     def publish(self) -> tuple[str, ...]:
         if not self._segments:
-            self._begin(self._base_offset or 0)
+            self._begin(self.base_offset or 0)
         self._segments[-1].finish()
         files.publish_directory(self._hidden, self._path)
         return tuple(segment.destination for segment in self._segments)

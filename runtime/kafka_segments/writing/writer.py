@@ -163,7 +163,7 @@ class SegmentWriter:
     def __init__(self, store: Store, options: BatchOptions) -> None:
         self._store, self._options = store, options
         self._producers = Producers()
-        self.next_offset = options.base_offset or 0
+        self.next_offset = (store.base_offset or 0) if options.base_offset is None else options.base_offset
         self._last_offset = -1
         self._first_offset: int | None = None
         self._num_batches = self._num_records = self._num_bytes = 0
