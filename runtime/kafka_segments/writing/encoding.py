@@ -174,14 +174,9 @@ class Encoding:
             )
 
     def _too_large(self) -> None:
-        row = int(self._machine.encode[support.ENC_ROW])
-        offsets, first = self._windows.offsets
-        raise refused(
-            "record_too_large",
-            f"a batch of more than {MAX_INT} bytes",
-            offset=int(offsets[first + row]),
-            row=self._windows.row + row,
-        )
+        heads, open_row = self._machine.table, self._machine.state[loops.BATCH]
+        base = int(heads[open_row, COLUMN["base_offset"]])
+        raise refused("record_too_large", f"a batch of more than {MAX_INT} bytes", offset=base)
 
 
 class PlainEncoding(Encoding):
