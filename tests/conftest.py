@@ -24,7 +24,14 @@ from tools import java
 ROOT = Path(__file__).resolve().parent.parent
 
 # Tests of one group stay in one process: they share a Spark session, a broker, an installed wheel.
-GROUPS = {"spark": "spark", "cluster": "spark", "oracle": "oracle", "node": "node", "packaging": "packaging"}
+GROUPS = {
+    "spark": "spark",
+    "cluster": "spark",
+    "oracle": "oracle",
+    "broker": "broker",
+    "node": "node",
+    "packaging": "packaging",
+}
 
 # What tests tell travels with their reports, as properties of these names.
 COUNTS, LINES = "counts of ", "lines on "
@@ -68,6 +75,7 @@ def lacks_for_node() -> str | None:
 CHECKS: dict[str, Callable[[], str | None]] = {
     "spark": lacks_for_spark,
     "oracle": lacks_for_oracle,
+    "broker": lacks_for_oracle,
     "node": lacks_for_node,
 }
 

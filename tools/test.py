@@ -28,7 +28,7 @@ class NotHereError(Exception):
     """A kind of test cannot run on this machine; the message says what it lacks."""
 
 
-FAST = "not (spark or cluster or oracle or node or packaging or long)"
+FAST = "not (spark or cluster or oracle or broker or node or packaging or long)"
 LONG = "long"
 """Which tests each form selects."""
 
@@ -50,12 +50,22 @@ def prepare_node() -> None:
 
 def prepare_oracle() -> None:
     """Fetch Kafka's jars for the Java program that reads with Kafka's own classes."""
+    fetch_jars("oracle/pom.xml")
+
+
+def prepare_broker() -> None:
+    """Fetch the jars of a whole broker."""
+    fetch_jars("recording/brokers/k4/pom.xml")
+
+
+def fetch_jars(pom: str) -> None:
+    """Fetch what a pom of the tests names."""
     from tests.oracle import jvm
 
     missing = jvm.missing_tools()
     if missing:
         raise NotHereError(missing)
-    jvm.fetch_jars(ROOT / "tests" / "oracle" / "pom.xml")
+    jvm.fetch_jars(ROOT / "tests" / pom)
 
 
 def wheel_folder() -> Path:
@@ -79,6 +89,7 @@ PREPARE: dict[str, Callable[[], None]] = {
     "spark": prepare_spark,
     "node": prepare_node,
     "oracle": prepare_oracle,
+    "broker": prepare_broker,
     "packaging": prepare_packaging,
 }
 
