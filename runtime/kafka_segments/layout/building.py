@@ -6,14 +6,21 @@ What there is much of (records, heads) is written by the generated encoders; see
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from kafka_segments.errors import EncodeError, MissingExtraError
 
-__all__ = ["EntryLayout", "build_control_key", "build_control_value", "control_types", "entry_layout"]
+__all__ = [
+    "EntryLayout",
+    "build_control_key",
+    "build_control_value",
+    "build_producer_snapshot",
+    "control_types",
+    "entry_layout",
+]
 
 _ENTRIES = {
     "kafka_offset_index": "Entry",
@@ -66,6 +73,17 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
         reason = str(error).strip().rpartition("\n")[2] or type(error).__name__
         raise EncodeError(f"the value of a control record {kind} cannot be built: {reason}") from error
     return value
+
+
+def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:
+    """A snapshot of what is known of producers.
+
+    Args:
+        entries: one a producer, by the names of the declaration.
+    """
+    declaration = _module("kafka_producer_snapshot").KafkaProducerSnapshot
+    snapshot: bytes = declaration.build({"producer_entries": [dict(entry) for entry in entries]})
+    return snapshot
 
 
 def _construct_error() -> Any:

@@ -2,7 +2,8 @@
 
 Strategy: ProducerStateManager and ProducerAppendInfo, for one partition from its first batch on. What a
 client sends is checked (sequence numbers, epochs, transactions), what is copied from elsewhere only noted, as
-on a follower. An abort marker makes an entry of the transaction index.
+on a follower. An abort marker makes an entry of the transaction index; what is known at the end is what a
+broker finds in a snapshot (ProducerStateEntry).
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ class AbortedTxn:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Batches of one producer, one behind the other, without control records; sequences are -1 for none."""
+    """Batches of one producer, one behind the other, without control records; sequences are -1 for none.
+
+    `first_offset` is that of the first batch, `last_offset` that of the last one, which is `offset_delta`
+    above its own first. `timestamp` is the last batch's greatest, in milliseconds since 1970.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -37,6 +42,9 @@ class Appended:
     first_offset: int
     base_sequence: int
     last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
 
 
 class _Producer:
@@ -44,12 +52,13 @@ class _Producer:
     epoch.
     """
 
-    __slots__ = ("coordinator_epoch", "epoch", "last_sequence")
+    __slots__ = ("coordinator_epoch", "epoch", "last_offset", "last_sequence", "offset_delta", "timestamp")
 
     def __init__(self) -> None:
         self.epoch = -1
         self.last_sequence: int | None = None
         self.coordinator_epoch = -1
+        self.last_offset, self.offset_delta, self.timestamp = -1, 0, -1
 
 
 class Producers:
@@ -78,6 +87,8 @@ class Producers:
             self._check(known, batch)
         known.epoch = max(known.epoch, batch.producer_epoch)
         known.last_sequence = batch.last_sequence
+        known.last_offset, known.offset_delta = batch.last_offset, batch.offset_delta
+        known.timestamp = batch.timestamp
         if batch.is_transactional and batch.producer_id not in self._open:
             self._open[batch.producer_id] = batch.first_offset
 
@@ -97,6 +108,7 @@ class Producers:
         self,
         producer: tuple[int, int],
         offset: int,
+        timestamp: int,
         *,
         is_abort: bool,
         coordinator_epoch: int,
@@ -107,6 +119,7 @@ class Producers:
         Args:
             producer: id and epoch of whom it is.
             offset: its own.
+            timestamp: its own, in milliseconds since 1970.
 
         Returns:
             What belongs into the transaction index, if anything was aborted.
@@ -123,12 +136,30 @@ class Producers:
                 raise refused("coordinator_fenced", found, offset=offset)
         if epoch > known.epoch:
             known.epoch, known.last_sequence = epoch, -1
+            known.last_offset, known.offset_delta = -1, 0
+        known.timestamp = timestamp
         known.coordinator_epoch = max(known.coordinator_epoch, coordinator_epoch)
         first_offset = self._open.pop(producer_id, None)
         if first_offset is None or not is_abort:
             return None
         last_stable_offset = min(self._open.values(), default=offset + 1)
         return AbortedTxn(producer_id, first_offset, offset, last_stable_offset)
+
+    def entries(self) -> list[dict[str, int]]:
+        """What is known of each producer, by the names of the snapshot's fields."""
+        return [
+            {
+                "producer_id": producer_id,
+                "epoch": known.epoch,
+                "last_sequence": -1 if known.last_sequence is None else known.last_sequence,
+                "last_offset": known.last_offset,
+                "offset_delta": known.offset_delta,
+                "timestamp": known.timestamp,
+                "coordinator_epoch": known.coordinator_epoch,
+                "current_txn_first_offset": self._open.get(producer_id, -1),
+            }
+            for producer_id, known in sorted(self._known.items())
+        ]
 
 
 def _check_epoch(known: _Producer, producer_id: int, epoch: int, offset: int) -> None:

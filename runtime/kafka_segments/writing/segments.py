@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 from kafka_segments.errors import OptionError
+from kafka_segments.layout.building import build_producer_snapshot
 from kafka_segments.writing import files
 from kafka_segments.writing.indexing import INDEX_SUFFIXES, Indexes
 from kafka_segments.writing.machine import COLUMN, Piece
 from kafka_segments.writing.options import MAX_INT
-from kafka_segments.writing.producers import AbortedTxn
+from kafka_segments.writing.producers import AbortedTxn, Producers
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["OneSegment", "Partition", "Store", "base_offset_of"]
@@ -103,6 +104,9 @@ class Store:
     def abort_transaction(self, aborted: AbortedTxn) -> None:
         """Note an aborted transaction where its marker is."""
         self._segments[-1].abort_transaction(aborted)
+
+    def note_producers(self, end_offset: int, producers: Producers) -> None:
+        """Keep what a broker has to know of producers to go on behind the last batch."""
 
     def _num_fitting(self, segment: _Segment, heads: Any) -> int:
         """How many of the batches still go into a segment."""
@@ -221,6 +225,16 @@ class Partition(Store):
     def _begin_next(self, segment: _Segment, offset: int) -> None:
         segment.finish()
         self._begin(offset)
+
+    def note_producers(self, end_offset: int, producers: Producers) -> None:
+        """Write a snapshot. Without any, a broker that starts in the ordinary way takes it that there are no
+        producers (UnifiedLog.rebuildProducerState), and does not see where an open transaction began.
+        """
+        if self._interval is not None:
+            name = f"{end_offset:020d}.snapshot"
+            file = files.OutputFile(os.path.join(self._hidden, name), os.path.join(self._path, name))
+            file.write(build_producer_snapshot(producers.entries()))
+            file.finish()
 
     def publish(self) -> tuple[str, ...]:
         if not self._segments:

@@ -105,7 +105,7 @@ def open_partition_writer(
 
     Args:
         directory: which must not exist, or be empty.
-        index: as for `open_writer`.
+        index: as for `open_writer`; and whether there is a `.snapshot` of the producers at the end.
         index_interval_bytes: as for `open_writer`.
         segment_bytes: bytes that a segment may have before the next is begun, as a broker rolls.
         options: as for `open_writer`.
@@ -276,6 +276,8 @@ class SegmentWriter:
             return self._written
         self._ensure_open()
         with self._aborting():
+            if self._first_offset is not None:
+                self._store.note_producers(self.next_offset, self._producers)
             paths = self._store.publish()
         self._is_over = True
         last = None if self._first_offset is None else self._last_offset
@@ -323,6 +325,7 @@ class SegmentWriter:
         return self._producers.end(
             (batch.producer_id, batch.producer_epoch),
             batch.last_offset,
+            batch.max_timestamp,
             is_abort=control.type == "ABORT",
             coordinator_epoch=control.value["coordinator_epoch"],
             is_checked=is_checked,
@@ -343,6 +346,9 @@ class SegmentWriter:
             int(heads[0, COLUMN["base_offset"]]),
             base_sequence,
             last_sequence,
+            int(last[COLUMN["base_offset"]] + last[COLUMN["last_offset_delta"]]),
+            int(last[COLUMN["last_offset_delta"]]),
+            int(last[COLUMN["max_timestamp"]]),
         )
         self._producers.append(appended, is_checked=True)
 
@@ -371,4 +377,7 @@ def _appended(batch: Batch) -> Appended:
         batch.base_offset,
         batch.base_sequence,
         batch.last_sequence,
+        batch.last_offset,
+        batch.last_offset - batch.base_offset,
+        batch.max_timestamp,
     )
