@@ -34,6 +34,7 @@ MIB = 1 << 20
 CODECS = ("lz4", "zstd", "snappy", "gzip")
 # Of these everybody has the records and writes the batches, by the size that a batch is filled up to: a
 # producer's default (`batch.size`), and about the most that a broker takes (`max.message.bytes`).
+# aiokafka lets a batch be smaller than that, Kafka's builder as large: hence one byte more where it is asked.
 ENCODED = {"encode170": 16384, "encode170-1mib": MIB}
 NAMES = ("json170", "small", "headers", *CODECS, *ENCODED)
 HUGE = "huge"
@@ -247,7 +248,7 @@ class Maker:
             yield dataclasses.replace(source, name=codec, path=path, num_bytes=size, made_by=made_by)
         source.path.unlink()
         for name, len_batch in ENCODED.items():
-            yield self._plain(name, 64 * MIB // self.fraction, len_batch)
+            yield self._plain(name, 64 * MIB // self.fraction, len_batch + 1)
         yield self._huge(plain["json170"])
 
     def _path(self, name: str) -> Path:

@@ -110,6 +110,7 @@ def _encoder(
 
 
 _ENCODERS = (
+    Decoder("encoder", "ours, from Arrow", "ours", "python", corpora=tuple(ENCODED), compared="encoder"),
     _encoder("java-builder", "Java MemoryRecordsBuilder, warm", "java"),
     _encoder("rust-encoder", "Rust kafka-protocol, encoder", "rust", "encode"),
     _encoder(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crc32c import crc32c
-from tests.bench.corpora import MIB, cut, new_builder, placed
+from tests.bench.corpora import ENCODED, LEADER_EPOCH, MIB, cut, new_builder, placed
 from tests.bench.passes import Pass, Result
 
 # The batches are given, so that no builder may find one full.
@@ -100,9 +100,32 @@ BUILDERS: dict[str, Callable[[int], Any]] = {
     "aiokafka-builder": new_builder,
     "kafka-python-builder": kafka_python_builder,
 }
-NAMES = tuple(BUILDERS)
+NAMES = ("encoder", *BUILDERS)
+
+
+def columns(segment: bytes, batch_size: int) -> Callable[[], Iterator[Piece]]:
+    """Ours, from arrow batches."""
+    from tests.bench import ours
+
+    batches = list(ours.arrow_batches(segment))
+    num_rows = sum(batch.num_rows for batch in batches)
+
+    def pieces() -> Iterator[Piece]:
+        for piece in ours.encoded(batches, batch_size, LEADER_EPOCH):
+            yield 0, lambda piece=piece: iter([piece])
+        yield num_rows, lambda: iter(())
+
+    return pieces
 
 
 def make(name: str, path: Path, limit: int = 0) -> Pass:
-    """The pass of an encoder by name that writes a file again, or its first `limit` bytes."""
+    """The pass of an encoder by name that writes a file again, or its first `limit` bytes.
+
+    Args:
+        name: one of `NAMES`.
+        path: named like its corpus.
+        limit: 0 is everything.
+    """
+    if name == "encoder":
+        return timed(columns(cut(path.read_bytes(), limit), ENCODED[path.stem]))
     return timed(built(rows_of(cut(path.read_bytes(), limit)), BUILDERS[name]))

@@ -31,6 +31,13 @@ def arrow_batches(source: bytes | Path, *, check_crc: bool = True) -> Iterator[p
         yield from segment.read_batches(columns=list(COLUMNS))
 
 
+def encoded(batches: Sequence[pa.RecordBatch], batch_size: int, leader_epoch: int) -> Iterator[memoryview]:
+    """Batches filled up to a size, from arrow batches: about a MiB at a time, whose memory is used again."""
+    # Batches of a MiB may pass the bound that a broker has by default.
+    options = {"batch_size": batch_size, "partition_leader_epoch": leader_epoch, "max_message_bytes": None}
+    yield from kafka_segments.iter_encoded(batches, **options)
+
+
 def num_table_rows(source: Path) -> int:
     """Read a whole segment into one Arrow table; return how many rows it has."""
     table: pa.Table = kafka_segments.read_table(source, columns=list(COLUMNS))
