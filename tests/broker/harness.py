@@ -43,7 +43,8 @@ class Observed:
         log: of the life that took the files.
         files: topic -> name -> bytes, after that life.
         recovered: the same after a life that had no index files.
-        recovery_log: of that life.
+        snapshots: topic -> name and content of the last snapshot of producers, after that life.
+        recovery_log: of it.
         dump: what DumpLogSegments says of the index files.
     """
 
@@ -53,6 +54,7 @@ class Observed:
     log: str = ""
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     recovered: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    snapshots: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     recovery_log: str = ""
     dump: dict[str, str] = field(default_factory=dict)
 
@@ -78,6 +80,7 @@ def run(partitions: Sequence[Partition], work: Path) -> Observed:
         pass
     seen.recovery_log = broker.log.read_text(errors="replace")
     seen.recovered = files_of(partitions, node.data)
+    seen.snapshots = {one.topic: snapshot_of(node.data / f"{one.topic}-0") for one in partitions}
     return seen
 
 
@@ -102,11 +105,12 @@ def put_in(partition: Partition, data: Path) -> None:
 
 
 def forget(partitions: Sequence[Partition], data: Path) -> None:
-    """Leave a log directory as a crash leaves it, and without our index files."""
+    """Leave a log directory as a crash leaves it, and without our index files and snapshots."""
     (data / CLEAN_SHUTDOWN).unlink()
     (data / "recovery-point-offset-checkpoint").unlink()
     for partition in partitions:
-        for path in segment_files(data / f"{partition.topic}-0"):
+        directory = data / f"{partition.topic}-0"
+        for path in [*segment_files(directory), *directory.glob("*.snapshot")]:
             if path.suffix != ".log":
                 path.unlink()
 
@@ -117,6 +121,12 @@ def files_of(partitions: Sequence[Partition], data: Path) -> dict[str, dict[str,
         one.topic: {path.name: path.read_bytes() for path in segment_files(data / f"{one.topic}-0")}
         for one in partitions
     }
+
+
+def snapshot_of(folder: Path) -> tuple[str, bytes]:
+    """Name and content of the last snapshot of producers in a folder."""
+    last = max(folder.glob("*.snapshot"))
+    return last.name, last.read_bytes()
 
 
 def read_by_librdkafka(bootstrap: str, topics: Sequence[str], isolation: str) -> dict[str, list[Row]]:
@@ -159,6 +169,11 @@ def row_of_librdkafka(message: Any) -> Row:
     kind, timestamp = message.timestamp()
     headers = tuple((key.encode(), value) for key, value in message.headers() or ())
     return Row(message.offset(), timestamp, kinds[kind], message.key(), message.value(), headers)
+
+
+def as_librdkafka_has_it(row: Row) -> Row:
+    """A row as librdkafka gives it, for whom a message of magic 0 is of time 0."""
+    return row._replace(timestamp=0) if row.timestamp_type == "NoTimestampType" else row
 
 
 def read_by_java(seen: Observed, kind: str, isolation: str, topic: str) -> list[dict[str, Any]]:

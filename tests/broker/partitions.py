@@ -71,9 +71,9 @@ class Partition:
         return next(found for found in every if found[1] >= timestamp and found[0] < self.end_of(isolation))
 
 
-def recorded(name: str) -> Partition:
-    """A partition that a broker of 4.3.1 wrote, with Kafka's own reading of it."""
-    folder = Path("kafka-4.3/clean") / f"{name}-0"
+def recorded(name: str, of: str = "kafka-4.3/clean") -> Partition:
+    """A partition that a broker wrote, with Kafka's own reading of it."""
+    folder = Path(of) / f"{name}-0"
     lines = [json.loads(line) for path in sorted((ORACLE / folder).iterdir()) for line in path.open()]
     batches = [line for line in lines if line["type"] == "batch"]
     records = [line for line in lines if line["type"] == "record"]
