@@ -48,9 +48,14 @@ def iter_incoming(data: Data) -> Iterator[pa.RecordBatch]:
         EncodeError: a value that a column cannot hold, such as a timestamp of a fraction of a millisecond.
     """
     row = 0
+    schema: pa.Schema | None = None
+    casts: dict[str, bool] = {}
     for batch in _batches(data):
-        _check_columns(batch.schema)
-        for part in _cast(batch, row):
+        # Most often all have the same one, and looking through it takes as long as encoding 4,000 records.
+        if schema is None or not batch.schema.equals(schema):
+            schema = batch.schema
+            casts = _casts(schema)
+        for part in _cast(batch, casts, row):
             yield part
             row += part.num_rows
 
@@ -95,6 +100,20 @@ def _check_columns(schema: pa.Schema) -> None:
             )
 
 
+def _casts(schema: pa.Schema) -> dict[str, bool]:
+    """The columns that are written, and whether they have to be cast."""
+    _check_columns(schema)
+    names = [name for name in schema.names if name != _IGNORED]
+    return {name: not _is_as_written(schema.field(name).type, name) for name in names}
+
+
+def _is_as_written(kind: Any, name: str) -> bool:
+    """Whether a column's arrays are those of `_TYPES`, whatever it says of nulls."""
+    if name != "headers" or not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
+        return bool(kind == _TYPES[name])
+    return all(member.type == pa.binary() for member in kind.value_type.fields)
+
+
 def _can_be(kind: Any, name: str) -> bool:
     """Whether a column of a type can be written under a name; nulls alone have a type that fits."""
     if pa.types.is_null(kind):
@@ -134,22 +153,21 @@ def _holds_headers(kind: Any) -> bool:
     return sorted(members) == _KEY_VALUE and all(map(_holds_bytes, members.values()))
 
 
-def _cast(batch: pa.RecordBatch, row: int) -> Iterator[pa.RecordBatch]:
+def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[pa.RecordBatch]:
     """The batch with its columns cast; halved where a column would pass the 2 GiB of narrow offsets."""
-    names = [name for name in batch.schema.names if name != _IGNORED]
     try:
-        columns = [_cast_column(name, batch.column(name), row) for name in names]
+        columns = [_cast_column(name, batch.column(name), row, is_cast) for name, is_cast in casts.items()]
     except pa.ArrowInvalid as error:
         if batch.num_rows <= 1:
             raise EncodeError(f"row {row}: {error}", row=row) from error
         half = batch.num_rows // 2
-        yield from _cast(batch.slice(0, half), row)
-        yield from _cast(batch.slice(half), row + half)
+        yield from _cast(batch.slice(0, half), casts, row)
+        yield from _cast(batch.slice(half), casts, row + half)
         return
-    yield pa.RecordBatch.from_arrays(columns, names=names)
+    yield pa.RecordBatch.from_arrays(columns, names=list(casts))
 
 
-def _cast_column(name: str, column: pa.Array, row: int) -> pa.Array:
+def _cast_column(name: str, column: pa.Array, row: int, is_cast: bool) -> pa.Array:
     if name == "timestamp":
         return _milliseconds(column)
     if pa.types.is_dictionary(column.type):
@@ -157,7 +175,7 @@ def _cast_column(name: str, column: pa.Array, row: int) -> pa.Array:
     if name == "offset" and column.null_count:
         first = column.is_null().index(True).as_py()
         raise refused("null_offset", "no offset", row=row + first)
-    column = column if column.type == _TYPES[name] else column.cast(_TYPES[name])
+    column = column.cast(_TYPES[name]) if is_cast else column
     if name == "headers":
         return _without_nulls(column, row)
     return column
