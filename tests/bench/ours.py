@@ -31,11 +31,19 @@ def arrow_batches(source: bytes | Path, *, check_crc: bool = True) -> Iterator[p
         yield from segment.read_batches(columns=list(COLUMNS))
 
 
-def encoded(batches: Sequence[pa.RecordBatch], batch_size: int, leader_epoch: int) -> Iterator[memoryview]:
-    """Batches filled up to a size, from arrow batches: about a MiB at a time, whose memory is used again."""
+def one_arrow_batch(source: bytes) -> pa.RecordBatch:
+    """All records of a segment as one arrow batch."""
+    import pyarrow as pa
+
+    (batch,) = pa.Table.from_batches(list(arrow_batches(source))).combine_chunks().to_batches()
+    return batch
+
+
+def encoded(records: pa.RecordBatch, batch_size: int, leader_epoch: int) -> Iterator[memoryview]:
+    """Batches filled up to a size, from an arrow batch: some at a time, whose memory is used again."""
     # Batches of a MiB may pass the bound that a broker has by default.
     options = {"batch_size": batch_size, "partition_leader_epoch": leader_epoch, "max_message_bytes": None}
-    yield from kafka_segments.iter_encoded(batches, **options)
+    yield from kafka_segments.iter_encoded(records, **options)
 
 
 def num_table_rows(source: Path) -> int:
