@@ -18,7 +18,7 @@ _MAX_SHORT = (1 << 15) - 1
 
 # The least and the greatest that each number can be.
 _RANGES = {
-    "log_append_time": (0, _MAX_LONG),
+    "log_append_time": (-1, _MAX_LONG),
     "base_offset": (0, _MAX_LONG),
     "partition_leader_epoch": (-1, MAX_INT),
     "producer_id": (-1, _MAX_LONG),
@@ -64,7 +64,7 @@ class BatchOptions:
         compression: "none" or one of `compression.CODEC_NAMES`.
         compression_level: as the codec has it in Kafka; None is its default.
         timestamp_type: "CreateTime" or "LogAppendTime".
-        log_append_time: milliseconds; goes with "LogAppendTime".
+        log_append_time: milliseconds, -1 for none; goes with "LogAppendTime".
         base_offset: of the first record, where the data have no offsets; None goes on, from 0 in the
             beginning.
         partition_leader_epoch: -1 for none.

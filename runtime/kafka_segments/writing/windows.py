@@ -57,7 +57,8 @@ class Windows:
         self.row = 0
         self.next_offset, self._last_offset = next_offset, last_offset
         self._counted = np.zeros(NUM_ROWS, np.int64)
-        self._appended = np.full(NUM_ROWS, options.log_append_time or -1, np.int64)
+        appended = -1 if options.log_append_time is None else options.log_append_time
+        self._appended = np.full(NUM_ROWS, appended, np.int64)
         self.offsets: tuple[Any, int] = (_ZEROS, 0)
         self.timestamps: tuple[Any, int] = (_ZEROS, 0)
         self._given: dict[str, Any] = {}
