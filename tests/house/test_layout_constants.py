@@ -33,7 +33,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
         "RFC 8878's frame header: windows that the library and zstd-jni judge otherwise",
         {"packing", "a magic", "a constant of a layout"},
     ),
-    "kafka_segments/spark/columns.py": (
+    "kafka_segments/layout/java.py": (
         "surrogates in UTF-8: the JDK replaces them otherwise than Python",
         {"a magic"},
     ),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_segments.spark.columns import header_text
+from kafka_segments.layout import java_text
 
 # The ends of every range in which UTF-8 treats bytes differently, and one byte beyond each.
 EDGES = bytes.fromhex("00417f808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5f8ff")
@@ -32,12 +32,12 @@ EDGES = bytes.fromhex("00417f808f909fa0bfc0c1c2dfe0e1ecedeeeff0f1f3f4f5f8ff")
     ],
 )
 def test_known_keys(key: bytes, text: str) -> None:
-    assert header_text(key) == text
+    assert java_text(key) == text
 
 
 @given(st.text())
 def test_good_utf8_is_kept(text: str) -> None:
-    assert header_text(text.encode()) == text
+    assert java_text(text.encode()) == text
 
 
 @pytest.mark.oracle
@@ -54,6 +54,6 @@ def test_replacement_is_the_jdks() -> None:
     wrong = [
         (key, text)
         for key, text in zip(keys, expected, strict=True)
-        if header_text(key).encode("utf-16-be").hex() != text
+        if java_text(key).encode("utf-16-be").hex() != text
     ]
     assert wrong == []

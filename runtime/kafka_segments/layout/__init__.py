@@ -32,7 +32,7 @@ from kafka_segments.layout.heads import (
     read_head,
     read_prefix,
 )
-from kafka_segments.layout.java import increment_sequence, wrap_long
+from kafka_segments.layout.java import increment_sequence, java_text, wrap_long
 from kafka_segments.layout.messages import Message, find_value, read_inner_message, read_message
 from kafka_segments.layout.others import (
     LEN_REDPANDA_HEADER,
@@ -60,6 +60,7 @@ __all__ = [
     "RecordReader",
     "find_value",
     "increment_sequence",
+    "java_text",
     "known_magics",
     "length_digits",
     "message_0_7_size",

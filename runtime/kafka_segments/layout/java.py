@@ -1,8 +1,13 @@
-"""Java's integers, which wrap silently where Kafka adds them up."""
+"""Java's integers, which wrap silently where Kafka adds them up, and Java's text."""
 
 from __future__ import annotations
 
-__all__ = ["increment_sequence", "wrap_long"]
+import re
+
+__all__ = ["increment_sequence", "java_text", "wrap_long"]
+
+# A surrogate as three bytes: the JDK replaces it as one, Python byte by byte (String.decodeUTF8_UTF16).
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def wrap_long(value: int) -> int:
@@ -20,3 +25,13 @@ def increment_sequence(sequence: int, increment: int) -> int:
     if sequence > _wrap_int(highest - increment):
         return _wrap_int(increment - (highest - sequence) - 1)
     return _wrap_int(sequence + increment)
+
+
+def java_text(data: bytes) -> str:
+    """UTF-8 as Java reads it, such as a header's key (RecordHeader.key): what is bad becomes U+FFFD.
+
+    Example:
+        >>> java_text(bytes([97, 255, 0xED, 0xA0, 0x80]))
+        'a\ufffd\ufffd'
+    """
+    return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")

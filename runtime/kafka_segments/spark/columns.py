@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from kafka_segments.errors import TimestampRangeError
+from kafka_segments.layout import java_text
 from kafka_segments.spark.splits import SegmentSplit
 
-__all__ = ["header_text", "source_columns", "spark_batch"]
+__all__ = ["source_columns", "spark_batch"]
 
 # Of our columns, those that a column of Spark's is made from, by its name in lower case (a user's schema may
 # write it in any). The offset always comes along: it counts the rows, and an error names it.
@@ -26,19 +26,6 @@ _SOURCES = {
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 _MICROS = 1000
 _MAX_MILLIS = (2**63 - 1) // _MICROS
-
-# A surrogate as three bytes: the JDK replaces it as one, Python byte by byte (String.decodeUTF8_UTF16).
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-
-
-def header_text(key: bytes) -> str:
-    """A header's key as `RecordHeader.key()` gives it: bad UTF-8 is replaced by U+FFFD as the JDK does.
-
-    Example:
-        >>> header_text(bytes([97, 255, 0xED, 0xA0, 0x80]))
-        'a\ufffd\ufffd'
-    """
-    return _SURROGATE.sub(b"\xff", key).decode("utf-8", "replace")
 
 
 def source_columns(schema: pa.Schema) -> list[str]:
@@ -97,7 +84,7 @@ def _headers(batch: pa.RecordBatch, _split: SegmentSplit, column_type: pa.DataTy
 def _text(keys: pa.Array) -> pa.Array:
     """Keys as text, each different one decoded once."""
     encoded = keys.dictionary_encode()
-    texts = pa.array([header_text(key) for key in encoded.dictionary.to_pylist()], pa.string())
+    texts = pa.array([java_text(key) for key in encoded.dictionary.to_pylist()], pa.string())
     return texts.take(encoded.indices)
 
 
