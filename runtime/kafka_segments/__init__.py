@@ -22,6 +22,7 @@ from kafka_segments.segment import Segment, open_segment
 
 if TYPE_CHECKING:
     from kafka_segments.arrow import read_table
+    from kafka_segments.conversion import down_convert, filter_batches, up_convert
     from kafka_segments.writing.api import (
         encode_batch,
         encode_empty_batch,
@@ -48,11 +49,13 @@ __all__ = [
     "SegmentWriter",
     "Written",
     "__version__",
+    "down_convert",
     "encode_batch",
     "encode_control",
     "encode_empty_batch",
     "encode_records",
     "errors",
+    "filter_batches",
     "iter_encoded",
     "open_partition",
     "open_partition_writer",
@@ -60,6 +63,7 @@ __all__ = [
     "open_writer",
     "predicted_size",
     "read_table",
+    "up_convert",
     "write_segment",
 ]
 
@@ -68,10 +72,12 @@ __version__ = "0.1.0.dev0"
 
 _API = ("encode_batch", "encode_empty_batch", "encode_records", "iter_encoded", "predicted_size")
 _WRITER = ("SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment")
+_CONVERSION = ("down_convert", "filter_batches", "up_convert")
 # What needs an extra, by the module that it is in.
 _PLACES = {
     "read_table": "arrow",
     "encode_control": "writing.control",
+    **dict.fromkeys(_CONVERSION, "conversion"),
     **dict.fromkeys(_API, "writing.api"),
     **dict.fromkeys(_WRITER, "writing.writer"),
 }

@@ -152,6 +152,14 @@ class Segment:
         _batch, records = self._open(batch, self._source)
         yield from records
 
+    def read_entry(self, batch: Batch) -> bytes:
+        """All bytes of a batch or message of this segment, as they are stored.
+
+        Raises:
+            ReadError: the file cannot be read there.
+        """
+        return bytes(self._source.read(batch.position, batch.size))
+
     def _open(
         self, batch: Batch, source: Source | Window, rows: Rows | None = None
     ) -> tuple[Batch, Iterator[Record]]:

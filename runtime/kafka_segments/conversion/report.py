@@ -1,0 +1,116 @@
+"""What a conversion did, and what of its source it could not carry."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["LOSSES", "ConversionReport", "Loss"]
+
+LOSSES = {
+    "headers": "headers of records, which the old formats do not have",
+    "timestamps": "timestamps of records, which magic 0 does not have",
+    "log_append_times": "batches and messages whose times were the broker's, which magic 0 cannot say",
+    "control_batches": "control batches, without which aborted records look like any others",
+    "control_records": "the records in those",
+    "transactional_batches": "batches of transactions, no longer told from others",
+    "producer_ids": "batches that named their producer: its id and epoch",
+    "sequences": "batches whose records had sequence numbers",
+    "leader_epochs": "batches that named the leader's epoch",
+    "delete_horizons": "batches with a delete horizon",
+    "empty_batches": "batches without records, which keep an offset or a producer's state",
+    "offset_bounds": "batches whose first or last offset was not that of their first or last record",
+    "header_keys": "keys of headers that are no UTF-8: what was not became U+FFFD, as Kafka's cleaner has it",
+}
+"""What can be lost, and what is counted of it."""
+
+
+@dataclass(slots=True)
+class Loss:
+    """How much of something was lost, and between which offsets of records or batches.
+
+    Attributes:
+        what: a name of `LOSSES`.
+        num: how many, of what `LOSSES` says.
+        first_offset: the least offset that lost some.
+        last_offset: the greatest.
+    """
+
+    what: str
+    num: int
+    first_offset: int
+    last_offset: int
+
+
+@dataclass(slots=True)
+class ConversionReport:
+    """Counts of a conversion; complete when its last bytes were taken.
+
+    Attributes:
+        num_entries: batches, messages and wrappers that were read.
+        num_untouched: of those, copied byte for byte.
+        num_rewritten: of those, written anew: more, fewer or other entries.
+        num_dropped: of those, not in the output at all.
+        num_damaged: damaged regions, of which what is sound was taken.
+        num_records: records that were written anew.
+        num_skipped: records that were left out because the caller wanted it.
+        num_bytes: bytes written.
+        losses: what could not be carried, by name.
+    """
+
+    num_entries: int = 0
+    num_untouched: int = 0
+    num_rewritten: int = 0
+    num_dropped: int = 0
+    num_damaged: int = 0
+    num_records: int = 0
+    num_skipped: int = 0
+    num_bytes: int = 0
+    losses: dict[str, Loss] = field(default_factory=dict)
+
+    def lose(self, what: str, num: int, first_offset: int, last_offset: int | None = None) -> None:
+        """Count something that is lost; nothing is counted for a `num` of 0."""
+        if num == 0:
+            return
+        last_offset = first_offset if last_offset is None else last_offset
+        loss = self.losses.setdefault(what, Loss(what, 0, first_offset, last_offset))
+        loss.num += num
+        loss.first_offset = min(loss.first_offset, first_offset)
+        loss.last_offset = max(loss.last_offset, last_offset)
+
+    def to_jsonl(self) -> str:
+        """A line `{"type":"loss",...}` for each loss, in the order of `LOSSES`, and one for the whole."""
+        lines: list[dict[str, Any]] = [{"type": "loss"} | asdict(loss) for loss in self._ordered()]
+        lines.append({"type": "conversion", **{name: getattr(self, name) for name in _COUNTS}})
+        return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+    def to_text(self) -> str:
+        """The same, for people."""
+        lines = [
+            f"{self.num_entries} entries read: {self.num_untouched} copied as they were, "
+            f"{self.num_rewritten} written anew, {self.num_dropped} dropped",
+            f"{self.num_records} records and {self.num_bytes} bytes written"
+            + (f", {self.num_skipped} records left out" if self.num_skipped else ""),
+        ]
+        lines += [
+            f"lost: {loss.num} {loss.what} ({LOSSES[loss.what]}), "
+            f"offsets {loss.first_offset} to {loss.last_offset}"
+            for loss in self._ordered()
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _ordered(self) -> list[Loss]:
+        return [self.losses[what] for what in LOSSES if what in self.losses]
+
+
+_COUNTS = (
+    "num_entries",
+    "num_untouched",
+    "num_rewritten",
+    "num_dropped",
+    "num_damaged",
+    "num_records",
+    "num_skipped",
+    "num_bytes",
+)
