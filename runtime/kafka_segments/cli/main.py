@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import kafka_segments
-from kafka_segments.cli import aborted, console, dump, ingest
+from kafka_segments.cli import aborted, console, convert, dump, ingest
 from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
 
 __all__ = ["main"]
@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     aborted.add_parser(subparsers)
+    convert.add_parser(subparsers)
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)
     return parser

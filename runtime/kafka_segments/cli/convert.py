@@ -1,0 +1,140 @@
+"""`kafka-segments convert`: a segment in another message format, with a report of what that costs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from kafka_segments.cli import console
+from kafka_segments.cli.text import lost_offsets
+from kafka_segments.entries import Damage
+from kafka_segments.errors import MissingCodecError, OptionError
+from kafka_segments.logdir import log_dir_root
+
+if TYPE_CHECKING:
+    from kafka_segments.conversion import Conversion
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `convert` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="write a segment in another message format",
+        description="Write a segment in another message format, as Kafka's brokers did it: up to magic 2 as "
+        "they stored what old producers sent, down to 1 or 0 as they served old consumers. What is of that "
+        "format already, or going down of an older one, is copied byte for byte. What cannot be carried is "
+        "counted on standard output.",
+        epilog="Exit status: 0 done, 1 damage (all that is sound was converted), 2 wrong usage, a file that "
+        "cannot be opened or a batch that the format cannot hold (nothing was written), 3 the output could "
+        "not be written.",
+    )
+    parser.add_argument("source", metavar="SRC", help="a .log file; - is standard input")
+    parser.add_argument("destination", metavar="DEST", help="a file that does not exist")
+    parser.add_argument("--to-magic", type=int, choices=(0, 1, 2), required=True, help="the format")
+    parser.add_argument(
+        "--report", choices=("jsonl", "text"), default="text", help="form of the report; default: text"
+    )
+    parser.add_argument(
+        "--first-offset",
+        type=int,
+        metavar="N",
+        help="going down: leave out records below it, of batches without compression",
+    )
+    parser.add_argument(
+        "--leader-epoch", type=int, default=-1, metavar="N", help="going up: of new batches; default: -1"
+    )
+    parser.add_argument(
+        "--batch-size",
+        type=int,
+        default=16384,
+        metavar="BYTES",
+        help="going up: bytes of messages that become one batch; 0 makes a batch of each",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; returns the exit status."""
+    from kafka_segments.writing import files
+
+    destination = _checked_destination(arguments.source, arguments.destination)
+    files.check_absent(destination)
+    damages = _Damages()
+    conversion = _conversion(arguments, damages)
+    output = files.OutputFile(files.hidden_sibling(destination), arguments.destination)
+    try:
+        for data in conversion:
+            output.write(data)
+        output.finish()
+        files.publish_files([(output.path, destination)])
+    finally:
+        output.discard()
+    _print_report(conversion, arguments.report)
+    return damages.status
+
+
+class _Damages:
+    """Tells damage on standard error; `status` is the command's."""
+
+    def __init__(self) -> None:
+        self.status = console.CLEAN
+
+    def __call__(self, damage: Damage) -> None:
+        if isinstance(damage.error, MissingCodecError):
+            raise damage.error  # what could be read is not to be left out
+        self.status = console.FINDINGS
+        console.say(
+            f"{damage.path}, position {damage.position} to {damage.end_position}: "
+            f"{type(damage.error).__name__}: {damage.error.detail}; {lost_offsets(damage)}"
+        )
+
+
+def _checked_destination(source: str, destination: str) -> str:
+    """The destination with links resolved.
+
+    Raises:
+        OptionError: it is the source, or in the log directory of a broker that the source is in.
+    """
+    resolved = os.path.realpath(destination)
+    if source == "-":
+        return resolved
+    original = os.path.realpath(source)
+    if resolved == original:
+        raise OptionError("it is the source; choose another", path=destination)
+    root = log_dir_root(original)
+    if root != os.path.dirname(original) and os.path.commonpath([root, resolved]) == root:
+        raise OptionError(
+            f"it lies in the broker's log directory {root}, where nothing may be written; choose another",
+            path=destination,
+        )
+    return resolved
+
+
+def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversion:
+    from kafka_segments.conversion import down_convert, up_convert
+
+    if arguments.to_magic == 2:
+        if arguments.first_offset is not None:
+            raise OptionError("--first-offset is for going down, to magic 0 or 1")
+        return up_convert(
+            arguments.source,
+            batch_size=arguments.batch_size,
+            partition_leader_epoch=arguments.leader_epoch,
+            on_damage=on_damage,
+        )
+    return down_convert(
+        arguments.source, arguments.to_magic, first_offset=arguments.first_offset, on_damage=on_damage
+    )
+
+
+def _print_report(conversion: Conversion, form: str) -> None:
+    report = conversion.report.to_jsonl() if form == "jsonl" else conversion.report.to_text()
+    try:
+        with console.writing() as stdout:
+            stdout.write(report.encode())
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
