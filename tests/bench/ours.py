@@ -42,8 +42,9 @@ def one_arrow_batch(source: bytes) -> pa.RecordBatch:
 def encoded(records: pa.RecordBatch, batch_size: int, leader_epoch: int) -> Iterator[memoryview]:
     """Batches filled up to a size, from an arrow batch: some at a time, whose memory is used again."""
     # Batches of a MiB may pass the bound that a broker has by default.
-    options = {"batch_size": batch_size, "partition_leader_epoch": leader_epoch, "max_message_bytes": None}
-    yield from kafka_segments.iter_encoded(records, **options)
+    yield from kafka_segments.iter_encoded(
+        records, batch_size=batch_size, partition_leader_epoch=leader_epoch, max_message_bytes=None
+    )
 
 
 def num_table_rows(source: Path) -> int:
