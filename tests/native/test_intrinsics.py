@@ -119,8 +119,8 @@ def test_a_cpu_without_instructions_for_checksums(tmp_path):
     program = (
         "from kafka_segments.native import cpu\n"
         "cpu.has_crc32c = lambda: False\n"
-        "from kafka_segments.native.intrinsics import INTRINSICS, crc32c_by_tables\n"
-        "assert INTRINSICS['crc32c'] is crc32c_by_tables\n"
+        "from kafka_segments.native.checksums import CHECKSUMS, crc32c_by_tables\n"
+        "assert CHECKSUMS['crc32c'] is crc32c_by_tables\n"
         "from tests.native import test_intrinsics\n"
         "test_intrinsics.test_the_check_value_of_the_catalogues()\n"
         "test_intrinsics.test_checksums_are_those_of_the_packages(True)\n"
