@@ -37,6 +37,12 @@ def _highest_codec(module: ModuleType) -> Any:
 
 
 @cache
+def _has_wrappers(module: ModuleType) -> bool:
+    """Whether its entries tell what the rules for wrappers are about."""
+    return {"base_offset", "magic", "timestamp_type", "max_timestamp"} <= set(module.BATCH_COLUMNS)
+
+
+@cache
 def _of_contents(module: ModuleType) -> set[str]:
     return {name for content in module.CONTENTS for name in content.columns}
 
@@ -115,7 +121,7 @@ class EntryTable:
         kinds[is_batch & (self.column("is_control") != 0)] = CONTROL
         # A negative count has words of its own; compressed control batches go another way.
         kinds[is_batch & ((count < 0) | ((kinds == CONTROL) & (codec != 0)))] = SLOW
-        kinds[~is_batch & (codec != 0)] = WRAPPED
+        kinds[~is_batch & (codec != 0)] = WRAPPED if _has_wrappers(self._module) else SLOW
         kinds[~is_batch & (codec > _HIGHEST_IN_WRAPPERS)] = SLOW
         if start is not None or end is not None:
             kinds[~self.in_range(start, end)] = SKIPPED
