@@ -49,8 +49,9 @@ def prepare_node() -> None:
 
 
 def prepare_oracle() -> None:
-    """Fetch Kafka's jars for the Java program that reads with Kafka's own classes."""
+    """Fetch Kafka's jars for the Java programs that read with Kafka's own classes."""
     fetch_jars("oracle/pom.xml")
+    fetch_jars("transactions/pom.xml")
 
 
 def prepare_broker() -> None:

@@ -198,3 +198,25 @@ def write_snapshot(path: Path, still_open: dict[int, int]) -> None:
         for producer, first in still_open.items()
     ]
     path.write_bytes(KafkaProducerSnapshot.build({"producer_entries": entries}))
+
+
+def indexed(tmp_path: Path) -> tuple[Log, Path]:
+    """A log of three segments, and the directory with all its files."""
+    log = Log()
+    log.data(10, 2)
+    log.data(20)
+    log.abort(10)
+    log.data(10)
+    log.roll()
+    log.commit(10)
+    log.data(10)
+    log.data(-1, transactional=False)
+    log.abort(10)
+    log.roll()
+    log.data(10)
+    log.commit(20)
+    log.abort(10)
+    log.data(-1, transactional=False)
+    folder = log.write(tmp_path)
+    write_indexes(log, folder)
+    return log, folder

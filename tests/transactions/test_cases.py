@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.runtime.build import batch, record
 from tests.transactions import logs
-from tests.transactions.logs import TRANSACTIONAL, Log, Piece, control
+from tests.transactions.logs import TRANSACTIONAL, Log, Piece, control, indexed
 
 from kafka_segments import Batch, Damage, Record
 from kafka_segments.columnar.isolation import iter_steps
 from kafka_segments.errors import (
     ChecksumMismatchError,
-    CorruptIndexError,
     OptionError,
     TransactionInDoubtError,
-    TruncatedError,
 )
 from kafka_segments.framing import Scan
 from kafka_segments.markers import scan_steps
@@ -27,7 +24,6 @@ from kafka_segments.storage import open_source
 from kafka_segments_generated.columns import kafka_transaction_index
 
 P, Q = 10, 20
-BOTH = pytest.mark.parametrize("way", ["records", "indexes"])
 
 
 def read(partition: Partition) -> tuple[list[int], list[Damage]]:
@@ -320,103 +316,6 @@ def test_a_torn_end_leaves_what_was_open_open(tmp_path: Path) -> None:
         offsets, damage = read(partition)
         assert offsets == [0]
         assert [type(one.error) for one in damage] == [TransactionInDoubtError]
-
-
-# --- Indexes
-
-
-def indexed(tmp_path: Path) -> tuple[Log, Path]:
-    """A log of three segments, and the directory with all its files."""
-    log = Log()
-    log.data(P, 2)
-    log.data(Q)
-    log.abort(P)
-    log.data(P)
-    log.roll()
-    log.commit(P)
-    log.data(P)
-    log.data(-1, transactional=False)
-    log.abort(P)
-    log.roll()
-    log.data(P)
-    log.commit(Q)
-    log.abort(P)
-    log.data(-1, transactional=False)
-    folder = log.write(tmp_path)
-    logs.write_indexes(log, folder)
-    return log, folder
-
-
-@BOTH
-def test_with_sound_indexes_both_ways_agree(tmp_path: Path, way: str) -> None:
-    log, folder = indexed(tmp_path)
-    with open_partition(folder, outcomes_from=way) as partition:  # type: ignore[arg-type]
-        assert read(partition) == (logs.committed(log), [])
-        assert partition.outcome.findings == ()
-
-
-def test_the_shortcut_reads_the_newest_segment_alone(tmp_path: Path) -> None:
-    _log, folder = indexed(tmp_path)
-    with open_partition(folder, outcomes_from="indexes") as partition:
-        opened: list[str] = []
-        path_opened = partition._open_path
-        partition._open_path = lambda path: opened.append(path) or path_opened(path)  # type: ignore[func-returns-value]
-        aborted = partition.aborted_transactions()
-        assert len(aborted) == 3
-        steps = [Path(path).name for path in opened]
-        assert steps == [f"{0:020d}.log", f"{5:020d}.log", f"{9:020d}.log"]
-        (folder / f"{5:020d}.txnindex").unlink()
-    with open_partition(folder, outcomes_from="indexes") as partition:
-        assert len(partition.aborted_transactions()) == 2, "what an index leaves out, the shortcut misses"
-        (finding,) = partition.check_indexes()
-        assert finding.path == str(folder / f"{5:020d}.txnindex") and "not listed" in str(finding)
-
-
-ROW = [0, P, 0, 3, 2]
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda data: data[:-1],
-        lambda data: data + data,
-        lambda _data: kafka_transaction_index.write_columns([0], [P], [0], [4], [2]),
-        lambda _data: kafka_transaction_index.write_columns([0], [Q], [0], [3], [2]),
-        lambda _data: kafka_transaction_index.write_columns([0], [P], [0], [9], [2]),
-        lambda _data: kafka_transaction_index.write_columns([0], [P], [4], [3], [2]),
-        lambda _data: kafka_transaction_index.write_columns([1], [P], [0], [3], [2]),
-    ],
-    ids=["cut", "twice", "other marker", "other producer", "beyond", "backwards", "version"],
-)
-def test_the_records_decide_where_an_index_lies(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
-    log, folder = indexed(tmp_path)
-    index = folder / f"{0:020d}.txnindex"
-    index.write_bytes(spoil(index.read_bytes()))
-    with open_partition(folder, outcomes_from="indexes") as partition:
-        assert read(partition)[0] == logs.committed(log)
-        (finding,) = partition.outcome.findings
-        assert isinstance(finding, CorruptIndexError | TruncatedError) and finding.path == str(index)
-        assert len(partition.check_indexes()) <= 1
-
-
-def test_the_index_of_the_newest_segment_is_held_against_it(tmp_path: Path) -> None:
-    log, folder = indexed(tmp_path)
-    (folder / f"{9:020d}.txnindex").write_bytes(b"")
-    with open_partition(folder, outcomes_from="indexes") as partition:
-        assert read(partition)[0] == logs.committed(log)
-        assert ["not listed" in str(finding) for finding in partition.outcome.findings] == [True]
-    with open_partition(folder) as partition:
-        assert ["not listed" in str(finding) for finding in partition.check_indexes()] == [True]
-
-
-def test_a_snapshot_that_is_damaged_is_passed_over(tmp_path: Path) -> None:
-    log, folder = indexed(tmp_path)
-    snapshot = folder / f"{9:020d}.snapshot"
-    snapshot.write_bytes(snapshot.read_bytes()[:-1] + b"\1")
-    with open_partition(folder, outcomes_from="indexes") as partition:
-        assert read(partition)[0] == logs.committed(log)
-        (finding,) = partition.outcome.findings
-        assert isinstance(finding, ChecksumMismatchError) and finding.path == str(snapshot)
 
 
 # --- The rest

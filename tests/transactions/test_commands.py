@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.recording.sets import ORACLE, RECORDED
 from tests.transactions import logs
-from tests.transactions.logs import Log
-from tests.transactions.test_cases import broken, indexed
+from tests.transactions.logs import Log, indexed
+from tests.transactions.test_cases import broken
 
 from kafka_segments.cli.main import main
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.forms import examples
 from tests.transactions import logs
 from tests.transactions.logs import Log
 
@@ -52,7 +54,8 @@ def check(log: Log, partition: Partition) -> None:
         assert offsets == logs.committed(log)
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.long
+@examples(settings(deadline=None), 40, 1000)
 @given(seed=st.integers(0, 2**32), num_batches=st.integers(0, 60))
 def test_what_is_committed_is_what_the_model_says(
     tmp_path_factory: object, seed: int, num_batches: int

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.codegen.vectors import VECTORS
+from tests.forms import pick
 from tests.recording.sets import RECORDED
 from tests.transactions.kafka_beside import Recovered, ask, recover, rows
 from tests.transactions.logs import Log
@@ -123,7 +124,8 @@ def same(folder: Path, kafka: Recovered | str, outcomes_from: str) -> int:
         aborted = ours.aborted_transactions()
         fields = [(a.producer_id, a.first_offset, a.last_offset, a.last_stable_offset) for a in aborted]
         assert fields == kafka.aborted, folder
-        assert [(o.producer_id, o.first_offset) for o in ours.open_transactions()] == kafka.open, folder
+        still_open = sorted((o.producer_id, o.first_offset) for o in ours.open_transactions())
+        assert still_open == sorted(kafka.open), folder
         assert ours.last_stable_offset == kafka.last_stable_offset, folder
         start = ours.log_start_offset or 0
         expected = [offset for offset in kafka.committed if offset >= start]
@@ -163,14 +165,19 @@ def test_the_indexes_of_transactional_partitions_are_what_the_records_say() -> N
             ]
 
 
+@pytest.mark.long
 def test_invented_partitions_give_what_kafka_gives(tmp_path: Path) -> None:
     folders = []
-    for seed in range(200):
+    num_folders = pick(60, 600)
+    for seed in range(num_folders):
         log = Log()
         grow(log, random.Random(seed), 40)
         folders.append(log.write(tmp_path / "ours" / str(seed)))
     answers = recover(folders, tmp_path / "theirs")
-    assert sum(same(folder, kafka, "records") for folder, kafka in zip(folders, answers, strict=True)) > 500
+    pairs = zip(folders, answers, strict=True)
+    num_aborted = sum(same(folder, kafka, "records") for folder, kafka in pairs)
+    print(f"{num_folders} partitions, {num_aborted} aborted transactions")
+    assert num_aborted > 2 * num_folders
 
 
 def test_kafka_reads_what_rows_parses() -> None:

@@ -117,5 +117,5 @@ def _integer(text: bytes, num_bits: int, what: str) -> int:
     value = int(digits) if _INTEGER.fullmatch(digits) else None
     highest = (1 << num_bits - 1) - 1
     if value is None or not -highest - 1 <= value <= highest:
-        raise CorruptIndexError(f"the {what} is {text[:30]!r}, which is no integer of {num_bits} bits")
+        raise CorruptIndexError(f"the {what} is {text!r:.40}, which is no integer of {num_bits} bits")
     return value

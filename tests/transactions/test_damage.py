@@ -1,0 +1,98 @@
+"""Whatever is damaged, nothing that was not committed is given out as if it had been."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.forms import examples
+from tests.transactions import logs
+from tests.transactions.logs import Log
+from tests.transactions.test_invented import grow
+
+from kafka_segments import Damage, Record
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.partition import Partition, open_partition
+
+
+def hurt(data: bytes, chance: random.Random) -> bytes:
+    """A copy with some damage: bits, a stretch of noise or zeros, bytes missing or in excess, a cut."""
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(data) + 1)
+        size = chance.choice((1, 4, 30, 200))
+        kind = chance.choice(("bit", "noise", "zeros", "missing", "excess", "cut"))
+        if kind == "bit" and at < len(data):
+            data = data[:at] + bytes([data[at] ^ (1 << chance.randrange(8))]) + data[at + 1 :]
+        elif kind in ("noise", "zeros"):
+            stretch = chance.randbytes(size) if kind == "noise" else bytes(size)
+            data = data[:at] + stretch[: len(data) - at] + data[at + size :]
+        elif kind == "missing":
+            data = data[:at] + data[at + size :]
+        elif kind == "excess":
+            data = data[:at] + chance.randbytes(size) + data[at:]
+        elif kind == "cut" and chance.random() < 0.2:
+            data = data[:at]
+    return data
+
+
+def given_out(partition: Partition) -> list[int]:
+    """Offsets of committed records; by both ways the same, with the same damage."""
+    damage: list[Damage] = []
+    table = partition.read_table(["offset"], on_damage=damage.append, isolation="read_committed")
+    events = list(partition.iter_events(isolation="read_committed", on_damage="skip"))
+    offsets = [event.offset for event in events if isinstance(event, Record)]
+    assert table["offset"].to_pylist() == offsets
+    told = [str(event.error) for event in events if isinstance(event, Damage)]
+    assert told == [str(one.error) for one in damage]
+    return offsets
+
+
+def not_committed(log: Log) -> set[int]:
+    """Offsets of aborted records. (Of open transactions, damage may take what keeps them back.)"""
+    data = [piece for piece in log.pieces if piece.kind == "data"]
+    aborted = [piece for piece in data if logs.outcome_of(log, piece) == "abort"]
+    return {offset for piece in aborted for offset in range(piece.offset, piece.end_offset)}
+
+
+@pytest.mark.long
+@examples(settings(deadline=None), 60, 3000)
+@given(seed=st.integers(0, 2**32))
+def test_aborted_records_stay_aborted(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    chance = random.Random(seed)
+    log = Log()
+    grow(log, chance, 40)
+    folder = log.write(tmp_path_factory.mktemp("log"))
+    logs.write_indexes(log, folder)
+    for path in sorted(folder.glob("*.log")):
+        if chance.random() < 0.7:
+            path.write_bytes(hurt(path.read_bytes(), chance))
+    with open_partition(folder) as partition:
+        found = given_out(partition)
+        assert not not_committed(log).intersection(found)
+        assert partition.last_stable_offset <= log.offset or partition.outcome.damage
+        partition.check_indexes()
+
+
+@pytest.mark.long
+@examples(settings(deadline=None), 60, 3000)
+@given(seed=st.integers(0, 2**32))
+def test_lying_files_beside_the_segments_raise_nothing(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    chance = random.Random(seed)
+    log = Log()
+    grow(log, chance, 40)
+    folder = log.write(tmp_path_factory.mktemp("log"))
+    logs.write_indexes(log, folder)
+    for path in sorted([*folder.glob("*.txnindex"), *folder.glob("*.snapshot")]):
+        if chance.random() < 0.5:
+            path.write_bytes(hurt(path.read_bytes(), chance))
+    with open_partition(folder, outcomes_from="indexes") as partition:
+        given_out(partition)
+        assert all(isinstance(finding, KafkaFormatError) for finding in partition.check_indexes())
+    with open_partition(folder) as partition:
+        first_snapshot = Path(folder, f"{0:020d}.snapshot")
+        assert not first_snapshot.exists() and given_out(partition) == logs.committed(log)
