@@ -18,6 +18,7 @@ INTRODUCTION = """\
 | `oracle/<set>/` | Kafka's own reading of every `.log` and `.checkpoint` there, see below |
 | `provenance/<set>.toml` | who wrote the bytes: broker, clients, date, and the digest of every file |
 | `<stem>/` | small vectors of the schema of that name, each `.bin` with a `.toml` |
+| `crashers/` | segments that once broke a reader, found by `tests/fuzz`, each `.bin` with a `.toml` |
 
 The oracle's lines are the batch and record lines of `kafka-segments dump --format jsonl`, printed by the Java
 program in `tests/oracle` over Kafka's own classes; our decoder has no part in them. Their paths are relative

@@ -1,0 +1,199 @@
+"""What must hold for any bytes, of the public ways to read a segment. Each says what came of it in a word."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+from tests.columnar.segments import row, rows, told
+from tests.fuzz import seeds
+from tests.fuzz.guard import GUARD, place
+
+from kafka_segments import Damage, Padding, Record, Segment, open_segment
+from kafka_segments.cli import jsonl, text
+from kafka_segments.columnar.isolation import iter_steps
+from kafka_segments.errors import KafkaFormatError, ReadError, UnknownFormatError
+from kafka_segments.framing import Scan
+from kafka_segments.markers import scan_steps
+from kafka_segments.segment import fast_rows
+from kafka_segments.storage import BLOCK_SIZE, open_source
+from kafka_segments.transactions import Step, Transactions
+
+MAX_DECOMPRESSED = 1 << 20
+"""Bytes that a payload may decompress to here: bombs are among the inputs."""
+
+IS_CHECKED = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
+COLUMNS = (
+    (None,)
+    if IS_CHECKED
+    else (None, None, None, None, None, ("offset",), ("value", "key"), ("headers", "timestamp"))
+)
+RANGES = (None, None, None, None, None, None, (2, 9), (8, None))
+
+
+ON_DAMAGE = (None, None, None, None, None, None, "skip", "raise")
+
+COMPARED: Counter[str] = Counter()
+"""Inputs that went both ways, and the records that both found."""
+
+
+def word(damage: list[Any]) -> str:
+    """What came of an input: what is wrong first in it."""
+    return type(damage[0].error).__name__ if damage else "sound"
+
+
+def columnar(dice: Random, data: bytes) -> str:
+    """`read_batches`, with any of its options; now and then compared with the slow way."""
+    check_crc = dice.randrange(4) != 0
+    columns, offsets = dice.choice(COLUMNS), dice.choice(RANGES)
+    damage: list[Damage] = []
+    on_damage: Any = dice.choice(ON_DAMAGE) or damage.append
+    source = place(dice, data)
+    with open_segment(source, check_crc=check_crc, max_decompressed=MAX_DECOMPRESSED) as segment:
+        try:
+            for batch in segment.read_batches(columns=columns, offsets=offsets, on_damage=on_damage):
+                assert batch.num_rows > 0
+        except KafkaFormatError as error:
+            assert on_damage == "raise"
+            return type(error).__name__
+    if dice.randrange(40) == 0:
+        compare(data, check_crc=check_crc)
+    return word(damage)
+
+
+def compare(data: bytes, *, check_crc: bool = True) -> None:
+    """The fast way and the slow one: the same rows, the same damage."""
+    options: dict[str, Any] = {"check_crc": check_crc, "max_decompressed": MAX_DECOMPRESSED}
+    quick: list[Damage] = []
+    slow: list[Any] = []
+    slow_damage: list[Damage] = []
+    try:
+        with open_segment(GUARD.place(data), **options) as segment:
+            fast = rows(segment.read_batches(on_damage=quick.append))
+            for event in segment.iter_events(on_damage="skip"):
+                if isinstance(event, Damage):
+                    slow_damage.append(event)
+                elif isinstance(event, Record) and event.control is None:
+                    slow.append(row(event))
+    except UnknownFormatError:
+        return
+    assert fast == slow
+    assert [told(each) for each in quick] == [told(each) for each in slow_damage]
+    COMPARED.update(inputs=1, records=len(fast))
+
+
+def headers(dice: Random, data: bytes) -> str:
+    """`read_headers`: entries that do not overlap, in their order."""
+    damage: list[Damage] = []
+    with open_segment(place(dice, data)) as segment:
+        table = segment.read_headers(on_damage=damage.append)
+    table.validate(full=True)
+    ends = [0, *table.column("end_position").to_pylist()]
+    assert all(end <= start for end, start in zip(ends, table.column("position").to_pylist(), strict=False))
+    assert ends[-1] <= len(data)
+    return word(damage)
+
+
+def events(dice: Random, data: bytes) -> str:
+    """`iter_events` raises nothing, and what it yields covers every byte once."""
+    kind = dice.randrange(8)
+    options: dict[str, Any] = {"check_crc": kind != 0, "headers_only": kind == 1}
+    way = fast_rows() if kind == 2 else None
+    with open_segment(place(dice, data), max_decompressed=MAX_DECOMPRESSED, **options) as segment:
+        return tiles(segment, len(data), way, is_printed=kind == 3)
+
+
+def tiles(segment: Segment, size: int, way: Any = None, *, is_printed: bool = False) -> str:
+    """Entries, damage and padding lie one behind the other, from the first byte to the last."""
+    damage: list[Damage] = []
+    position, batch = 0, None
+    for event in segment.iter_events(on_damage="skip", rows=way):
+        if is_printed:
+            json.loads(jsonl.line(event))
+            assert text.line(event).endswith(b"\n")
+        if isinstance(event, Record):
+            assert batch is not None and event.position == batch.position
+            continue
+        if isinstance(event, Damage):
+            damage.append(event)
+            assert isinstance(event.error, KafkaFormatError)
+            region = (event.position, event.end_position)
+            if batch is not None and region == (batch.position, batch.end_position) and position == region[1]:
+                continue  # what is wrong inside a batch that was framed soundly
+        elif isinstance(event, Padding):
+            batch = None
+        else:
+            batch = event
+            if event.crc_valid is False:
+                continue  # its damage follows, with a region of its own
+        assert event.position == position < event.end_position
+        position = event.end_position
+    assert position == size
+    return word(damage)
+
+
+class _Flaky:
+    """Bytes of which some blocks cannot be read."""
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, data: bytes, bad: set[int], len_block: int) -> None:
+        self._source = open_source(data)
+        self.name, self.size = self._source.name, len(data)
+        self._bad, self._len_block = bad, len_block
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        for block in range(position // self._len_block, -(-(position + size) // self._len_block)):
+            if block in self._bad:
+                at = max(position, block * self._len_block)
+                raise ReadError("a bad block", position=at, path=self.name, errno=5)
+        return self._source.read(position, size)
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        buffer[:size] = self.read(position, size)
+        return buffer[:size]
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def unreadable(dice: Random, data: bytes) -> str:
+    """The same in a file of many blocks, some of which cannot be read; a length may claim any of them."""
+    lie = bytearray(seeds.entries()[0].data)
+    at = seeds.entries()[0].len_at
+    lie[at : at + 4] = dice.randrange(20 * BLOCK_SIZE).to_bytes(4, "big")
+    filler = dice.choice((b"", bytes(dice.randrange(3 * BLOCK_SIZE)), bytes(lie), bytes(lie) + bytes(60_000)))
+    data = b"".join((data, filler, data, filler, data))
+    blocks = -(-len(data) // BLOCK_SIZE)
+    bad = {dice.randrange(blocks + 1) for _ in range(dice.randrange(3))}
+    source = _Flaky(data, bad, BLOCK_SIZE)
+    segment = Segment(source, check_crc=dice.randrange(4) != 0, headers_only=False, max_decompressed=1 << 20)
+    if dice.randrange(4) == 0:
+        damage: list[Damage] = []
+        for _ in segment.read_batches(on_damage=damage.append):
+            pass
+        return word(damage)
+    return tiles(segment, len(data))
+
+
+def _state(steps: Iterable[Step]) -> tuple[Any, ...]:
+    state = Transactions()
+    state.follow(steps)
+    doubtful = [
+        (one.producer_id, one.first_offset, one.last_offset, told(one.damage)) for one in state.doubtful
+    ]
+    return state.aborted, doubtful, state.open(), state.end_offset, state.abort_markers
+
+
+def steps(dice: Random, data: bytes) -> str:
+    """What a segment shows of transactions: the same by columns and entry by entry."""
+    options: dict[str, Any] = {"check_crc": dice.randrange(4) != 0, "max_decompressed": MAX_DECOMPRESSED}
+    source = open_source(GUARD.place(data))
+    slow = _state(scan_steps(Scan(source, **options), MAX_DECOMPRESSED))
+    assert _state(iter_steps(source, **options)) == slow
+    return "doubtful" if slow[1] else "open" if slow[2] else "aborted" if slow[0] else "none"

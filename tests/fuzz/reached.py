@@ -1,0 +1,110 @@
+"""Which lines of the decoders fuzzing reaches, with kernels as plain Python, and which input is the first.
+
+`Traced.go` is the feedback: it says how many lines an input was the first to reach. `grow` keeps such inputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from tests.fuzz import inputs, kernels, plain, targets
+from tests.fuzz.lines import Lines
+from tests.fuzz.run import Progress, Result, slow_cpu, small_windows
+
+import kafka_segments
+from kafka_segments.native.calls import reachable
+from kafka_segments_generated import columns
+
+RUNTIME = Path(kafka_segments.__file__).parent
+COLUMNS = Path(columns.__file__).parent
+DECODERS = (
+    *("control", "enclosed", "framing", "indexes", "markers", "messages", "outcomes", "probe"),
+    *("records", "resync", "spans", "transactions"),
+)
+"""Modules of the runtime that decode; also `columnar`, `compression` and `layout`, all of them."""
+
+
+def decoders() -> list[Path]:
+    """The files whose lines are counted: generated decoders, and what decodes in the runtime."""
+    generated = [path for path in COLUMNS.glob("*.py") if not path.name.startswith("_")]
+    folders = [
+        path for name in ("columnar", "compression", "layout") for path in (RUNTIME / name).glob("*.py")
+    ]
+    found = [*generated, *folders, *(RUNTIME / f"{name}.py" for name in DECODERS)]
+    return sorted(path for path in found if path.exists())
+
+
+def is_decoder(file: Path, name: str) -> bool:
+    """Whether a function decodes; generated modules have encoders too."""
+    return file.parent != COLUMNS or name.partition(".")[0] in _decoding(file.stem)
+
+
+@cache
+def _decoding(stem: str) -> set[str]:
+    """The functions of a generated module that scanners, decoders and readers call, themselves included."""
+    module = import_module(f"{columns.__name__}.{stem}")
+    functions = {name: value for name, value in vars(module).items() if isinstance(value, FunctionType)}
+    found = {name for name in functions if name in ("scanner", "decoder") or name.startswith("read")}
+    reached = [called for name in found for called in reachable(functions[name])]
+    return {called.__name__ for called in reached if called.__module__ == module.__name__}
+
+
+class Traced:
+    """Runs targets with lines counted."""
+
+    def __init__(self) -> None:
+        self.lines = Lines(decoders(), is_decoder)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count lines meanwhile."""
+        self.lines.start()
+        try:
+            yield
+        finally:
+            self.lines.stop()
+
+    def go(self, target: targets.Target, dice: Any) -> tuple[str, int]:
+        """What came of an input, and how many lines ran for the first time."""
+        before = self.lines.num_seen
+        with self.counting():
+            outcome = target.go(dice)[0]
+        plain.raise_pending()
+        return outcome, self.lines.num_seen - before
+
+
+def run(options: argparse.Namespace, progress: Progress) -> Result:
+    """The inputs of a job with lines counted: in large windows, in small ones, and on a slow CPU."""
+    result, traced = Result(), Traced()
+    with traced.counting():
+        names = [*targets.all_targets()] if options.targets == ["all"] else options.targets
+        for check_crc, whole in ((True, True), (False, True), (False, False)):
+            storm = kernels.Storm(options.seed, check_crc=check_crc, whole=whole)
+            storm.run(options.first, options.first + 2 * options.count)
+            result.inputs["kernels"] += 2 * options.count
+    plain.raise_pending()
+    third = -(-options.count // 3)
+    for at, prepare in enumerate((None, small_windows, slow_cpu)):
+        if prepare is not None:
+            prepare()
+        numbers = range(options.first + at * third, options.first + (at + 1) * third)
+        for place, name in enumerate(names):
+            for number in numbers:
+                progress.note(place, number)
+                outcome, _news = traced.go(targets.all_targets()[name], inputs.dice_of(options.seed, number))
+                result.outcomes[f"{name} {outcome}"] += 1
+            result.inputs[name] += third
+    result.lines = {"missed": shortened(traced.lines.missed()), "counts": shortened(traced.lines.counts())}
+    return result
+
+
+def shortened(found: dict[str, Any]) -> dict[str, Any]:
+    """Paths from the packages on."""
+    return {"/".join(Path(name).parts[-3:]): value for name, value in found.items()}
