@@ -116,7 +116,7 @@ class _Steps:
                 last_sequence = (sequence + delta) % (1 << 31) if sequence >= 0 else -1
                 yield DataBatch(producer_id, epoch, base_offset, last, sequence, last_sequence)
         self._scan.sound_offset = entries.last_offset(len(entries) - 1)
-        yield self._scan.sound_offset
+        yield entries.highest_offset()
 
     def _control(self, entries: EntryTable, row: int, producer_id: int, offset: int) -> Iterator[Step]:
         start = entries.value(row, "payload") - self._headers.window_position

@@ -93,6 +93,12 @@ class EntryTable:
             return first
         return max(first, wrap_long(first + self.value(row, "last_offset_delta")))
 
+    def highest_offset(self) -> int:
+        """The highest `last_offset` of all; in a log that nobody has edited, the last one's."""
+        first = self.column("base_offset")
+        delta = np.where(self.is_batch(), self.column("last_offset_delta"), 0)
+        return int(np.maximum(first, first + delta).max())
+
     def in_range(self, start: int | None, end: int | None) -> Any:
         """Whether an entry may have records with offsets in `[start, end)`; see `Batch.highest_offset`."""
         first = self.column("base_offset")
