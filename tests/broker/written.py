@@ -13,6 +13,7 @@ from typing import Any
 from tests.broker.partitions import Partition, Row, recorded
 
 import kafka_segments as ks
+from kafka_segments.conversion import Retention
 
 T0 = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -212,17 +213,38 @@ def legacy(magic: int, codec_name: str, folder: Path) -> Partition:
 
 
 def up_converted(topic: str, folder: Path) -> Partition:
-    """Records of a log of magic 0 or 1, written as batches; what they are, Kafka's own reading says."""
+    """A log of magic 0 or 1 in magic 2; what is in it, Kafka's own reading says."""
     old = recorded(topic, "kafka-2.8/clean")
     script = Script(f"written-up-{topic}", folder, first_offset=old.rows[0].offset)
-    with writing(script, compression="zstd"):
+    with writing(script):
         for path in sorted(old.folder.glob("*.log")):
-            script.writer.write(ks.read_table(path))
+            for entries in ks.up_convert(path, batch_size=1024, partition_leader_epoch=0):
+                script.writer.append(entries)
         end_offset = script.next_offset
     script.rows = [
         row._replace(timestamp_type="CreateTime") if row.timestamp_type == "NoTimestampType" else row
         for row in old.rows
     ]
+    return script.finished(end_offset)
+
+
+def cleaned(topic: str, folder: Path) -> Partition:
+    """A recorded log without every other record, as the log cleaner leaves it; empty batches stay."""
+    old = recorded(topic)
+    script = Script(f"written-cleaned-{topic}", folder)
+    with writing(script):
+        for path in sorted(old.folder.glob("*.log")):
+            conversion = ks.filter_batches(
+                path,
+                lambda record: record.control is not None or record.offset % 2 == 0,
+                delete_horizon_ms=T0 + 100_000,
+                retention=lambda _batch: Retention.RETAIN_EMPTY,
+            )
+            for entries in conversion:
+                script.writer.append(entries)
+        end_offset = script.next_offset
+    script.rows = [row for row in old.rows if row.offset % 2 == 0]
+    script.markers, script.aborted = dict(old.markers), set(old.aborted)
     return script.finished(end_offset)
 
 
@@ -239,6 +261,9 @@ MAKERS: dict[str, Callable[[Path], Partition]] = {
     "written-v1-lz4": lambda folder: legacy(1, "lz4", folder),
     "written-up-v0-gzip": lambda folder: up_converted("v0-gzip", folder),
     "written-up-v1-compact-lz4": lambda folder: up_converted("v1-compact-lz4", folder),
+    "written-up-mixed": lambda folder: up_converted("mixed", folder),
+    "written-cleaned-multi": lambda folder: cleaned("multi", folder),
+    "written-cleaned-transactions": lambda folder: cleaned("transactions", folder),
 }
 
 
