@@ -132,8 +132,8 @@ class RecordDecoder:
         if array is None or self._arena is None or not len(values):
             return
         place = self._arena.addresses[array.name] + row * array.width
-        memory = (ctypes.c_byte * (len(values) * array.width)).from_address(place)
-        np.frombuffer(memoryview(memory), f"i{array.width}")[:] = values
+        narrowed = np.ascontiguousarray(values, f"i{array.width}")
+        ctypes.memmove(place, narrowed.ctypes.data, narrowed.nbytes)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows that wait, if there are any."""

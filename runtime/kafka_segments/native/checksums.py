@@ -73,6 +73,9 @@ def _fold(_typing: Any, data: Any, start: Any, end: Any) -> Any:
     return types.UniTuple(types.int64, 2)(data, types.int64, types.int64), generate
 
 
+_folded: Any = _fold  # as it is called, which is otherwise than it is written
+
+
 @_jit
 def _crc32_of_word(word: int) -> int:
     """What eight bytes make of a register of 0, or of one that has been added to them."""
@@ -88,7 +91,7 @@ def crc32(data: Any, start: int, end: int) -> int:
     register = 0xFFFFFFFF
     if _CAN_FOLD and end - start >= LEAST_FOLDED:
         behind = end - (end - start) % 16
-        lower, upper = _fold(data, start, behind)
+        lower, upper = _folded(data, start, behind)
         register = _crc32_of_word(upper ^ _crc32_of_word(lower))
         start = behind
     while end - start >= 8:
