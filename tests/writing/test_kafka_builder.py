@@ -9,6 +9,7 @@ from tests.writing.builders import built, record
 from tests.writing.cases import TIME, Case, cases, rows_with_gaps, rows_with_headers
 
 import kafka_segments
+from kafka_segments.errors import EncodeError, OptionError
 
 pytestmark = pytest.mark.oracle
 
@@ -176,6 +177,9 @@ EMPTY: list[dict[str, Any]] = [
         "is_control": True,
     },
     {"base_offset": 1, "last_offset": 2, "max_timestamp": TIME, "timestamp_type": "LogAppendTime"},
+    # Of a batch that nobody could have written: the cleaner does not ask.
+    {"base_offset": 1, "last_offset": 2, "max_timestamp": -7, "is_transactional": True},
+    {"base_offset": 1, "last_offset": 2, "max_timestamp": -7, "producer_id": 6, "producer_epoch": -1},
 ]
 
 
@@ -183,6 +187,12 @@ def test_batches_without_records() -> None:
     for case, answer in zip(EMPTY, built([{**case, "empty": True} for case in EMPTY]), strict=True):
         assert isinstance(answer, bytes), answer
         assert kafka_segments.encode_empty_batch(**case) == answer
+    for wrong in ({"last_offset": 9}, {"last_offset": 10 + 2**31}):
+        with pytest.raises(EncodeError):
+            kafka_segments.encode_empty_batch(base_offset=10, **wrong)
+    for number in ({"max_timestamp": 2**63}, {"producer_epoch": 2**15}, {"base_sequence": -2}):
+        with pytest.raises(OptionError):
+            kafka_segments.encode_empty_batch(base_offset=10, last_offset=10, **number)
 
 
 def test_headers_of_compressed_frames() -> None:

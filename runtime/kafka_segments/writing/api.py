@@ -15,7 +15,14 @@ from kafka_segments.writing.encoding import Encoding, Exact, PlainEncoding, Sizi
 from kafka_segments.writing.heads import encode_head
 from kafka_segments.writing.incoming import Data, iter_incoming
 from kafka_segments.writing.machine import COLUMN, Piece
-from kafka_segments.writing.options import MAX_INT, BatchOptions, Options, RecordOptions, options_of
+from kafka_segments.writing.options import (
+    MAX_INT,
+    BatchOptions,
+    Options,
+    RecordOptions,
+    check_numbers,
+    options_of,
+)
 from kafka_segments.writing.refusals import refused
 
 __all__ = [
@@ -112,7 +119,7 @@ def encode_exactly(data: Data, options: BatchOptions, exact: Exact, sequence: in
     """One batch of all records; see `encode_batch`."""
     start = start_of(options)
     if exact.base_offset is not None:
-        BatchOptions(base_offset=exact.base_offset)  # checks the range
+        check_numbers(base_offset=exact.base_offset)
         start = Start(exact.base_offset, exact.base_offset - 1, start.sequence)
     if sequence is not None:
         start.sequence = sequence
@@ -142,6 +149,8 @@ def encode_empty_batch(
 ) -> bytes:
     """A batch of magic 2 without records, as the cleaner keeps it (DefaultRecordBatch.writeEmptyHeader).
 
+    It is what is left of a batch that was stored, so that numbers have to fit their fields, and no more.
+
     Args:
         base_offset: first offset of the batch that it is left of.
         last_offset: last offset of that.
@@ -149,30 +158,29 @@ def encode_empty_batch(
 
     Raises:
         EncodeError: the offsets are more than 2^31 - 1 apart, or the wrong way round.
-        OptionError: a number out of its range, or options that do not go together.
+        OptionError: a number out of its range.
     """
+    numbers = {"producer_id": producer_id, "producer_epoch": producer_epoch, "base_sequence": base_sequence}
+    check_numbers(base_offset=base_offset, partition_leader_epoch=partition_leader_epoch, **numbers)
     options = BatchOptions(
         timestamp_type=timestamp_type,
-        log_append_time=max_timestamp if timestamp_type == "LogAppendTime" else None,
-        base_offset=base_offset,
+        log_append_time=-1 if timestamp_type == "LogAppendTime" else None,
         partition_leader_epoch=partition_leader_epoch,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        # A transaction's marker has a producer id and no sequence number, and so has what is left of it.
-        base_sequence=0 if base_sequence == -1 and is_control else base_sequence,
-        is_transactional=is_transactional,
     )
     if last_offset < base_offset:
         raise refused("offset_order", f"the last offset, with {base_offset} as the first", offset=last_offset)
     if last_offset - base_offset > MAX_INT:
         raise refused("offset_delta", f"in a batch from offset {base_offset} on", offset=last_offset)
+    if not -(1 << 63) <= max_timestamp < 1 << 63:
+        raise OptionError(f"max_timestamp is {max_timestamp}; it must be an integer of 64 bits")
     return encode_head(
         options,
         is_control=is_control,
         base_offset=base_offset,
         last_offset_delta=last_offset - base_offset,
         max_timestamp=max_timestamp,
-        base_sequence=base_sequence,
+        is_transactional=int(is_transactional),
+        **numbers,
     )
 
 
@@ -198,8 +206,8 @@ def _encoding(options: BatchOptions, start: Start, exact: Exact | None) -> Encod
 
 
 def _pieces(encoding: Encoding, data: Data) -> Iterator[Piece]:
-    for batch in iter_incoming(data):
-        yield from encoding.feed(batch)
+    for incoming in iter_incoming(data):
+        yield from encoding.feed(incoming)
     yield from encoding.finish()
 
 

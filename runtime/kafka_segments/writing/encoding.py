@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-
 from kafka_segments.writing import loops
+from kafka_segments.writing.incoming import Incoming
 from kafka_segments.writing.machine import (
     COLUMN,
     MAX_BATCHES,
@@ -95,14 +94,14 @@ class Encoding:
             machine.state[loops.GIVEN_BASE] = -1 if exact.base_offset is None else exact.base_offset
         self._windows = Windows(machine.module, options, start.next_offset, start.last_offset)
 
-    def feed(self, batch: pa.RecordBatch) -> Iterator[Piece]:
-        """Encode an arrow batch, with columns as `iter_incoming` gives them; yields what is full.
+    def feed(self, incoming: Incoming) -> Iterator[Piece]:
+        """Encode records; yields what is full.
 
         Raises:
             EncodeError: a record that Kafka would refuse.
         """
         machine, windows = self._machine, self._windows
-        for num_rows in windows.iter_windows(batch, machine.records, machine.encode):
+        for num_rows in windows.iter_windows(incoming, machine.records, machine.encode):
             machine.begin(num_rows, windows.offsets, windows.timestamps)
             yield from self._drain()
         self._follow()
@@ -132,8 +131,7 @@ class Encoding:
         if status == loops.REFUSED_HEAD:
             base = machine.table[machine.state[loops.BATCH], COLUMN["base_offset"]]
             raise refused("unwritable", "the head of the batch cannot be written", offset=int(base))
-        offsets, first = self._windows.offsets
-        offset, number = int(offsets[first + row]), self._windows.row + row
+        offset, number = self._windows.offset_of(row), self._windows.row + row
         if machine.state[loops.IS_OPEN]:
             base = int(machine.table[machine.state[loops.BATCH], COLUMN["base_offset"]])
             if not 0 <= offset - base <= MAX_INT:

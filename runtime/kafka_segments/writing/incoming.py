@@ -1,4 +1,4 @@
-"""What callers give, as arrow batches of the columns that are written.
+"""What callers give, as Arrow columns of the types that are written.
 
 Strategy: whatever speaks Arrow is taken batch by batch and its columns cast (text to bytes, wide offsets to
 narrow ones); that copies nothing where they are as reading gives them. Rows that are Python objects become
@@ -8,7 +8,7 @@ arrow batches first (`rows`). So there is one way into the format, and it is the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.writing.refusals import refused
 from kafka_segments.writing.rows import Row, batches_of_rows
 
-__all__ = ["Data", "iter_incoming"]
+__all__ = ["Data", "Incoming", "iter_incoming"]
 
 Data: TypeAlias = (
     "pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch] | Iterable[Row]"
@@ -26,7 +26,6 @@ Data: TypeAlias = (
 """Anything with Arrow's stream interface (polars and duckdb have it), arrow batches, or rows."""
 
 _KEY_VALUE = ["key", "value"]
-_MILLISECONDS = pa.timestamp("ms")
 # What is written, by name. The timestamp's type is an option, so its column is not looked at.
 _TYPES = {
     "offset": pa.int64(),
@@ -38,10 +37,19 @@ _TYPES = {
 _IGNORED = "timestamp_type"
 
 
-def iter_incoming(data: Data) -> Iterator[pa.RecordBatch]:
-    """Arrow batches with some of the columns of `SCHEMA`, each of the one type that is written.
+class Incoming(NamedTuple):
+    """Records as they are written: some of the columns of `SCHEMA`, by name.
 
-    A null timestamp is -1, null headers are none. Offsets have no nulls.
+    Offsets are int64, timestamps int64 or milliseconds, and neither has nulls (-1 stands for a null
+    timestamp); keys and values are binary; of headers no list and no struct is null.
+    """
+
+    num_rows: int
+    columns: dict[str, pa.Array]
+
+
+def iter_incoming(data: Data) -> Iterator[Incoming]:
+    """The records of what callers give, arrow batch by arrow batch.
 
     Raises:
         OptionError: columns that do not exist or have another type, or neither keys nor values.
@@ -108,7 +116,9 @@ def _casts(schema: pa.Schema) -> dict[str, bool]:
 
 
 def _is_as_written(kind: Any, name: str) -> bool:
-    """Whether a column's arrays are those of `_TYPES`, whatever it says of nulls."""
+    """Whether a column's arrays are those that are written, whatever it says of nulls and time zones."""
+    if name == "timestamp" and pa.types.is_timestamp(kind):
+        return bool(kind.unit == "ms")
     if name != "headers" or not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
         return bool(kind == _TYPES[name])
     return all(member.type == pa.binary() for member in kind.value_type.fields)
@@ -153,10 +163,12 @@ def _holds_headers(kind: Any) -> bool:
     return sorted(members) == _KEY_VALUE and all(map(_holds_bytes, members.values()))
 
 
-def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[pa.RecordBatch]:
+def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[Incoming]:
     """The batch with its columns cast; halved where a column would pass the 2 GiB of narrow offsets."""
     try:
-        columns = [_cast_column(name, batch.column(name), row, is_cast) for name, is_cast in casts.items()]
+        columns = {
+            name: _cast_column(name, batch.column(name), row, is_cast) for name, is_cast in casts.items()
+        }
     except pa.ArrowInvalid as error:
         if batch.num_rows <= 1:
             raise EncodeError(f"row {row}: {error}", row=row) from error
@@ -164,30 +176,32 @@ def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[p
         yield from _cast(batch.slice(0, half), casts, row)
         yield from _cast(batch.slice(half), casts, row + half)
         return
-    yield pa.RecordBatch.from_arrays(columns, names=list(casts))
+    yield Incoming(batch.num_rows, columns)
 
 
 def _cast_column(name: str, column: pa.Array, row: int, is_cast: bool) -> pa.Array:
-    if name == "timestamp":
-        return _milliseconds(column)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    if is_cast:
+        column = _milliseconds(column) if name == "timestamp" else _of_type(column, _TYPES[name])
+    if name in _KEY_VALUE:
+        return column
+    if name == "headers":
+        return _without_nulls(column, row)
     if name == "offset" and column.null_count:
         first = column.is_null().index(True).as_py()
         raise refused("null_offset", "no offset", row=row + first)
-    column = column.cast(_TYPES[name]) if is_cast else column
-    if name == "headers":
-        return _without_nulls(column, row)
-    return column
+    return column.view(pa.int64()).fill_null(-1) if column.null_count else column
+
+
+def _of_type(column: pa.Array, kind: Any) -> pa.Array:
+    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return plain.cast(kind)
 
 
 def _milliseconds(column: pa.Array) -> pa.Array:
+    """Timestamps in another unit, or other integers."""
     if pa.types.is_timestamp(column.type):
-        if column.type.unit != "ms":
-            column = column.cast(pa.timestamp("ms", tz=column.type.tz))
-        column = column.view(pa.int64())
-    column = column if column.type == pa.int64() else column.cast(pa.int64())
-    return column.fill_null(-1) if column.null_count else column
+        return column.cast(pa.timestamp("ms", tz=column.type.tz))
+    return _of_type(column, pa.int64())
 
 
 def _without_nulls(headers: pa.Array, row: int) -> pa.Array:

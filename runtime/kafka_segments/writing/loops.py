@@ -49,18 +49,15 @@ RECORDS, HEADS = FIRST, DECODER
 # that has; whether a batch is under way, and where it (or the next one) begins; bytes of a head and of a
 # batch, of the memory; whether heads are written now; whether what is under way is the last; the first offset
 # if it is given; the next sequence number, -1 for none; whether the base timestamp is the template's; whether
-# inner offsets are relative. Where row 0 stands in the arrays of offsets and timestamps; the table's width
-# and columns.
+# inner offsets are relative; the table's width and columns.
 BATCH, MAX_BATCHES, IS_OPEN, START, SIZE_HEAD, SIZE_BATCH, SIZE_OUT, HAS_HEADS, IS_LAST = range(
     NUM_CHAINED, NUM_CHAINED + 9
 )
-GIVEN_BASE, SEQUENCE, HAS_HORIZON, IS_WRAPPER, IS_RELATIVE, OFFSETS_AT, TIMESTAMPS_AT, WIDTH = range(
-    NUM_CHAINED + 9, NUM_CHAINED + 17
-)
+GIVEN_BASE, SEQUENCE, HAS_HORIZON, IS_WRAPPER, IS_RELATIVE, WIDTH = range(NUM_CHAINED + 9, NUM_CHAINED + 15)
 POSITION_AT, END_AT, BASE_OFFSET_AT, BASE_TIMESTAMP_AT, SEQUENCE_AT, DELTA_AT, MAX_TIMESTAMP_AT, COUNT_AT = (
-    range(NUM_CHAINED + 17, NUM_CHAINED + 25)
+    range(NUM_CHAINED + 15, NUM_CHAINED + 23)
 )
-NUM_STATE = NUM_CHAINED + 25
+NUM_STATE = NUM_CHAINED + 23
 
 HEADS_LATER, HEADS_NOW, NO_HEADS = range(3)
 """Whether Python writes the heads, the loop does, or nobody, where only sizes are asked for."""
@@ -155,7 +152,7 @@ def is_too_far(state: Longs, encode: Longs, table: Longs, offsets: Longs) -> boo
     if load(encode, ENC_COUNT) == 0 or load(state, GIVEN_BASE) >= 0:
         return False
     base = load(table, load(state, BATCH) * load(state, WIDTH) + load(state, BASE_OFFSET_AT))
-    return load(offsets, load(state, OFFSETS_AT) + load(encode, ENC_ROW)) - base > MAX_INT
+    return load(offsets, load(encode, ENC_ROW)) - base > MAX_INT
 
 
 def batcher() -> Callable[..., int]:
@@ -177,8 +174,8 @@ def batcher() -> Callable[..., int]:
                     return FULL
                 if start > 0 and start + load(state, SIZE_BATCH) > load(state, SIZE_OUT):
                     return FULL
-                first = load(offsets, load(state, OFFSETS_AT) + row)
-                time = load(timestamps, load(state, TIMESTAMPS_AT) + row)
+                first = load(offsets, row)
+                time = load(timestamps, row)
                 begin_batch(state, encode, table, template, first, time)
             status = fill(state, encode)
             if status == REFUSED and is_too_far(state, encode, table, offsets):
@@ -232,8 +229,8 @@ def messenger() -> Callable[..., int]:
         is_wrapper = load(state, IS_WRAPPER) != 0
         while load(encode, ENC_ROW) < load(encode, ENC_END_ROW):
             row = load(encode, ENC_ROW)
-            offset = load(offsets, load(state, OFFSETS_AT) + row)
-            time = load(timestamps, load(state, TIMESTAMPS_AT) + row)
+            offset = load(offsets, row)
+            time = load(timestamps, row)
             place = load(state, BATCH) * load(state, WIDTH) + load(state, BASE_OFFSET_AT)
             if load(state, IS_OPEN) == 0:
                 if load(state, BATCH) == load(state, MAX_BATCHES):

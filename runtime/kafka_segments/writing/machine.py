@@ -27,9 +27,10 @@ __all__ = ["COLUMN", "MAX_BATCHES", "SIZE_PIECE", "Machine", "Memory", "Piece", 
 
 COLUMN = {name: at for at, name in enumerate(kafka_log_segment.BATCH_COLUMNS)}
 """Where the columns of the table of batches are."""
-SIZE_PIECE = 512 << 10
+SIZE_PIECE = 1 << 20
 """Bytes that are handed out at once, about."""
-MAX_BATCHES = 4096
+MAX_BATCHES = 1024
+_LARGEST_KEPT = 64 << 20  # bytes of an arena that waits to be used again
 _SLACK = 256  # bytes behind a copy that it may write to, so that it need not be exact
 _NUM_ENCODE = 64
 
@@ -59,13 +60,12 @@ class Memory:
     """
 
     def __init__(self, size: int) -> None:
-        self._least = size
         self._take(size)
 
     def _take(self, size: int) -> None:
         self.size = size
         sizes = (("batches", size + _SLACK),)
-        pool = pool_of(sizes) if size == self._least else ArenaPool(sizes)
+        pool = pool_of(sizes) if size <= _LARGEST_KEPT else ArenaPool(sizes)
         self._lease: Lease = pool.take()
         self.address = self._lease.arena.addresses["batches"]
 
@@ -76,13 +76,13 @@ class Memory:
     def hand_out(self, end: int, used: int) -> memoryview:
         """The first bytes; those behind them, up to `used`, move to the beginning of another arena."""
         data, before, lease = self.view(0, end), self.address, self._lease
-        self._take(self._least if used - end <= self._least else self.size)
+        self._take(self.size)
         ctypes.memmove(self.address, before + end, used - end)
         del lease
         return data
 
     def grow(self, used: int) -> bool:
-        """Take twice as much, with what was in it; False if a batch cannot be larger."""
+        """Take twice as much from now on, with what was in it; False if a batch cannot be larger."""
         if self.size >= MAX_INT:
             return False
         before, lease = self.address, self._lease
@@ -214,15 +214,11 @@ class Machine:
         """Have heads written to other memory than records."""
         self._heads.set("out", memory.address, memory.size + _SLACK)
 
-    def begin(self, num_rows: int, offsets: tuple[Any, int], timestamps: tuple[Any, int]) -> None:
-        """Say which rows come next."""
+    def begin(self, num_rows: int, offsets: int, timestamps: int) -> None:
+        """Say which rows come next, and at which addresses their offsets and timestamps are."""
         self.encode[support.ENC_ROW], self.encode[support.ENC_END_ROW] = 0, num_rows
-        for name, slot, (array, start) in (
-            ("offsets", loops.OFFSETS_AT, offsets),
-            ("timestamps", loops.TIMESTAMPS_AT, timestamps),
-        ):
-            self._arguments.set(name, array.ctypes.data, array.size)
-            self.state[slot] = start
+        self._arguments.set("offsets", offsets, num_rows)
+        self._arguments.set("timestamps", timestamps, num_rows)
         if self.module is kafka_message_legacy:
             self.records.set("offset_values", self._inner.ctypes.data, num_rows)
 

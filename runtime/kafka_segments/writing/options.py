@@ -10,7 +10,7 @@ from kafka_segments.compression import check_level
 from kafka_segments.errors import OptionError
 from kafka_segments.writing.refusals import refused_option
 
-__all__ = ["MAX_INT", "BatchOptions", "Options", "RecordOptions", "options_of"]
+__all__ = ["MAX_INT", "BatchOptions", "Options", "RecordOptions", "check_numbers", "options_of"]
 
 MAX_INT = (1 << 31) - 1
 _MAX_LONG = (1 << 63) - 1
@@ -28,6 +28,7 @@ _RANGES = {
     "batch_size": (0, MAX_INT),
     "max_message_bytes": (0, MAX_INT),
 }
+_OPTIONAL = ("log_append_time", "base_offset", "base_sequence", "delete_horizon_ms", "max_message_bytes")
 
 
 class RecordOptions(TypedDict, total=False):
@@ -134,15 +135,17 @@ def options_of(options: RecordOptions, base: BatchOptions | None = None) -> Batc
     return BatchOptions(**given) if base is None else replace(base, **given)
 
 
-def _check_ranges(options: BatchOptions) -> None:
-    for name, (least, most) in _RANGES.items():
-        value = getattr(options, name)
-        if value is None and name in ("log_append_time", "base_offset", "base_sequence"):
-            continue
-        if value is None and name in ("delete_horizon_ms", "max_message_bytes"):
-            continue
+def check_numbers(**numbers: object) -> None:
+    """Raise `OptionError` for a number that does not fit what it is for, by the names of `BatchOptions`."""
+    for name, value in numbers.items():
+        least, most = _RANGES[name]
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise OptionError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+
+
+def _check_ranges(options: BatchOptions) -> None:
+    given = {name: getattr(options, name) for name in _RANGES}
+    check_numbers(**{name: one for name, one in given.items() if one is not None or name not in _OPTIONAL})
 
 
 def _check_timestamps(options: BatchOptions) -> None:

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 from kafka_segments.columnar.columns import Column, columns_of
 from kafka_segments.native.engine import Table
+from kafka_segments.writing.checking import SOUND, WRONG_TIMESTAMP, Checker
+from kafka_segments.writing.incoming import Incoming
 from kafka_segments.writing.options import BatchOptions
 from kafka_segments.writing.refusals import refused
 from kafka_segments_generated.columns._support import ENC_COLUMNS
@@ -27,7 +29,8 @@ NUM_ROWS = 1 << 14
 _MAX_LONG = (1 << 63) - 1
 
 _NOTHING = (0, 0)
-_BYTES = ("key", "value")
+_BYTES, _NUMBERS = ("key", "value"), ("offset", "timestamp")
+_WORD = 8  # bytes of a number
 _ZEROS = np.zeros(NUM_ROWS + 1, np.int64)
 _NO_TIMESTAMPS = np.full(NUM_ROWS, -1, np.int64)
 
@@ -44,60 +47,67 @@ class Windows:
     Attributes:
         row: rows that are done.
         next_offset: as given, later that behind the last record.
-        offsets: of the window's records: the array and where the first is in it; `timestamps` likewise.
-        offset_slot: where the encoder is told about the column of offsets.
+        offsets: address of the window's offsets; `timestamps` likewise, as they are written.
     """
 
     def __init__(self, module: Any, options: BatchOptions, next_offset: int, last_offset: int) -> None:
         self._options = options
-        self._columns = list(_depth_first(columns_of(module.ENCODED_COLUMNS)))
-        self._top = columns_of(module.ENCODED_COLUMNS)
-        names = [column.path for column in self._columns]
-        self.offset_slot = ENC_COLUMNS + names.index("offset")
+        self._columns = columns_of(module.ENCODED_COLUMNS)
+        self._checker = Checker()
         self.row = 0
         self.next_offset, self._last_offset = next_offset, last_offset
         self._counted = np.zeros(NUM_ROWS, np.int64)
-        appended = -1 if options.log_append_time is None else options.log_append_time
-        self._appended = np.full(NUM_ROWS, appended, np.int64)
-        self.offsets: tuple[Any, int] = (_ZEROS, 0)
-        self.timestamps: tuple[Any, int] = (_ZEROS, 0)
+        self._replaced = self._replacement(options)
+        self.offsets = self.timestamps = 0
         self._given: dict[str, Any] = {}
         self._start = 0
+        self._absent: set[str] = set()  # columns that the encoder has been told are not there
 
-    def iter_windows(self, batch: pa.RecordBatch, table: Table, state: Any) -> Iterator[int]:
+    def _replacement(self, options: BatchOptions) -> Any:
+        """The timestamps that are written whatever is given; None for those that are given."""
+        if options.magic == 1 and options.is_append_time:
+            return np.full(NUM_ROWS, options.log_append_time, np.int64)
+        return _NO_TIMESTAMPS if options.magic == 0 else None
+
+    def iter_windows(self, incoming: Incoming, table: Table, state: Any) -> Iterator[int]:
         """Make the encoder ready for one window after the other; yields how many rows there are.
 
         Args:
-            batch: with columns as `iter_incoming` gives them.
+            incoming: records.
             table: the encoder's arguments.
             state: the encoder's.
 
         Raises:
             EncodeError: a record that Kafka would refuse.
         """
-        self._given = given = {name: batch.column(name) for name in batch.schema.names}
+        self._given = given = incoming.columns
         starts = self._set_columns(given, table)
-        offsets, timestamps = _numbers(given.get("offset")), _numbers(given.get("timestamp"))
-        for start in range(0, batch.num_rows, NUM_ROWS):
-            size = min(NUM_ROWS, batch.num_rows - start)
+        offsets, timestamps = _address(given.get("offset")), _address(given.get("timestamp"))
+        self._check(given)
+        for start in range(0, incoming.num_rows, NUM_ROWS):
+            size = min(NUM_ROWS, incoming.num_rows - start)
             self._start = start
-            self._check(given, start, size)
             for at, (first, moves) in enumerate(starts):
-                state[ENC_COLUMNS + at] = first + (start if moves else 0)
-            self.offsets = self._offsets(offsets, start, size)
-            self.timestamps = self._timestamps(timestamps, start, size)
-            _point(table, "offset_values", self.offsets, size)
-            _point(table, "timestamp_values", self.timestamps, size)
+                state[ENC_COLUMNS + at] = first + start if moves else first
+            self._check_numbers(
+                size, offsets and offsets + start * _WORD, timestamps and timestamps + start * _WORD
+            )
+            table.set("offset_values", self.offsets, size)
+            table.set("timestamp_values", self.timestamps, size)
             yield size
             self.row += size
 
+    def offset_of(self, row: int) -> int:
+        """The offset of a row of the window."""
+        given = self._given.get("offset")
+        return int(self._counted[row]) if given is None else int(given[self._start + row].as_py())
+
     def num_bytes(self, row: int) -> int:
         """Bytes of keys and values in a row of the window, with those of headers."""
-        arrays = [
-            column.slice(self._start + row, 1) for name, column in self._given.items() if name in _BYTES
-        ]
+        at = self._start + row
+        arrays = [column.slice(at, 1) for name, column in self._given.items() if name in _BYTES]
         if "headers" in self._given:
-            headers = self._given["headers"].slice(self._start + row, 1).flatten()
+            headers = self._given["headers"].slice(at, 1).flatten()
             arrays += [headers.field(0), headers.field(1)]
         return sum(pc.sum(pc.binary_length(array)).as_py() or 0 for array in arrays)
 
@@ -106,108 +116,89 @@ class Windows:
         rows.
         """
         starts: list[tuple[int, bool]] = []
-        for column in self._top:
+        for column in self._columns:
             array = given.get(column.name)
+            if array is None and column.name not in _NUMBERS:
+                is_told = column.name in self._absent
+                self._absent.add(column.name)
+                starts += _set_absent(column, None if is_told else table)
+                continue
+            self._absent.discard(column.name)
             if column.members:
                 starts += _set_headers(column, array, table)
-            elif column.kind == "binary":
-                starts.append(_set_binary(column, array, table))
             else:
-                starts.append((0, False))
+                starts.append((0, False) if column.name in _NUMBERS else _set_binary(column, array, table))
         return starts
 
-    def _check(self, given: dict[str, Any], start: int, size: int) -> None:
+    def _check(self, given: dict[str, Any]) -> None:
+        """Refuse nulls where none may be, and headers where none can be."""
         headers, key = given.get("headers"), given.get("key")
         if headers is not None:
-            self._check_headers(headers.slice(start, size))
-        if self._options.compacted and (key is None or key.slice(start, size).null_count):
-            at = 0 if key is None else key.slice(start, size).is_null().index(True).as_py()
+            self._check_headers(headers)
+        if self._options.compacted and (key is None or key.null_count):
+            at = 0 if key is None else key.is_null().index(True).as_py()
             raise refused("null_key", "a key that is null", row=self.row + at)
 
     def _check_headers(self, headers: pa.Array) -> None:
+        """Refuse null keys; a list that is null or empty has none, whatever lies beneath it."""
+        keys = headers.values.field("key")
+        magic = self._options.magic
+        if magic >= 2 and not keys.null_count:
+            return
         ends = headers.offsets.to_numpy()
         first, last = int(ends[0]), int(ends[-1])
-        if last == first:
-            return
-        if self._options.magic < 2:
+        if magic < 2 and last > first:
             at = int(np.flatnonzero(ends[1:] > first)[0])
-            raise refused(
-                "headers_below_magic_2", f"headers in magic {self._options.magic}", row=self.row + at
-            )
-        keys = headers.values.field("key").slice(first, last - first)
-        if keys.null_count:
-            item = first + keys.is_null().index(True).as_py()
-            at = int(np.flatnonzero(ends[1:] > item)[0])
+            raise refused("headers_below_magic_2", f"headers in magic {magic}", row=self.row + at)
+        item = keys.slice(first, last - first).is_null().index(True).as_py()
+        if item >= 0:
+            at = int(np.flatnonzero(ends[1:] > first + item)[0])
             raise refused("null_header_key", "a header whose key is null", row=self.row + at)
 
-    def _offsets(self, given: Any, start: int, size: int) -> tuple[Any, int]:
-        """The window's offsets, which are above all before."""
-        if given is None:
-            first = self.next_offset
-            if first > _MAX_LONG - size:
-                raise refused("negative_offset", "offsets pass 2^63 - 1", offset=first, row=self.row)
-            self._counted[:size] = np.arange(first, first + size)
-            found, at = (self._counted, 0), size - 1
-        else:
-            self._check_offsets(given[start : start + size])
-            found, at = (given, start), start + size - 1
-        self._last_offset = int(found[0][at])
+    def _check_numbers(self, size: int, offsets: int, timestamps: int) -> None:
+        """Check offsets and timestamps at two addresses (0: not given), and say which ones are written."""
+        is_given = offsets != 0
+        if not is_given and self.next_offset > _MAX_LONG - size:
+            raise refused("negative_offset", "offsets pass 2^63 - 1", offset=self.next_offset, row=self.row)
+        self.offsets = offsets or self._counted.ctypes.data
+        last = self._last_offset if is_given else self.next_offset - 1
+        status = self._checker.check(size, self.offsets, last, timestamps, is_given=is_given)
+        if status != SOUND:
+            self._refuse(status, self._checker.row)
+        self._last_offset = self._checker.last
         self.next_offset = self._last_offset + 1
-        return found
+        replaced = _NO_TIMESTAMPS if timestamps == 0 and self._replaced is None else self._replaced
+        self.timestamps = timestamps if replaced is None else replaced.ctypes.data
 
-    def _check_offsets(self, offsets: Any) -> None:
-        if offsets[0] < 0:
-            raise refused("negative_offset", "a negative offset", offset=int(offsets[0]), row=self.row)
-        wrong = offsets[1:] <= offsets[:-1]
-        if offsets[0] > self._last_offset and not wrong.any():
-            return
-        at = 0 if offsets[0] <= self._last_offset else 1 + int(wrong.argmax())
-        before = int(offsets[at - 1]) if at else self._last_offset
-        raise refused(
-            "offset_order", f"it comes after offset {before}", offset=int(offsets[at]), row=self.row + at
-        )
-
-    def _timestamps(self, given: Any, start: int, size: int) -> tuple[Any, int]:
-        """The window's timestamps as they are written."""
-        options = self._options
-        if given is not None and size and given[start : start + size].min() < -1:
-            at = int((given[start : start + size] < -1).argmax())
-            found, first = self.offsets
-            raise refused(
-                "negative_timestamp",
-                f"timestamp {given[start + at]}",
-                offset=int(found[first + at]),
-                row=self.row + at,
-            )
-        if options.magic == 0 or given is None:
-            given, start = _NO_TIMESTAMPS, 0
-        if options.magic == 1 and options.is_append_time:
-            given, start = self._appended, 0
-        return given, start
+    def _refuse(self, status: int, row: int) -> None:
+        offset, number = self.offset_of(row), self.row + row
+        if status == WRONG_TIMESTAMP:
+            timestamp = self._given["timestamp"].view(pa.int64())[self._start + row].as_py()
+            raise refused("negative_timestamp", f"timestamp {timestamp}", offset=offset, row=number)
+        if offset < 0:
+            raise refused("negative_offset", "a negative offset", offset=offset, row=number)
+        before = self.offset_of(row - 1) if row else self._last_offset
+        raise refused("offset_order", f"it comes after offset {before}", offset=offset, row=number)
 
 
-def _depth_first(columns: tuple[Column, ...]) -> Iterator[Column]:
-    for column in columns:
-        yield column
-        yield from _depth_first(column.members)
+def _address(array: Any) -> int:
+    """Where a column's numbers are, 8 bytes each; 0 for a column that is not there."""
+    return 0 if array is None or not len(array) else array.buffers()[1].address + _WORD * array.offset
 
 
-def _numbers(array: Any) -> Any:
-    """An array's numbers, in place."""
-    return None if array is None else array.to_numpy(zero_copy_only=True)
-
-
-def _point(table: Table, name: str, found: tuple[Any, int], size: int) -> None:
-    array, start = found
-    table.set(name, array.ctypes.data + start * array.itemsize, size)
+def _set_absent(column: Column, table: Table | None) -> Iterator[tuple[int, bool]]:
+    """A column of nulls, or of lists without anything in them; without a table it has been said before."""
+    if table is not None:
+        table.set(f"{column.path}_offsets", _ZEROS.ctypes.data, NUM_ROWS + 1)
+        if not column.members:
+            table.set(f"{column.path}_bytes", *_NOTHING)
+            table.set(f"{column.path}_validity", _ZEROS.ctypes.data, NUM_ROWS)
+    yield 0, False
+    for member in column.members:
+        yield from _set_absent(member, table)
 
 
 def _set_binary(column: Column, array: Any, table: Table) -> tuple[int, bool]:
-    if array is None:
-        table.set(f"{column.path}_offsets", _ZEROS.ctypes.data, NUM_ROWS + 1)
-        table.set(f"{column.path}_bytes", *_NOTHING)
-        table.set(f"{column.path}_validity", _ZEROS.ctypes.data, NUM_ROWS)
-        return 0, False
     validity, offsets, data = array.buffers()
     # An array without items may have no offsets at all.
     place = (_ZEROS.ctypes.data, 1) if offsets is None else (offsets.address, array.offset + len(array) + 1)
@@ -219,10 +210,6 @@ def _set_binary(column: Column, array: Any, table: Table) -> tuple[int, bool]:
 
 def _set_headers(column: Column, array: Any, table: Table) -> list[tuple[int, bool]]:
     """A column of lists of structs, of which none is null."""
-    if array is None:
-        table.set(f"{column.path}_offsets", _ZEROS.ctypes.data, NUM_ROWS + 1)
-        members = [_set_binary(member, None, table) for member in column.members]
-        return [(0, False), *members]
     offsets = array.buffers()[1]
     table.set(f"{column.path}_offsets", offsets.address, array.offset + len(array) + 1)
     structs = array.values
