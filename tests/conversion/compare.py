@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from tests.conversion.kafka import KafkaError
+from tests.conversion.kafka_classes import KafkaError
 from tests.recording.sets import RECORDED, segment_files
 
 from kafka_segments import Batch, Record, open_segment

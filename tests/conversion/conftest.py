@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.conversion.kafka import Kafka
+from tests.conversion.kafka_classes import Kafka
 
 
 @pytest.fixture(scope="session")

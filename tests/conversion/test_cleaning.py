@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import forms
 from tests.conversion.compare import agree, recorded, result, stored
-from tests.conversion.kafka import DELETE, DELETE_EMPTY, RETAIN_EMPTY, Decisions, Kafka
+from tests.conversion.kafka_classes import DELETE, DELETE_EMPTY, RETAIN_EMPTY, Decisions, Kafka
 from tests.properties.encoder import Batch as NewBatch
 from tests.properties.encoder import Entry, encode_segment
 from tests.properties.encoder import Record as NewRecord

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from tests import forms
 from tests.conversion.compare import agree, as_consumed, recorded, result, stored
-from tests.conversion.kafka import Kafka, KafkaError
+from tests.conversion.kafka_classes import Kafka, KafkaError
 from tests.properties.encoder import Entry, encode_segment
 from tests.properties.shapes import QUICK, segments
 from tests.runtime.build import batch, control, message, patched, record

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from tests import forms
 from tests.conversion.compare import agree, as_consumed, is_same, recorded, result, stored, values
-from tests.conversion.kafka import Decisions, Kafka
+from tests.conversion.kafka_classes import Decisions, Kafka
 from tests.properties.encoder import Entry, encode_segment
 from tests.properties.shapes import QUICK, segments
 from tests.recording.sets import RECORDED

@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** Questions on standard input, answers on standard output, one process for many: see tests/conversion/kafka.py. */
+/** Questions on standard input, answers on standard output, one process for many: see tests/conversion/kafka_classes.py. */
 final class Pipe {
     /** Answers one question: an operation and what is behind it. */
     interface Answer {
