@@ -20,6 +20,8 @@ from tests.broker.partitions import Partition, Row, row_of, segment_files
 from tests.recording.kafka43 import Node
 from tests.recording.server import Kit, RecordingError
 
+from kafka_segments_generated.construct.kafka_partition_metadata import KafkaPartitionMetadata
+
 HERE = Path(__file__).resolve().parent
 ISOLATIONS = ("read_uncommitted", "read_committed")
 # Who speaks of a partition's files in a broker's log, and what they say of any partition at every start.
@@ -30,6 +32,7 @@ ORDINARY = re.compile(
 # Warnings of every start and stop.
 ORDINARY_WARNINGS = ("Performing controller activation", "close NetworkClient that has already been closed")
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+METADATA = "partition.metadata"
 
 
 @dataclass
@@ -94,14 +97,14 @@ def create(bootstrap: str, partitions: Sequence[Partition]) -> None:
 
 
 def put_in(partition: Partition, data: Path) -> None:
-    """Replace what is in the directory of a topic's partition by other files, but for its topic id."""
+    """Replace a partition's directory by another with the same topic id, which the cluster knows it by."""
     directory = data / f"{partition.topic}-0"
-    for path in directory.iterdir():
-        if path.name != "partition.metadata":
-            path.unlink()
-    for path in partition.folder.iterdir():
-        if path.name != "partition.metadata":
-            shutil.copyfile(path, directory / path.name)
+    topic_id = KafkaPartitionMetadata.parse((directory / METADATA).read_bytes()).topic_id
+    shutil.rmtree(directory)
+    shutil.copytree(partition.folder, directory, copy_function=shutil.copyfile)
+    words = {"version_label": b"version", "version_text": b" 0", "topic_id_label": b"topic_id"}
+    metadata = KafkaPartitionMetadata.build({**words, "topic_id_text": topic_id.encode()})
+    (directory / METADATA).write_bytes(metadata)
 
 
 def forget(partitions: Sequence[Partition], data: Path) -> None:

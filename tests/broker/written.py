@@ -14,6 +14,7 @@ from tests.broker.partitions import Partition, Row, recorded
 
 import kafka_segments as ks
 from kafka_segments.conversion import Retention
+from kafka_segments_generated.construct.kafka_leader_epoch_checkpoint import KafkaLeaderEpochCheckpoint
 
 T0 = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -82,7 +83,9 @@ class Script:
 
     def finished(self, end_offset: int) -> Partition:
         """The partition, once its files are there; with the epoch of the leader that wrote it, as it were."""
-        (self.folder / "leader-epoch-checkpoint").write_text(f"0\n1\n0 {self.first_offset}\n")
+        epoch = {"epoch_text": b"0", "start_offset_text": b"%d" % self.first_offset}
+        epochs = {"version_text": b"0", "num_entries_text": b"1", "entries": [epoch]}
+        (self.folder / "leader-epoch-checkpoint").write_bytes(KafkaLeaderEpochCheckpoint.build(epochs))
         opened = [offset for offsets in self.open.values() for offset in offsets]
         return Partition(
             topic=self.topic,
