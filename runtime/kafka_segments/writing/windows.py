@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafka_segments.columnar.columns import Column, columns_of
 from kafka_segments.native.engine import Table
@@ -109,7 +108,7 @@ class Windows:
         if "headers" in self._given:
             headers = self._given["headers"].slice(at, 1).flatten()
             arrays += [headers.field(0), headers.field(1)]
-        return sum(pc.sum(pc.binary_length(array)).as_py() or 0 for array in arrays)
+        return sum(len(value) for array in arrays for value in array.to_pylist() if value)
 
     def _set_columns(self, given: dict[str, Any], table: Table) -> list[tuple[int, bool]]:
         """Say where the columns are; returns where each one's first row is, and whether that moves with
