@@ -6,9 +6,12 @@ import struct
 import zlib
 
 from tests.mutations.verdicts import BROKEN, SOUND
+from tests.properties.codecs import compress
 from tests.properties.encoder import Batch, Message, Record, Wrapper
 from tests.runtime.wild_payloads import zstd_claiming, zstd_stream
 
+HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+"""How snappy-java's streams begin."""
 ROOM = 16 << 10
 """What Kafka has room for whenever a zstd frame begins."""
 
@@ -36,6 +39,14 @@ def _zstd_window(size: int, window: int) -> bytes:
     return _stored(batch, stream[:4] + bytes([0b0100_0000, window]) + claim + stream[6:])
 
 
+def _snappy(at: int, between: bytes) -> bytes:
+    """A batch in two streams of snappy-java's, with a second header of these bytes."""
+    batch = Batch(records=(Record(value=b"v" * 30),), form="snappy")
+    content = batch.content()
+    first, second = compress("snappy", content[:at]), compress("snappy", content[at:])
+    return _stored(batch, first + between + second[len(between) :])
+
+
 def _of_content(size: int) -> Batch:
     for length in range(size - 20, size):
         batch = Batch(records=(Record(value=b"v" * length),), form="zstd")
@@ -52,6 +63,9 @@ FOUND = {
     "inner magic 2": (_with_magic(2), SOUND),
     "inner magic 3": (_with_magic(3), SOUND),
     "inner magic -1": (_with_magic(255), SOUND),
+    "snappy, a second header": (_snappy(8, HEADER), SOUND),
+    "snappy, a second header that is none": (_snappy(8, b"\x82SNAPPX" + HEADER[7:]), SOUND),
+    "snappy, the same behind no content": (_snappy(0, b"\x82SNAPPX" + HEADER[7:]), BROKEN),
     "zstd, a lie of one byte": (_zstd(100, 1), BROKEN),
     "zstd, a lie where there is just room": (_zstd(ROOM - 1, 1), BROKEN),
     "zstd, a lie where there is no room": (_zstd(ROOM, 1), SOUND),

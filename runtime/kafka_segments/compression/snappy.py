@@ -2,8 +2,11 @@
 
 Java, kafka-python and aiokafka write the stream format of `org.xerial.snappy.SnappyOutputStream`; librdkafka
 and Go clients one bare block. As in `SnappyInputStream` (1.1.10), whatever does not begin with the stream's
-magic is a bare block; streams may follow each other; fewer than four bytes after the last chunk are ignored,
-and so is everything from a second header that is not one.
+magic is a bare block; streams may follow each other; fewer than four bytes after the last chunk are ignored.
+What begins as a second header does and is none is passed over where something was read before it, and ends
+the stream where nothing was: SnappyInputStream says that it has ended, but goes on behind it when it is
+asked again, as Kafka does while a record is not whole. (Where two such follow each other, or one stands just
+at the end of a large record, what Kafka does hangs on the sizes of its reads: that is not imitated.)
 
 More lenient than snappy-java: the two version numbers after the magic are not looked at (Redpanda wrote them
 in the other byte order until 2025, redpanda#25091).
@@ -97,19 +100,24 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
     if not _is_stream_header(data):
         yield 0, len(data)
         return
-    position = _LEN_STREAM_HEADER
+    position, has_content = _LEN_STREAM_HEADER, False
     while len(data) - position >= _LEN_CHUNK_LENGTH:
         chunk_length = data[position : position + _LEN_CHUNK_LENGTH]
         if chunk_length == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
             if len(data) - position < _LEN_STREAM_HEADER:
                 raise malformed("snappy", "it ends within a stream header")
             if not _is_stream_header(data[position:]):
-                return
+                if not has_content:
+                    return
+                has_content = False
             position += _LEN_STREAM_HEADER
             continue
         size = int.from_bytes(chunk_length, "big", signed=True)
         position += _LEN_CHUNK_LENGTH
         yield position, size
+        has_content = has_content or any(
+            data[position : position + 1]
+        )  # a block begins with its content's size
         position += size
 
 
