@@ -48,7 +48,7 @@ def test_every_row_has_its_test_or_a_reason() -> None:
     own = {name for name in tests if name not in globals()}
     assert own == shown
     assert max(tests.values()) == 1, "one name, two tests"
-    assert len(ROWS) - len(shown) <= 8, "most rows can be shown"
+    assert len(ROWS) - len(shown) <= 5, "most rows can be shown"
 
 
 def test_no_test_of_a_row_can_be_skipped() -> None:

@@ -10,8 +10,9 @@ from tests.construct.values import batch, message, segment
 from tests.errata.bytes_at_hand import TIME, only
 from tests.runtime import build
 
+import kafka_segments
 from kafka_segments import checksum
-from kafka_segments.errors import CorruptBatchError
+from kafka_segments.errors import CorruptBatchError, EncodeError
 from kafka_segments_generated.construct.kafka_varint import KafkaVarint
 from kafka_segments_generated.construct.kafka_varlong import KafkaVarlong
 
@@ -115,3 +116,18 @@ def test_sizes_follow_from_the_layout() -> None:
     assert len(segment(message(1, 0, TIME, value=value))) == 12 + 22 + len(value)
     body = 1 + 1 + 1 + 1 + len(build.varint(1000)) + len(value) + 1
     assert len(segment(batch([{"value": value}]))) == 61 + len(build.varint(body)) + body
+    rows = [{"key": b"k" * at, "value": None if at % 7 == 3 else bytes(11 * at)} for at in range(300)]
+    for magic in (0, 1, 2):
+        written = kafka_segments.encode_records(rows, magic=magic)
+        assert kafka_segments.predicted_size(rows, magic=magic) == len(written) > 400_000
+
+
+def test_limits_of_size() -> None:
+    """The limit is of a batch with all its 12 + 49 bytes; the records' number and sizes do not matter."""
+    most = 1_048_588
+    room = most - len(segment(batch([{"value": bytes(1_000_000)}]))) + 1_000_000
+    assert len(kafka_segments.encode_batch([{"value": bytes(room)}])) == most
+    with pytest.raises(EncodeError):
+        kafka_segments.encode_batch([{"value": bytes(room + 1)}])
+    with pytest.raises(EncodeError):
+        kafka_segments.encode_batch([{"value": bytes(room // 2)}] * 2)

@@ -10,6 +10,8 @@ from tests.construct.values import batch, message, segment
 from tests.errata.bytes_at_hand import TIME, entries, number, only, recorded, worked_example
 from tests.runtime import build
 
+import kafka_segments
+
 EXAMPLE = worked_example()
 LEN_HEAD = 61
 OFS_LENGTH, OFS_EPOCH, OFS_MAGIC, OFS_CRC, OFS_BASE_TIMESTAMP = 8, 12, 16, 17, 27
@@ -77,6 +79,8 @@ def test_the_worked_example_in_magic_1() -> None:
 def test_checksum_of_the_worked_example() -> None:
     for time, checksum in ((TIME, "dbda21c9"), (TIME_OF_THE_CHAPTER, "34b3a4c0")):
         built = worked_example(time)
+        rows = [{"value": value, "timestamp": time} for value in (b"hello", b"world")]
+        assert kafka_segments.encode_records(rows) == built, "by Construct and by the compiled encoders"
         assert built[OFS_CRC : OFS_CRC + 4].hex() == checksum
         assert f"{crc32c.crc32c(built[OFS_CRC + 4 :]):08x}" == checksum
         found, records = only(built)
