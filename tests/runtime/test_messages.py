@@ -8,6 +8,7 @@ import zlib
 from typing import Any
 
 import pytest
+from tests.codegen.vectors import VECTORS
 from tests.columnar.segments import told
 from tests.runtime.build import batch, message, patched
 
@@ -72,6 +73,21 @@ def test_offsets_in_a_wrapper() -> None:
     assert [record.offset for record in records] == [3, 8]
     assert (batches[0].base_offset, batches[0].last_offset, batches[0].num_records) == (3, 8, 2)
     assert offsets(wrapper(0, *relative)) == [0, 5], "old versions of librdkafka left the wrapper's at 0"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("renumbered_by_cleaning", [(3, 1_500_000_000_052), (8, 1_500_000_000_056)]),
+        ("absolute_offsets", [(3, -1), (8, -1)]),
+        ("time_of_the_broker", [(at, 1_795_254_330_615) for at in range(13, 18)]),
+        ("wrapper_of_old_librdkafka", [(at, 1_500_000_000_000 + at) for at in range(3)]),
+    ],
+)
+def test_vectors_of_wrappers(name: str, expected: list[tuple[int, int]]) -> None:
+    data = (VECTORS / "kafka_log_segment" / f"{name}.bin").read_bytes()
+    _, records, damage = read(data)
+    assert ([(one.offset, one.timestamp) for one in records], damage) == (expected, [])
 
 
 def test_timestamps_in_a_wrapper() -> None:

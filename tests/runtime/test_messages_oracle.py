@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.codegen.vectors import VECTORS
 from tests.columnar.test_unwrapping import CODECS, odd, usual, wrapper
 from tests.oracle import run
 from tests.properties import oracle
@@ -24,8 +25,10 @@ def rules() -> dict[str, bytes]:
     old = [message(at, b"%d" % at, magic=0) for at in (3, 8)]
     new = [message(at, b"%d" % at, time=50 + at) for at in (0, 5)]
     brokers = [message(at, b"%d" % at, time=50 + at, attributes=APPEND) for at in (0, 5)]
+    names = ["renumbered_by_cleaning", "absolute_offsets", "time_of_the_broker", "wrapper_of_old_librdkafka"]
+    vectors = {name: (VECTORS / "kafka_log_segment" / f"{name}.bin").read_bytes() for name in names}
     mixed = message(0, magic=0) + message(1) + batch(2) + message(3) + message(4, magic=0) + batch(5)
-    return {
+    return vectors | {
         "magic 0 has absolute offsets": wrapper(8, old, magic=0),
         "magic 1 has relative ones, renumbered by cleaning": wrapper(8, new),
         "a wrapper of old librdkafka": wrapper(0, new),
