@@ -38,35 +38,47 @@ class Enclosed:
     def __init__(self, source: Source, position: int) -> None:
         self._source = source
         self._position = position
+        self._len_followed = 0  # bytes of the payload
+        self._runs: list[Run] = []
+        self._messages: dict[int, int] = {}  # by place in the content
 
     def holds(self, batch: Batch) -> bool:
         """Whether what looks like an entry is a message of the wrapper."""
-        start, runs, messages = self._inside
+        if self._head is None:
+            return False
+        magic, codec, start = self._head
+        self._follow(codec, magic, batch.end_position - start)
         ofs_size = layout.length_digits()[0][0]
         place, size = batch.position + ofs_size - start, batch.size - ofs_size
-        at = bisect_right(runs, place, key=lambda run: run.place) - 1
-        if at < 0 or place + size > runs[at].place + runs[at].size:
+        at = bisect_right(self._runs, place, key=lambda run: run.place) - 1
+        if at < 0 or place + size > self._runs[at].place + self._runs[at].size:
             return False
-        return messages.get(runs[at].to + place - runs[at].place - ofs_size) == batch.size
+        return self._messages.get(self._runs[at].to + place - self._runs[at].place - ofs_size) == batch.size
 
     @cached_property
-    def _inside(self) -> tuple[int, list[Run], dict[int, int]]:
-        """Where the payload begins, its runs, and the messages in its content by place, with their sizes."""
-        nothing: tuple[int, list[Run], dict[int, int]] = 0, [], {}
+    def _head(self) -> tuple[int, str, int] | None:
+        """The wrapper's magic and codec, and the position of its payload; None if it is none."""
         start = self._position + layout.LEN_LOG_OVERHEAD
-        try:
-            found = layout.find_value(self._read(start, BLOCK_SIZE))
-            if found is None or not 1 <= found[1] <= len(CODEC_NAMES):
-                return nothing
-            magic, codec, ofs_value = found
-            payload = self._read(start + ofs_value, _LARGEST)
-        except ReadError:
-            return nothing
-        content, runs = trace(CODEC_NAMES[codec - 1], payload, magic, _LARGEST)
-        return start + ofs_value, runs, _sound_messages(content)
+        found = layout.find_value(self._read(start, BLOCK_SIZE))
+        if found is None or not 1 <= found[1] <= len(CODEC_NAMES):
+            return None
+        return found[0], CODEC_NAMES[found[1] - 1], start + found[2]
+
+    def _follow(self, codec: str, magic: int, least: int) -> None:
+        """Follow that much of the payload; in doubled steps, so that many questions cost not much more."""
+        if least <= self._len_followed or self._len_followed >= _LARGEST or self._head is None:
+            return
+        self._len_followed = min(max(least, 2 * self._len_followed), _LARGEST)
+        payload = self._read(self._head[2], self._len_followed)
+        content, self._runs = trace(codec, payload, magic, _LARGEST)
+        self._messages = _sound_messages(content)
 
     def _read(self, start: int, size: int) -> bytes:
-        return bytes(self._source.read(start, max(0, min(size, self._source.size - start))))
+        """Bytes of the source; none where they cannot be read."""
+        try:
+            return bytes(self._source.read(start, max(0, min(size, self._source.size - start))))
+        except ReadError:
+            return b""
 
 
 def _sound_messages(content: bytes) -> dict[int, int]:

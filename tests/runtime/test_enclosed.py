@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from random import Random
 
 import pytest
@@ -139,3 +140,26 @@ def test_where_a_value_begins_that_is_cut_off(size: int) -> None:
         assert layout.find_value(cut[: start - 1]) is None
     assert layout.find_value(message(5, None)[12:]) is None
     assert layout.find_value(b"") is None
+
+
+def test_time_is_linear_in_messages_that_look_like_entries() -> None:
+    """5,000 inside one cut wrapper: following it anew for each would take hours."""
+    content = b"".join(message(at, b"%d" % at) for at in range(5_000))
+    wrapper = message(4_999, lz4_stored(content), attributes=IDS["lz4"])
+    started = time.process_time()
+    assert found(wrapper[:-1], both=False) == ([], [("TruncatedError", 0, len(wrapper) - 1)])
+    assert time.process_time() - started < 30
+
+
+def test_time_is_linear_in_damaged_wrappers() -> None:
+    """Each claims all that is behind it for its own; only up to the next true entry is looked at."""
+    claim = struct.pack("<I", (4 << 20) | 1 << 31)
+    one = message(5, b"\x04\x22\x4d\x18\x70\x40\xad" + claim + b"x" * 20, attributes=IDS["lz4"])
+    parts = []
+    for at in range(3000):
+        parts += [patched(one, OFS_LENGTH, struct.pack(">i", 200)), message(10 * at + 10, b"true")]
+    started = time.process_time()
+    offsets, damage = found(b"".join(parts), both=False)
+    assert offsets == [10 * at + 10 for at in range(3000)]
+    assert len(damage) == 3000
+    assert time.process_time() - started < 30
