@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafka_segments.entries import Batch, Damage
+from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError
 from kafka_segments.framing import Scan
 from kafka_segments.records import open_records
@@ -75,7 +75,9 @@ def scan_steps(scan: Scan, max_decompressed: int) -> Iterator[Step]:
     for entry in scan.entries():
         if isinstance(entry, Damage):
             yield Lost(entry)
-        elif isinstance(entry, Batch) and entry.crc_valid is not False:
+        elif isinstance(entry, Padding):
+            yield entry
+        elif entry.crc_valid is not False:
             yield from steps_of(entry, scan, markers)
 
 

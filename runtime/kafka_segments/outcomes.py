@@ -59,6 +59,7 @@ class Outcome:
         end_offset: behind the last offset of the log.
         damage: what of the records could not be read.
         findings: files beside the segments that could not be used.
+        file_ends: behind the last offset of each segment, as far as is known.
         void: the batches whose records nobody is to be given.
         abort_markers: producer id and offset, as far as records were read.
     """
@@ -70,6 +71,7 @@ class Outcome:
     end_offset: int
     damage: tuple[Damage, ...]
     findings: tuple[KafkaFormatError, ...]
+    file_ends: tuple[int, ...] = field(repr=False)
     void: Void = field(repr=False, compare=False)
     abort_markers: frozenset[tuple[int, int]] = field(repr=False, compare=False)
 
@@ -97,8 +99,8 @@ def by_records(
     for producer in _snapshot(files[0], found) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
-    _follow(state, files, open_file)
-    return _outcome(state, state.aborted, log_start_offset, found)
+    ends = _follow(state, files, open_file)
+    return _outcome(state, (), log_start_offset, found, ends)
 
 
 def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: int | None) -> Outcome:
@@ -117,12 +119,13 @@ def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: 
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     try:
         indexed = _indexed(files, at, open_file)
-        _follow(state, files[at:], open_file)
+        ends = _follow(state, files[at:], open_file)
         _bear_out(files[at:], state.aborted, state.abort_markers)
     except KafkaFormatError as error:
         _log.warning("%s; the records decide", error)
         return by_records(files, open_file, log_start_offset, [*findings, error])
-    return _outcome(state, [*indexed, *state.aborted], log_start_offset, findings)
+    unread = [file.base_offset for file in files[1 : at + 1]]
+    return _outcome(state, indexed, log_start_offset, findings, [*unread, *ends])
 
 
 def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaFormatError]:
@@ -142,28 +145,35 @@ def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaF
 
 def _outcome(
     state: Transactions,
-    aborted: Sequence[AbortedTransaction],
+    indexed: Sequence[AbortedTransaction],
     log_start_offset: int,
     findings: Iterable[KafkaFormatError],
+    file_ends: Sequence[int],
 ) -> Outcome:
     return Outcome(
-        tuple(aborted),
+        (*indexed, *state.aborted),
         tuple(state.doubtful),
         tuple(state.open()),
         state.last_stable_offset(log_start_offset),
         state.end_offset,
         tuple(state.damage),
         tuple(findings),
-        Void([*aborted, *state.doubtful]),
+        tuple(file_ends),
+        Void([*((one.producer_id, one.first_offset, one.last_offset) for one in indexed), *state.void]),
         frozenset(state.abort_markers),
     )
 
 
-def _follow(state: Transactions, files: Sequence[SegmentFile], open_file: Open) -> None:
-    for file in files:
-        state.passed(file.base_offset - 1)
+def _follow(state: Transactions, files: Sequence[SegmentFile], open_file: Open) -> list[int]:
+    """Go through segments; returns where each ends."""
+    ends = []
+    for file, following in _ranges(files):
+        state.begin_file(file.base_offset)
         with open_file(file) as segment:
             state.follow(segment.iter_steps())
+        state.end_file(following)
+        ends.append(state.file_end_offset)
+    return ends
 
 
 def _snapshot(file: SegmentFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:

@@ -323,7 +323,8 @@ class Partition:
         if isolation == "read_committed":
             outcome = self.outcome
             end = _least(end, outcome.last_stable_offset)
-            file_end = outcome.end_offset if file_end is None else file_end
+            # Offsets that no checksum covers may lead beyond the next segment's.
+            file_end = max(file_end or 0, outcome.file_ends[at])
             doubts = list(self._doubts(at, (start, end), offsets[1]))
         # A range costs time, and most segments are inside it.
         start = None if start is not None and start <= file.base_offset else start

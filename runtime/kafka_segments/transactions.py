@@ -17,11 +17,14 @@ Nothing here reads bytes: `Transactions` is told of batches, markers and damage 
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from kafka_segments.entries import Batch, Damage
+from kafka_segments.entries import Batch, Damage, Padding
+from kafka_segments.errors import CorruptBatchError
 
 __all__ = [
     "AbortedTransaction",
@@ -112,7 +115,7 @@ class Lost:
     producer_id: int | None = None
 
 
-Step = DataBatch | Marker | Lost | int
+Step = DataBatch | Marker | Lost | Padding | int
 """What a transaction is told by; a number is the highest sound offset so far."""
 
 
@@ -129,17 +132,36 @@ class _Gap:
 class _Open:
     """An open transaction.
 
-    `sure_from` is where the part begins that the next marker decides on, `last` the last batch so far, `gaps`
-    what was damaged behind that one.
+    `bases` are the base offsets of the batches that the next marker decides on, `begun` where they begin if
+    that is before the log's own first batch; `last` is the last batch, `gaps` what was damaged behind it.
     """
 
     first_offset: int
-    sure_from: int
-    last: DataBatch | None
+    bases: array[int]
+    begun: int | None = None
+    last: DataBatch | None = None
     gaps: list[_Gap] = field(default_factory=list)
 
     def doubts(self) -> list[_Gap]:
         return [gap for gap in self.gaps if not gap.is_explained]
+
+    def begin(self) -> int | None:
+        """Where the part begins that the next marker decides on; None if there is none."""
+        return min(self.bases, default=None) if self.begun is None else self.begun
+
+    def ranges(self, after: int, before: int) -> list[tuple[int, int]]:
+        """Ranges of base offsets that hold this part, and no other batches of the producer.
+
+        No checksum covers a base offset. If they do not grow from batch to batch, or not between these two
+        offsets, each batch is a range of its own.
+        """
+        if not self.bases:
+            return [] if self.begun is None else [(self.begun, before)]
+        first = self.bases[0] if self.begun is None else self.begun
+        is_in_order = all(one < other for one, other in pairwise(self.bases))
+        if is_in_order and after < first <= self.bases[0] and self.bases[-1] < before:
+            return [(first, self.bases[-1])]
+        return [(base, base) for base in self.bases]
 
 
 class Transactions:
@@ -154,6 +176,8 @@ class Transactions:
         damage: everything that could not be read.
         abort_markers: producer id and offset, also of those that no record is left of.
         end_offset: behind the last offset so far.
+        void: producer id, first and last base offset of batches that nobody is to be given.
+        file_end_offset: the same of the segment.
     """
 
     def __init__(self, start_offset: int = 0) -> None:
@@ -162,7 +186,11 @@ class Transactions:
         self.damage: list[Damage] = []
         self.abort_markers: set[tuple[int, int]] = set()
         self.end_offset = start_offset
+        self.void: list[tuple[int, int, int]] = []
+        self.file_end_offset = start_offset
+        self._padding: Padding | None = None
         self._open: dict[int, _Open] = {}
+        self._ends: dict[int, int] = {}  # by producer, the offset of its last marker
 
     def follow(self, steps: Iterable[Step]) -> None:
         """Go on with what a segment shows, in the order of the file."""
@@ -173,22 +201,36 @@ class Transactions:
                 self.marker(step.producer_id, step.offset, is_abort=step.is_abort)
             elif isinstance(step, Lost):
                 self.damaged(step.damage, step.producer_id)
+            elif isinstance(step, Padding):
+                self._padding = step
             else:
                 self.passed(step)
 
+    def begin_file(self, base_offset: int) -> None:
+        """What follows is of the next segment."""
+        self.file_end_offset, self._padding = base_offset, None
+        self.passed(base_offset - 1)
+
+    def end_file(self, following: int | None) -> None:
+        """That was the last of a segment; the next one begins with the offset `following`.
+
+        Zeros at its end, of which a preallocated file has some, must not stand for offsets that are missing.
+        """
+        if self._padding is not None and following is not None and self.file_end_offset < following:
+            self.damaged(_zeros(self._padding, self.file_end_offset, following))
+
     def begun_before(self, producer_id: int, first_offset: int) -> None:
         """Count a transaction as open from the start: a snapshot knows of it."""
-        self._open[producer_id] = _Open(first_offset, first_offset, None)
+        self._open[producer_id] = _Open(first_offset, array("q"), first_offset)
 
     def data(self, batch: DataBatch) -> None:
         """A transactional batch of records; of others only `passed` needs to know."""
-        state = self._open.get(batch.producer_id)
-        if state is None:
-            self._open[batch.producer_id] = _Open(batch.base_offset, batch.base_offset, batch)
-            return
+        state = self._open.setdefault(batch.producer_id, _Open(batch.base_offset, array("q")))
         if state.gaps:
             _explain(state, batch)
             self._settle(batch.producer_id, state, batch.base_offset)
+        state.first_offset = min(state.first_offset, batch.base_offset)
+        state.bases.append(batch.base_offset)
         state.last = batch
 
     def marker(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
@@ -196,18 +238,21 @@ class Transactions:
         if is_abort:
             self.abort_markers.add((producer_id, offset))
         state = self._open.pop(producer_id, None)
-        if state is None:
-            return  # of a transaction without a record here
-        # Behind damage it may be the marker of the producer's next transaction.
-        self._settle(producer_id, state, offset)
-        if is_abort and state.sure_from < offset:
-            others = [other.first_offset for other in self._open.values()]
-            stable = min(others, default=offset + 1)
-            self.aborted.append(AbortedTransaction(producer_id, state.sure_from, offset, stable))
+        if state is not None:  # else of a transaction without a record here
+            # Behind damage it may be the marker of the producer's next transaction.
+            self._settle(producer_id, state, offset)
+            begin = state.begin()
+            if is_abort and begin is not None:
+                others = [other.first_offset for other in self._open.values()]
+                stable = min(others, default=offset + 1)
+                self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
+                self._make_void(producer_id, state, offset)
+        self._ends[producer_id] = offset
 
     def passed(self, last_offset: int) -> None:
         """Any sound batch: the log reaches up to here."""
         self.end_offset = max(self.end_offset, last_offset + 1)
+        self.file_end_offset = max(self.file_end_offset, last_offset + 1)
 
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Something that could not be read, and of which producer, if that is known."""
@@ -237,13 +282,24 @@ class Transactions:
 
     def _settle(self, producer_id: int, state: _Open, behind: int) -> None:
         """What is in doubt up to the gaps, if any; whatever is behind them is not."""
-        doubts = state.doubts()
-        if doubts:
-            last = state.sure_from if state.last is None else state.last.last_offset
-            doubtful = DoubtfulTransaction(producer_id, state.sure_from, last, doubts[0].damage)
-            self.doubtful.append(doubtful)
-            state.sure_from = behind
+        doubts, begin = state.doubts(), state.begin()
+        if doubts and begin is not None:
+            last = begin if state.last is None else state.last.last_offset
+            self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubts[0].damage))
+            self._make_void(producer_id, state, behind)
+            state.bases, state.begun = array("q"), None
         state.gaps = []
+
+    def _make_void(self, producer_id: int, state: _Open, before: int) -> None:
+        ranges = state.ranges(self._ends.get(producer_id, -1), before)
+        self.void += [(producer_id, first, last) for first, last in ranges]
+
+
+def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
+    detail = f"zeros, where the offsets {end_offset} to {following - 1} should be"
+    error = CorruptBatchError(detail, position=padding.position, path=padding.path)
+    place = padding.path, padding.position, padding.end_position
+    return Damage(*place, error, end_offset, following - 1, end_offset - 1, following)
 
 
 def _num_lost(damage: Damage) -> int | None:
@@ -251,8 +307,9 @@ def _num_lost(damage: Damage) -> int | None:
     first, last = damage.first_lost_offset, damage.last_lost_offset
     if first is not None and last is not None:
         return last - first + 1
-    is_known = damage.previous_offset is not None and damage.next_offset is not None
-    return 0 if is_known and first is None and last is None else None
+    before, behind = damage.previous_offset, damage.next_offset
+    is_whole = before is not None and behind == before + 1  # what goes back to a lower offset is not
+    return 0 if is_whole and first is None and last is None else None
 
 
 def _explain(state: _Open, batch: DataBatch) -> None:
@@ -272,18 +329,19 @@ class Void:
     """Tells batches whose records nobody is to be given: those of aborted transactions, and those in doubt.
 
     Args:
-        transactions: which.
+        found: producer id, first and last base offset of some of them.
     """
 
-    def __init__(self, transactions: Iterable[AbortedTransaction | DoubtfulTransaction]) -> None:
-        ranges: dict[int, list[tuple[int, int]]] = {}
-        for one in transactions:
-            ranges.setdefault(one.producer_id, []).append((one.first_offset, one.last_offset))
+    def __init__(self, found: Iterable[tuple[int, int, int]]) -> None:
         self.ranges: dict[int, tuple[list[int], list[int]]] = {}
-        """By producer: first offsets, ascending, and the last ones; they do not overlap."""
-        for producer_id, pairs in ranges.items():
-            pairs.sort()
-            self.ranges[producer_id] = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        """By producer: first base offsets, ascending, and the last ones; they do not overlap."""
+        for producer_id, first, last in sorted(found):
+            firsts, lasts = self.ranges.setdefault(producer_id, ([], []))
+            if lasts and first <= lasts[-1]:
+                lasts[-1] = max(lasts[-1], last)
+            else:
+                firsts.append(first)
+                lasts.append(last)
 
     def __bool__(self) -> bool:
         return bool(self.ranges)

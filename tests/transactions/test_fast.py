@@ -12,7 +12,7 @@ from tests.columnar.segments import gzipped
 from tests.runtime.build import batch, record
 from tests.transactions import logs
 from tests.transactions.logs import Log
-from tests.transactions.test_invented import grow, offsets_of
+from tests.transactions.test_interleavings import grow, offsets_of
 
 from kafka_segments.columnar import reader, scanning, sweeping
 from kafka_segments.partition import open_partition

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.transactions import logs
-from tests.transactions.logs import indexed
+from tests.transactions.logs import Log, indexed
 from tests.transactions.test_cases import P, Q, read
 
 from kafka_segments.errors import ChecksumMismatchError, CorruptIndexError, TruncatedError
@@ -87,3 +87,24 @@ def test_a_snapshot_that_is_damaged_is_passed_over(tmp_path: Path) -> None:
         assert read(partition)[0] == logs.committed(log)
         (finding,) = partition.outcome.findings
         assert isinstance(finding, ChecksumMismatchError) and finding.path == str(snapshot)
+
+
+def test_zeros_do_not_stand_for_offsets_that_are_missing(tmp_path: Path) -> None:
+    """What is behind the last entry of a preallocated segment is cut off before the next one begins."""
+    log = Log()
+    log.data(P)
+    log.abort(P)
+    log.roll()
+    log.data(P)
+    log.commit(P)
+    folder = log.write(tmp_path)
+    first = folder / f"{0:020d}.log"
+    size = len(log.segments[0][1][0].data)
+    first.write_bytes(first.read_bytes()[:size] + bytes(1000))
+    with open_partition(folder) as partition:
+        (doubt,) = partition.doubtful_transactions()
+        assert "zeros, where the offsets 1 to 1 should be" in str(doubt.damage.error)
+        assert read(partition)[0] == [2]
+    first.write_bytes(b"".join(piece.data for piece in log.segments[0][1]) + bytes(1000))
+    with open_partition(folder) as partition:
+        assert read(partition) == ([2], [])

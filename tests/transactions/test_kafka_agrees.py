@@ -12,7 +12,7 @@ from tests.forms import pick
 from tests.recording.sets import RECORDED
 from tests.transactions.kafka_beside import Recovered, ask, recover, rows
 from tests.transactions.logs import Log
-from tests.transactions.test_invented import grow
+from tests.transactions.test_interleavings import grow
 
 from kafka_segments import Record, indexes
 from kafka_segments.errors import DecodeError

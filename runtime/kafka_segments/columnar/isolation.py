@@ -14,7 +14,7 @@ import numpy as np
 
 from kafka_segments.columnar.scanning import HeaderScan
 from kafka_segments.columnar.table import EntryTable
-from kafka_segments.entries import Batch, Damage
+from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
 from kafka_segments.markers import Markers, steps_of
@@ -97,6 +97,8 @@ class _Steps:
                 return entry.end_position
             if isinstance(entry, Damage):
                 yield Lost(entry)
+            elif isinstance(entry, Padding):
+                yield entry
             if not isinstance(entry, Batch):
                 return entry.end_position
         return self._source.size
