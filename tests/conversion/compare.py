@@ -68,6 +68,18 @@ def agree(ours: bytes | None, kafkas: bytes | None) -> bool:
     return is_same(ours, kafkas)
 
 
+def has_impossible_offsets(data: bytes) -> bool:
+    """Whether a record's offset is below 0 or below its batch's, as no broker writes it.
+
+    Kafka's classes write some of these again all the same; we refuse to.
+    """
+    return any(
+        record.offset < max(0, entry.batch.base_offset or 0)
+        for entry in stored(data)
+        for record in entry.records
+    )
+
+
 @cache
 def recorded() -> dict[str, bytes]:
     """Every recorded segment; without the zeros of preallocated ones, at which Kafka's reader throws."""

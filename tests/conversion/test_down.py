@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from hypothesis import given
 from tests import forms
-from tests.conversion.compare import agree, as_consumed, recorded, result, stored
+from tests.conversion.compare import agree, as_consumed, has_impossible_offsets, recorded, result, stored
 from tests.conversion.kafka_classes import Kafka, KafkaError
 from tests.properties.encoder import Entry, encode_segment
 from tests.properties.shapes import QUICK, segments
@@ -54,7 +54,8 @@ def test_generated_entries_go_down_as_kafka_has_it(kafka39: Kafka, entries: list
     data = encode_segment(entries)
     for magic in (0, 1):
         ours, kafkas = result(down_convert(data, magic)), result(partial(kafka39.down_convert, data, magic))
-        assert agree(ours, kafkas), (entries, ours, kafkas)
+        refuses = ours is None and has_impossible_offsets(data)
+        assert refuses or agree(ours, kafkas), (entries, ours, kafkas)
 
 
 def test_old_entries_are_copied_and_new_ones_keep_what_they_can() -> None:

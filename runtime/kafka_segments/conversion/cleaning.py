@@ -66,13 +66,14 @@ class Cleaning:
         """What entries, which come with all their records, become.
 
         Raises:
-            EncodeError: a message of the old formats shall be kept as a header alone.
+            EncodeError: a message of the old formats shall be kept as a header alone, or offsets are below 0.
         """
         for entry in entries:
             piece = self._piece(entry, report)
             if piece is None:
                 report.num_dropped += 1
                 continue
+            _check_offsets(piece)
             report.num_untouched += isinstance(piece, Untouched)
             report.num_rewritten += isinstance(piece, Rewritten)
             yield piece
@@ -124,6 +125,20 @@ def _emptied(batch: Batch) -> Rewritten:
         detail = f"a message of magic {batch.magic} cannot be kept without records, as a batch of magic 2 can"
         raise EncodeError(detail, position=batch.position, path=batch.path)
     return Rewritten(batch, apply(EMPTIED, Case(batch, (), batch.magic)), ())
+
+
+def _check_offsets(piece: Piece) -> None:
+    """Refuse offsets below 0, of which the cleaner cannot tell the greatest (FilterResult)."""
+    if isinstance(piece, Untouched):
+        batch = piece.batch
+        last_offset, max_timestamp, highest = batch.last_offset, batch.max_timestamp, batch.last_offset
+    else:
+        batch = piece.source
+        last_offset, max_timestamp = piece.fields["last_offset"], piece.fields["max_timestamp"]
+        highest = max((record.offset for record in piece.records), default=last_offset)
+    if highest < 0 or (last_offset < 0 and max_timestamp != NOTHING):
+        detail = f"its last offset is {last_offset}: the cleaner refuses offsets below 0"
+        raise EncodeError(detail, position=batch.position, path=batch.path)
 
 
 def _is_of_other_magic(record: Record, batch: Batch) -> bool:
