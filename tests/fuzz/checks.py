@@ -181,13 +181,17 @@ def unreadable(dice: Random, data: bytes) -> str:
     return tiles(segment, len(data))
 
 
+def _plain(one: Any) -> tuple[Any, ...]:
+    """A transaction's values; damage in what is told of it, for errors are not equal."""
+    values = (getattr(one, name) for name in one.__slots__)
+    return tuple(told(value) if isinstance(value, Damage) else value for value in values)
+
+
 def _state(steps: Iterable[Step]) -> tuple[Any, ...]:
     state = Transactions()
     state.follow(steps)
-    doubtful = [
-        (one.producer_id, one.first_offset, one.last_offset, told(one.damage)) for one in state.doubtful
-    ]
-    return state.aborted, doubtful, state.open(), state.end_offset, state.abort_markers
+    lists = ([_plain(one) for one in each] for each in (state.aborted, state.doubtful, state.open()))
+    return *lists, state.end_offset, state.abort_markers
 
 
 def steps(dice: Random, data: bytes) -> str:

@@ -23,7 +23,7 @@ from kafka_segments.storage import open_source
 PLANTED = """
 import ctypes, itertools, sys, time
 from tests.fuzz import checks, guard, run, targets
-run.MOST_SECONDS, run.WARM_UP, run.SLOWEST = 8, 10, 0.3
+run.MOST_SECONDS, run.WARM_UP, run.SLOWEST = {limit}, 10, 0.3
 number = itertools.count()
 def faulty(dice, data):
     if next(number) != 20:
@@ -36,7 +36,7 @@ sys.exit(run.main(["events", "--count", "40", "--progress", sys.argv[1]]))
 FAULTS = {
     "another error": ("raise KeyError('planted')", 1, "planted"),
     "a false assertion": ("assert not data, 'planted'", 1, "planted"),
-    "a hang": ("time.sleep(99)", 1, "Timeout"),
+    "a hang": ("time.sleep(999)", 1, "Timeout"),
     "a slow one": (
         "begin = time.process_time()\n    while time.process_time() < begin + 0.6: pass",
         1,
@@ -57,7 +57,12 @@ def test_a_planted_fault_is_found(fault: str, tmp_path: Path) -> None:
     progress = tmp_path / "progress"
     progress.write_bytes(bytes(4096))
     done = subprocess.run(
-        [sys.executable, "-c", PLANTED.format(fault=code), str(progress)],
+        [
+            sys.executable,
+            "-c",
+            PLANTED.format(fault=code, limit=5 if fault == "a hang" else 200),
+            str(progress),
+        ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": PATHS},
         capture_output=True,
