@@ -27,7 +27,14 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     ),
     "kafka_segments/compression/snappy.py": (
         "snappy-java's stream of blocks: no library reads it as Java does; and cut blocks",
-        {"packing", "a magic", "a field of bits", "an integer put together", "a constant of a layout"},
+        {
+            "packing",
+            "a magic",
+            "a place in a buffer",
+            "a field of bits",
+            "an integer put together",
+            "a constant of a layout",
+        },
     ),
     "kafka_segments/compression/zstd.py": (
         "RFC 8878's frame header: windows that the library and zstd-jni judge otherwise",

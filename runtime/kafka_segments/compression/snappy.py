@@ -115,9 +115,8 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
         size = int.from_bytes(chunk_length, "big", signed=True)
         position += _LEN_CHUNK_LENGTH
         yield position, size
-        has_content = has_content or any(
-            data[position : position + 1]
-        )  # a block begins with its content's size
+        # A block begins with its content's size.
+        has_content = has_content or any(data[position : position + 1])
         position += size
 
 
