@@ -37,6 +37,7 @@ def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 @given(rows(), st.booleans(), st.integers(-1, 2**31 - 1))
 @settings(forms.examples(QUICK, 200, 3000), database=None)
 def test_one_batch_as_another_encoder_writes_it(
@@ -66,6 +67,7 @@ def test_one_batch_as_another_encoder_writes_it(
     assert kafka_segments.encode_batch(given_rows, **options) == batch.encode()
 
 
+@pytest.mark.long
 @given(rows(), st.sampled_from((0, 1)), st.sampled_from(("none", "gzip", "snappy", "lz4")))
 @settings(forms.examples(QUICK, 200, 3000), database=None)
 def test_old_messages_as_another_encoder_writes_them(
@@ -91,6 +93,7 @@ def test_old_messages_as_another_encoder_writes_them(
     assert (batch.last_offset, batch.max_timestamp) == (given_rows[-1]["offset"], latest)
 
 
+@pytest.mark.long
 @given(rows(), st.sampled_from(("none", *CODEC_NAMES)), st.integers(0, 3000))
 @settings(forms.examples(QUICK, 200, 3000), database=None)
 def test_anything_comes_back(given_rows: list[dict[str, Any]], codec: str, batch_size: int) -> None:

@@ -4,7 +4,11 @@ records.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -61,6 +65,12 @@ WAYS: dict[str, dict[str, Any]] = {
     },
     "a producer's": {"producer_id": 1, "producer_epoch": 0, "base_sequence": 2**31 - 100, "batch_size": 1000},
 }
+
+
+def encoded(rows: pa.Table, way: str) -> bytes:
+    """The rows in one of `WAYS`; without headers in magic 0 and 1."""
+    data = rows.drop_columns(["headers"]) if WAYS[way].get("magic", 2) < 2 else rows
+    return kafka_segments.encode_records(data, **WAYS[way])
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -271,3 +281,17 @@ def test_the_worked_example() -> None:
     (batch,) = batches(data)
     assert batch.crc == 0xDBDA21C9
     assert kafka_segments.predicted_size(rows, magic=1) == 78
+
+
+def test_no_access_is_outside(rows: pa.Table) -> None:
+    """Compiled with checks of every access, where a wrong one stops the process: the same bytes."""
+    code = (
+        "import hashlib\n"
+        "from tests.writing.test_pieces import WAYS, table, encoded\n"
+        "rows = table()\n"
+        "for way in WAYS: print(hashlib.sha256(encoded(rows, way)).hexdigest())\n"
+    )
+    environment = {**os.environ, "KAFKA_SEGMENTS_CHECK_BOUNDS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [hashlib.sha256(encoded(rows, way)).hexdigest() for way in WAYS]

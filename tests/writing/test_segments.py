@@ -275,6 +275,24 @@ def test_a_disk_that_fails_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are renamed there, unless something has come into being meanwhile."""
+
+    def no_links(*_arguments: Any) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(files.os, "link", no_links)
+    kafka_segments.write_segment(tmp_path / NAME, [{"value": b"v"}])
+    assert sorted(contents(tmp_path)) == [
+        NAME.replace(".log", suffix) for suffix in (".index", ".log", ".timeindex")
+    ]
+    other = tmp_path / "00000000000000000009.log"
+    with pytest.raises(OutputError), kafka_segments.open_writer(other):
+        other.write_bytes(b"mine")
+    assert other.read_bytes() == b"mine"
+    assert len(contents(tmp_path)) == 4
+
+
 FOREVER = """
 import sys, kafka_segments
 with kafka_segments.open_partition_writer(sys.argv[1], segment_bytes=1 << 16) as writer:
