@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from tests import forms
-from tests.conversion.compare import Stored, recorded, result, stored
+from tests.conversion.compare import Stored, has_impossible_offsets, recorded, result, stored
 from tests.properties.encoder import Entry, encode_segment
 from tests.properties.shapes import QUICK, segments
 from tests.runtime.build import batch, control, message, record
@@ -80,7 +80,8 @@ def test_what_is_lost_on_the_way_down_is_what_differs(magic: int, entries: list[
     data = encode_segment(entries)
     conversion = down_convert(data, magic, on_damage="skip")
     converted = result(conversion)
-    if converted is not None:
+    # With impossible offsets, records of two batches may have the same.
+    if converted is not None and not has_impossible_offsets(data):
         assert counts(conversion.report) == differences(stored(data), stored(converted))
 
 
