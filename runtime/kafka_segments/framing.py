@@ -197,4 +197,14 @@ def _damage(
     last = None if following is None else _offset(following - 1)
     if first is not None and last is not None and last < first:
         first = last = None
-    return Damage(path, *region, error, first, last, previous, following)
+    return Damage(path, *region, _forgetful(error), first, last, previous, following)
+
+
+def _forgetful(error: KafkaFormatError) -> KafkaFormatError:
+    """The error without the frames that it passed through, and without its causes.
+
+    They hold what was being read, whole payloads, for as long as somebody keeps the damage; and what keeps it
+    may be among the frames, so that only the garbage collector would free them.
+    """
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import gzip
 import logging
 import tracemalloc
 from collections.abc import Callable
@@ -11,7 +13,7 @@ from typing import TypeVar
 import pytest
 from tests.runtime.build import batch, control, record, unsigned_varint
 
-from kafka_segments import Record, layout, open_segment
+from kafka_segments import Damage, Record, layout, open_segment
 from kafka_segments.control import MAX_LEN_VALUE, decode_control
 from kafka_segments.errors import DecodeError
 from kafka_segments.logdir import list_partitions
@@ -67,6 +69,32 @@ def test_records_are_not_held() -> None:
     seen, peak = peak_of(lambda: sum(1 for _ in open_segment(data).iter_events()))
     assert seen == 1 + 20_000
     assert peak < 2 << 20
+
+
+@pytest.mark.parametrize("is_columnar", [False, True], ids=["events", "columnar"])
+def test_damage_does_not_hold_what_was_read(is_columnar: bool) -> None:
+    payload = gzip.compress(record() + bytes(1 << 20))  # bytes are left behind the only record
+    data = b"".join(batch(at, payload=payload, count=1, attributes=1) for at in range(30))
+
+    def read() -> list[Damage]:
+        found: list[Damage] = []
+        with open_segment(data) as segment:
+            if is_columnar:
+                list(segment.read_batches(on_damage=found.append))
+            else:
+                found += [each for each in segment.iter_events(on_damage="skip") if isinstance(each, Damage)]
+        return found
+
+    read()  # imports what it needs
+    tracemalloc.start()
+    try:
+        found = read()
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len(found) == 30
+    assert held < 3 << 20
 
 
 def checkpoint(count: int) -> bytes:
