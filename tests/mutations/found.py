@@ -47,6 +47,12 @@ def _snappy(at: int, between: bytes) -> bytes:
     return _stored(batch, first + between + second[len(between) :])
 
 
+def _snappy_ending(tail: bytes) -> bytes:
+    """A batch in one such stream, with these bytes behind it, for which Kafka asks: are any records left?"""
+    batch = Batch(records=(Record(value=b"v" * 30),), form="snappy")
+    return _stored(batch, batch.compressed() + tail)
+
+
 def _of_content(size: int) -> Batch:
     for length in range(size - 20, size):
         batch = Batch(records=(Record(value=b"v" * length),), form="zstd")
@@ -65,6 +71,11 @@ FOUND = {
     "inner magic -1": (_with_magic(255), SOUND),
     "snappy, a second header": (_snappy(8, HEADER), SOUND),
     "snappy, a second header that is none": (_snappy(8, b"\x82SNAPPX" + HEADER[7:]), SOUND),
+    "snappy, the same with no chunk behind it": (
+        _snappy_ending(b"\x82SNAPPX" + HEADER[7:] + b"rest"),
+        BROKEN,
+    ),
+    "snappy, the same at the very end": (_snappy_ending(b"\x82SNAPPX" + HEADER[7:]), SOUND),
     "snappy, the same behind no content": (_snappy(0, b"\x82SNAPPX" + HEADER[7:]), BROKEN),
     "zstd, a lie of one byte": (_zstd(100, 1), BROKEN),
     "zstd, a lie where there is just room": (_zstd(ROOM - 1, 1), BROKEN),

@@ -100,7 +100,7 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
     if not _is_stream_header(data):
         yield 0, len(data)
         return
-    position, has_content, is_passed = _LEN_STREAM_HEADER, False, False
+    position, has_content = _LEN_STREAM_HEADER, False
     while len(data) - position >= _LEN_CHUNK_LENGTH:
         chunk_length = data[position : position + _LEN_CHUNK_LENGTH]
         if chunk_length == _STREAM_MAGIC[:_LEN_CHUNK_LENGTH]:
@@ -109,13 +109,11 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
             if not _is_stream_header(data[position:]):
                 if not has_content:
                     return
-                has_content, is_passed = False, True
+                has_content = False
             position += _LEN_STREAM_HEADER
             continue
         size = int.from_bytes(chunk_length, "big", signed=True)
         position += _LEN_CHUNK_LENGTH
-        if is_passed and not 0 <= size <= len(data) - position:
-            return  # nobody who had all of his content before has asked for that
         yield position, size
         # A block begins with its content's size.
         has_content = has_content or any(data[position : position + 1])
