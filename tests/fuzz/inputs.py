@@ -50,7 +50,7 @@ def segment(dice: Random) -> Input:
         return Input(edited(dice, data, others=kept)[:LARGEST], False)
     anatomy = all_entries[dice.randrange(len(all_entries))]
     depth = dice.randrange(8)
-    if depth < 3:
+    if depth < 2:
         data, is_sealed = edited(dice, anatomy.data, anatomy.fields, (_other(dice).data,)), False
     else:
         data, is_sealed = _under_checksum(dice, anatomy, depth)
