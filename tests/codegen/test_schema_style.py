@@ -25,8 +25,8 @@ TYPE = [
     "instances", "types", "enums",
 ]  # fmt: skip
 ATTRIBUTE = [
-    "id", "-orig-id", "-webide-parse-mode", "-checksum", "-codec", "-derive", "-default", "-batch-column",
-    "-record-column", "io", "pos", "value", "size", "size-eos", "type", "enum",
+    "id", "-orig-id", "-webide-parse-mode", "-checksum", "-codec", "-derive", "-default", "-encode",
+    "-null", "-batch-column", "-record-column", "io", "pos", "value", "size", "size-eos", "type", "enum",
     "terminator", "consume", "include", "eos-error", "pad-right", "encoding", "process", "contents", "valid",
     "repeat", "repeat-expr", "repeat-until", "if", "doc", "doc-ref",
 ]  # fmt: skip
