@@ -30,25 +30,10 @@ class _Compressing(Encoding):
 
     def __init__(self, options: BatchOptions, start: Start, *, size_head: int, exact: Exact | None) -> None:
         super().__init__(options, start, heads=loops.HEADS_LATER, size_head=size_head, exact=exact)
-        self._scratch = Memory(min(options.batch_size, _LARGEST_SCRATCH) + size_head)
-        self._machine.write_to(self._scratch)
+        self._content = Memory(min(options.batch_size, _LARGEST_SCRATCH) + size_head)
+        self._machine.write_to(self._content)
         self._memory = Memory(SIZE_PIECE)
         self._used = 0
-
-    def _drain(self) -> Iterator[Piece]:
-        machine = self._machine
-        while True:
-            status = machine.run()
-            if status == support.DONE:
-                return
-            if status == loops.CLOSED:
-                yield from self._close()
-            elif status != support.FULL:
-                self._refuse(status)
-            elif self._scratch.grow(int(machine.encode[support.ENC_AT])):
-                machine.write_to(self._scratch)
-            else:
-                self._too_large()
 
     def _end(self) -> Iterator[Piece]:
         if self._machine.state[loops.IS_OPEN]:
@@ -60,8 +45,10 @@ class _Compressing(Encoding):
         """Compress the batch that is in the scratch memory, and write it behind the others."""
         machine, state = self._machine, self._machine.state
         row, options = int(state[loops.BATCH]), self._options
-        plain = self._scratch.view(int(state[loops.SIZE_HEAD]), int(machine.encode[support.ENC_AT]))
+        plain = self._content.view(int(state[loops.SIZE_HEAD]), int(machine.encode[support.ENC_AT]))
         payload = compress(options.compression, plain, level=options.compression_level, magic=options.magic)
+        if len(payload) > MAX_INT - int(state[loops.SIZE_HEAD]):
+            self._too_large()
         size = self._entry_size(payload)
         if self._used and (self._used + size > self._memory.size or row + 1 == MAX_BATCHES):
             yield self._take()

@@ -77,6 +77,8 @@ class Encoding:
         start: where the next one would go on; true after `finish`.
     """
 
+    _content: Memory  # that records are written to
+
     def __init__(
         self, options: BatchOptions, start: Start, *, heads: int, size_head: int, exact: Exact | None = None
     ) -> None:
@@ -115,6 +117,28 @@ class Encoding:
         self._follow()
 
     def _drain(self) -> Iterator[Piece]:
+        machine = self._machine
+        while True:
+            status = machine.run()
+            if status == support.DONE:
+                return
+            if status == loops.CLOSED:
+                yield from self._close()
+            elif status != support.FULL:
+                self._refuse(status)
+            elif machine.state[loops.START] > 0:
+                yield self._take()
+            elif self._content.grow(int(machine.encode[support.ENC_AT])):
+                machine.write_to(self._content)
+            else:
+                self._too_large()
+
+    def _close(self) -> Iterator[Piece]:
+        """See to a batch that is complete but for its head."""
+        raise NotImplementedError
+
+    def _take(self) -> Piece:
+        """What is complete, as a piece."""
         raise NotImplementedError
 
     def _end(self) -> Iterator[Piece]:
@@ -183,28 +207,10 @@ class PlainEncoding(Encoding):
     def __init__(self, options: BatchOptions, start: Start, *, exact: Exact | None = None) -> None:
         size_head = len_head(options.magic)
         super().__init__(options, start, heads=loops.HEADS_NOW, size_head=size_head, exact=exact)
-        self._memory = Memory(SIZE_PIECE + min(options.batch_size, SIZE_PIECE))
+        self._memory = self._content = Memory(SIZE_PIECE + min(options.batch_size, SIZE_PIECE))
         self._machine.write_to(self._memory)
-        self._is_exact = exact is not None
         if exact is not None and exact.last_offset is not None:
             self._machine.state[loops.HAS_HEADS] = loops.HEADS_LATER
-
-    def _drain(self) -> Iterator[Piece]:
-        machine = self._machine
-        while True:
-            status = machine.run()
-            if status == support.DONE:
-                return
-            if status == loops.CLOSED:
-                self._close_exactly()
-            elif status != support.FULL:
-                self._refuse(status)
-            elif machine.state[loops.START] > 0:
-                yield self._take()
-            elif self._memory.grow(int(machine.encode[support.ENC_AT])):
-                machine.write_to(self._memory)
-            else:
-                self._too_large()
 
     def _end(self) -> Iterator[Piece]:
         machine = self._machine
@@ -213,7 +219,7 @@ class PlainEncoding(Encoding):
         if machine.state[loops.START] > 0:
             yield self._take()
 
-    def _close_exactly(self) -> None:
+    def _close(self) -> Iterator[Piece]:
         """Write the head of the only batch, with the last offset that it is to have."""
         assert self._exact is not None
         assert self._exact.last_offset is not None
@@ -226,6 +232,7 @@ class PlainEncoding(Encoding):
             self._refuse(loops.REFUSED_HEAD)
         head[COLUMN["end_position"]] = size
         state[loops.BATCH], state[loops.IS_OPEN], state[loops.START] = 1, 0, size
+        return iter(())
 
     def _take(self) -> Piece:
         """What is complete, as a piece; what is under way moves to other memory."""
