@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kafka.record.memory_records import MemoryRecords
 from tests import forms
@@ -37,7 +37,19 @@ def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
     return found
 
 
+def wrapped(number: int) -> int:
+    """As Java subtracts longs: from -1 to the greatest timestamp are 2^63 milliseconds, one too many."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+FAR_APART = [
+    {"offset": offset, "timestamp": timestamp, "key": None, "value": b"", "headers": []}
+    for offset, timestamp in ((0, -1), (1, 2**63 - 1))
+]
+
+
 @pytest.mark.long
+@example(FAR_APART, False, -1)
 @given(rows(), st.booleans(), st.integers(-1, 2**31 - 1))
 @settings(forms.examples(QUICK, 200, 3000), database=None)
 def test_one_batch_as_another_encoder_writes_it(
@@ -49,7 +61,7 @@ def test_one_batch_as_another_encoder_writes_it(
         records=tuple(
             encoder.Record(
                 row["offset"] - first["offset"],
-                row["timestamp"] - first["timestamp"],
+                wrapped(row["timestamp"] - first["timestamp"]),
                 row["key"],
                 row["value"],
                 tuple(row["headers"]),
