@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from kafka_segments.columnar.reader import Event
 
-__all__ = ["OnDamage", "Segment", "dispose", "fast_rows", "open_segment"]
+__all__ = ["OnDamage", "Segment", "check_on_damage", "dispose", "fast_rows", "open_segment"]
 
 OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
 """What to do with damage: raise its error, yield it and go on, or call this function and go on."""
@@ -354,13 +354,18 @@ def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Paddi
 
 def dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
     """Do with damage what the caller wants done; yields it if it is to be skipped."""
+    check_on_damage(on_damage)
     if callable(on_damage):
         on_damage(damage)
     elif on_damage == "skip":
         yield damage
-    elif on_damage == "raise":
-        raise damage.error
     else:
+        raise damage.error
+
+
+def check_on_damage(on_damage: OnDamage) -> None:
+    """Raise `OptionError` if it is not "raise", "skip" or a function."""
+    if on_damage not in ("raise", "skip") and not callable(on_damage):
         raise OptionError(f"on_damage is {on_damage!r}; give 'raise', 'skip' or a function")
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from kafka_segments.conversion.report import ConversionReport
 from kafka_segments.entries import Batch, Damage, Record
-from kafka_segments.errors import OptionError
 from kafka_segments.segment import OnDamage, Segment, fast_rows
 
-__all__ = ["Entry", "check_on_damage", "read_entries"]
+__all__ = ["Entry", "read_entries"]
 
 
 @dataclass(slots=True)
@@ -26,12 +25,6 @@ class Entry:
     batch: Batch
     records: list[Record] | None = None
     is_damaged: bool = False
-
-
-def check_on_damage(on_damage: OnDamage) -> None:
-    """Raise `OptionError` if it is not "raise", "skip" or a function."""
-    if on_damage not in ("raise", "skip") and not callable(on_damage):
-        raise OptionError(f"on_damage is {on_damage!r}; give 'raise', 'skip' or a function")
 
 
 def read_entries(

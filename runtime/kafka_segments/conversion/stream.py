@@ -9,14 +9,14 @@ from kafka_segments.conversion.cleaning import Cleaning, Retention
 from kafka_segments.conversion.down import down_pieces, has_to_go_down
 from kafka_segments.conversion.encoding import encode
 from kafka_segments.conversion.pieces import Piece, Untouched
-from kafka_segments.conversion.reading import Entry, check_on_damage, read_entries
+from kafka_segments.conversion.reading import Entry, read_entries
 from kafka_segments.conversion.report import ConversionReport
 from kafka_segments.conversion.rules import NOTHING
 from kafka_segments.conversion.up import has_to_go_up, up_pieces
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import OptionError
 from kafka_segments.layout import known_magics
-from kafka_segments.segment import OnDamage, Segment, open_segment
+from kafka_segments.segment import OnDamage, Segment, check_on_damage, open_segment
 from kafka_segments.storage import SourceLike
 
 __all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]

@@ -24,6 +24,7 @@ from types import TracebackType
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.logdir import log_dir_root
 from kafka_segments.spark.report import PartitionReport
+from kafka_segments.writing.files import sync_directory
 
 __all__ = ["TEXT_MARKER", "WorkDirectory", "check_destination", "is_surely_text", "partition_path", "publish"]
 
@@ -160,9 +161,9 @@ def publish(work: str, destination: str, files: Iterable[str], reports: Iterable
         with open(os.path.join(work, _REPORT), "w", encoding="utf-8") as lines:
             lines.writelines(report.to_json() + "\n" for report in reports)
         for directory, _, _ in os.walk(data):
-            _sync(directory)
+            sync_directory(directory)
         os.rename(data, destination)
-        _sync(os.path.dirname(destination))
+        sync_directory(os.path.dirname(destination))
     except OSError as error:
         raise OutputError(f"{error.strerror or error}", path=destination) from error
 
@@ -175,14 +176,6 @@ def _keep_only(data: str, files: set[str]) -> None:
                 os.unlink(path)
         if directory != data and not os.listdir(directory):
             os.rmdir(directory)
-
-
-def _sync(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sweep(parent: str, prefix: str) -> None:

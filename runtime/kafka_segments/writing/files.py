@@ -24,6 +24,7 @@ __all__ = [
     "make_directory",
     "publish_directory",
     "publish_files",
+    "sync_directory",
 ]
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -134,7 +135,7 @@ def publish_files(files: list[tuple[str, str]]) -> None:
                 _rename_new(source, destination)
             done.append(destination)
         with _errors(files[-1][1]):
-            _sync_directory(os.path.dirname(files[-1][1]) or ".")
+            sync_directory(os.path.dirname(files[-1][1]) or ".")
     except BaseException:
         for destination in reversed(done):
             with suppress(OSError):
@@ -169,9 +170,9 @@ def publish_directory(path: str, destination: str) -> None:
         OutputError: something is there by now, or the disk fails.
     """
     with _errors(destination):
-        _sync_directory(path)
+        sync_directory(path)
         os.rename(path, destination)
-        _sync_directory(os.path.dirname(destination) or ".")
+        sync_directory(os.path.dirname(destination) or ".")
 
 
 def discard_directory(path: str) -> None:
@@ -179,7 +180,8 @@ def discard_directory(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _sync_directory(path: str) -> None:
+def sync_directory(path: str) -> None:
+    """Bring the names in a directory to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -9,15 +9,17 @@ last one (TimeIndex.maybeAppend). LogSegment.recover makes the same files from t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from kafka_segments.layout.building import entry_layout
+from kafka_segments.indexes import AbortedTxn
+from kafka_segments.layout.building import build_transaction_index
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.writing.machine import COLUMN
-from kafka_segments.writing.producers import AbortedTxn
-from kafka_segments_generated.columns import kafka_log_segment
+from kafka_segments_generated.columns import kafka_log_segment, kafka_offset_index, kafka_time_index
 from kafka_segments_generated.columns._support import Longs, load, store
 
 __all__ = ["INDEX_SUFFIXES", "Indexes", "index_loop"]
@@ -45,13 +47,6 @@ INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
     DELTA_AT,
     TIME_AT,
 ) = range(15)
-
-
-_FIELDS = {
-    "kafka_offset_index": ("relative_offset", "position"),
-    "kafka_time_index": ("timestamp", "relative_offset"),
-    "kafka_transaction_index": ("producer_id", "first_offset", "last_offset", "last_stable_offset"),
-}
 
 
 def index_loop() -> Callable[..., int]:
@@ -97,8 +92,7 @@ class Indexes:
     """
 
     def __init__(self, base_offset: int, interval: int) -> None:
-        for stem, names in _FIELDS.items():
-            entry_layout(stem, *names)  # so that what is not installed is missed before anything is written
+        build_transaction_index(())  # so that what is not installed is missed before anything is written
         self._base_offset = base_offset
         self._offsets: list[Any] = []
         self._times: list[Any] = []
@@ -147,16 +141,14 @@ class Indexes:
         if state[GREATEST] > state[IN_TIME_INDEX]:
             times.append(np.array([[state[GREATEST], state[GREATEST_AT]]], np.int64))
         offset, time = _joined(self._offsets), _joined(times)
-        aborted = [
-            [one.producer_id, one.first_offset, one.last_offset, one.last_stable_offset]
-            for one in self._aborted
-        ]
         contents = [
-            _entries("kafka_offset_index", offset - [self._base_offset, 0]),
-            _entries("kafka_time_index", time - [0, self._base_offset]),
+            _entries(
+                kafka_offset_index, relative_offset=offset[:, 0] - self._base_offset, position=offset[:, 1]
+            ),
+            _entries(kafka_time_index, timestamp=time[:, 0], relative_offset=time[:, 1] - self._base_offset),
         ]
-        if aborted:
-            contents.append(_entries("kafka_transaction_index", np.array(aborted, np.int64)))
+        if self._aborted:
+            contents.append(build_transaction_index([asdict(one) for one in self._aborted]))
         return dict(zip(INDEX_SUFFIXES, contents, strict=False))
 
 
@@ -164,11 +156,7 @@ def _joined(parts: list[Any]) -> Any:
     return np.concatenate([np.empty((0, 2), np.int64), *parts])
 
 
-def _entries(stem: str, values: Any) -> bytes:
-    """Entries of an index, a row each, all at once; see `layout.building.EntryLayout`."""
-    layout = entry_layout(stem, *_FIELDS[stem])
-    entries = np.tile(np.frombuffer(layout.zeros, np.uint8), (len(values), 1))
-    for column, name in enumerate(_FIELDS[stem]):
-        for number, place in enumerate(layout.places[name]):
-            entries[:, place] = (values[:, column] >> (8 * number)).astype(np.uint8)
-    return entries.tobytes()
+def _entries(module: ModuleType, **columns: Any) -> bytes:
+    """Entries of an index, from their columns by name."""
+    written: bytes = module.write_columns(*(columns[name].tolist() for name in module.COLUMNS))
+    return written

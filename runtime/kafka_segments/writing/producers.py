@@ -10,22 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafka_segments.indexes import AbortedTxn
 from kafka_segments.writing.options import MAX_INT
 from kafka_segments.writing.refusals import refused
 
-__all__ = ["AbortedTxn", "Appended", "Producers"]
-
-
-@dataclass(frozen=True, slots=True)
-class AbortedTxn:
-    """A transaction that was aborted: its producer, its first offset, the marker's, and the last stable
-    offset then.
-    """
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
+__all__ = ["Appended", "Producers"]
 
 
 @dataclass(frozen=True, slots=True)

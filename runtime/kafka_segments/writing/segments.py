@@ -7,12 +7,13 @@ import re
 from typing import Any
 
 from kafka_segments.errors import OptionError
+from kafka_segments.indexes import AbortedTxn
 from kafka_segments.layout.building import build_producer_snapshot
 from kafka_segments.writing import files
 from kafka_segments.writing.indexing import INDEX_SUFFIXES, Indexes
 from kafka_segments.writing.machine import COLUMN, Piece
 from kafka_segments.writing.options import MAX_INT
-from kafka_segments.writing.producers import AbortedTxn, Producers
+from kafka_segments.writing.producers import Producers
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["OneSegment", "Partition", "Store", "base_offset_of"]

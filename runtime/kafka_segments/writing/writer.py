@@ -15,6 +15,7 @@ from typing import Any, Unpack
 
 from kafka_segments.entries import Batch, ControlRecord
 from kafka_segments.errors import OptionError
+from kafka_segments.indexes import AbortedTxn
 from kafka_segments.layout import increment_sequence
 from kafka_segments.writing.api import encode_empty_batch, iter_pieces, start_of
 from kafka_segments.writing.control import MARKERS, Control, encode_control
@@ -23,7 +24,7 @@ from kafka_segments.writing.foreign import read_foreign
 from kafka_segments.writing.incoming import Data
 from kafka_segments.writing.machine import COLUMN, Piece
 from kafka_segments.writing.options import MAX_INT, BatchOptions, Options, options_of
-from kafka_segments.writing.producers import AbortedTxn, Appended, Producers
+from kafka_segments.writing.producers import Appended, Producers
 from kafka_segments.writing.segments import OneSegment, Partition, Store
 
 __all__ = ["SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment"]
