@@ -109,10 +109,34 @@ def test_nothing_is_written_below_a_brokers_log_directory(
     assert convert("--to-magic", "1", "logs/t-0/00000000000000000000.log", "made.log") == 0
 
 
+def test_nothing_is_written_into_a_copied_partition(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
+    """A partition's directory without a broker's files above it: a new segment would be one of its log."""
+    partition = folder / "t-0"
+    partition.mkdir()
+    source = "t-0/00000000000000000000.log"
+    Path(source).write_bytes(OLD)
+    Path("way-in").symlink_to(partition)
+    Path("t-1").mkdir()
+    Path("t-1/00000000000000000000.log").symlink_to(folder / "old.log")
+    before = files(folder)
+    for given, destination in (
+        (source, "t-0/00000000000000000099.log"),
+        (source, "way-in/made.log"),
+        (source, "t-0/below/made.log"),
+        ("way-in/00000000000000000000.log", "t-0/made.log"),
+        ("t-1/00000000000000000000.log", "t-1/00000000000000000099.log"),
+    ):
+        assert convert("--to-magic", "2", given, destination) == 2
+        assert "where nothing may be written" in capfd.readouterr().err
+    assert files(folder) == before
+    assert convert("--to-magic", "2", source, "made.log") == 0
+
+
 def test_a_source_that_is_not_there(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
     before = files(folder)
-    assert convert("--to-magic", "1", "absent.log", "made.log") == 2
-    assert "absent.log" in capfd.readouterr().err
+    for absent in ("absent.log", "absent/absent.log", "absent-0/absent.log"):
+        assert convert("--to-magic", "1", absent, "made.log") == 2
+        assert f"{absent}: cannot open" in capfd.readouterr().err
     assert files(folder) == before
 
 

@@ -10,7 +10,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.entries import Damage
 from kafka_segments.errors import MissingCodecError, OptionError
-from kafka_segments.logdir import log_dir_root
+from kafka_segments.logdir import log_dir_root, parse_directory_name
 
 if TYPE_CHECKING:
     from kafka_segments.conversion import Conversion
@@ -32,7 +32,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "not be written.",
     )
     parser.add_argument("source", metavar="SRC", help="a .log file; - is standard input")
-    parser.add_argument("destination", metavar="DEST", help="a file that does not exist")
+    parser.add_argument(
+        "destination", metavar="DEST", help="a file that does not exist, not in the partition of SRC"
+    )
     parser.add_argument("--to-magic", type=int, choices=(0, 1, 2), required=True, help="the format")
     parser.add_argument(
         "--report", choices=("jsonl", "text"), default="text", help="form of the report; default: text"
@@ -96,7 +98,7 @@ def _checked_destination(source: str, destination: str) -> str:
     """The destination with links resolved.
 
     Raises:
-        OptionError: it is the source, or in the log directory of a broker that the source is in.
+        OptionError: it is the source, or lies in the source's partition or the log directory around that.
     """
     resolved = os.path.realpath(destination)
     if source == "-":
@@ -104,12 +106,16 @@ def _checked_destination(source: str, destination: str) -> str:
     original = os.path.realpath(source)
     if resolved == original:
         raise OptionError("it is the source; choose another", path=destination)
-    root = log_dir_root(original)
-    if root != os.path.dirname(original) and os.path.commonpath([root, resolved]) == root:
-        raise OptionError(
-            f"it lies in the broker's log directory {root}, where nothing may be written; choose another",
-            path=destination,
-        )
+    # A source that is a link stands in one directory and lies in another.
+    places = os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")
+    for directory in filter(os.path.isdir, places):
+        root = log_dir_root(directory)
+        is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
+        if is_kafkas and os.path.commonpath([root, resolved]) == root:
+            raise OptionError(
+                f"it lies in {root} as the source does, where nothing may be written; choose another",
+                path=destination,
+            )
     return resolved
 
 
