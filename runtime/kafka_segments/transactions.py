@@ -21,10 +21,12 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import CorruptBatchError
+from kafka_segments.gaps import Gaps, Since
 
 __all__ = [
     "AbortedTransaction",
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 _NUM_SEQUENCES = 1 << 31  # 2^31-1 is followed by 0
+_MOST_ENDED = 64
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -120,30 +123,18 @@ Step = DataBatch | Marker | Lost | Padding | int
 
 
 @dataclass(slots=True)
-class _Gap:
-    """Damage that may hide markers, and how many offsets it has cost; None if that is unknown."""
-
-    damage: Damage
-    num_lost: int | None
-    is_explained: bool = False
-
-
-@dataclass(slots=True)
 class _Open:
     """An open transaction.
 
     `bases` are the base offsets of the batches that the next marker decides on, `begun` where they begin if
-    that is before the log's own first batch; `last` is the last batch, `gaps` what was damaged behind it.
+    that is before the log's own first batch; `last` is the last batch, `since` where damage is behind it.
     """
 
     first_offset: int
-    bases: array[int]
+    since: Since
     begun: int | None = None
+    bases: array[int] = field(default_factory=lambda: array("q"))
     last: DataBatch | None = None
-    gaps: list[_Gap] = field(default_factory=list)
-
-    def doubts(self) -> list[_Gap]:
-        return [gap for gap in self.gaps if not gap.is_explained]
 
     def begin(self) -> int | None:
         """Where the part begins that the next marker decides on; None if there is none."""
@@ -189,7 +180,9 @@ class Transactions:
         self.void: list[tuple[int, int, int]] = []
         self.file_end_offset = start_offset
         self._padding: Padding | None = None
+        self._gaps = Gaps()
         self._open: dict[int, _Open] = {}
+        self._firsts: list[tuple[int, int]] = []  # a heap, with entries of transactions that have ended
         self._ends: dict[int, int] = {}  # by producer, the offset of its last marker
 
     def follow(self, steps: Iterable[Step]) -> None:
@@ -221,15 +214,20 @@ class Transactions:
 
     def begun_before(self, producer_id: int, first_offset: int) -> None:
         """Count a transaction as open from the start: a snapshot knows of it."""
-        self._open[producer_id] = _Open(first_offset, array("q"), first_offset)
+        self._begin(producer_id, first_offset).begun = first_offset
 
     def data(self, batch: DataBatch) -> None:
         """A transactional batch of records; of others only `passed` needs to know."""
-        state = self._open.setdefault(batch.producer_id, _Open(batch.base_offset, array("q")))
-        if state.gaps:
-            _explain(state, batch)
+        state = self._open.get(batch.producer_id)
+        if state is None:
+            state = self._begin(batch.producer_id, batch.base_offset)
+        elif self._gaps.any_since(state.since):
+            if _fills(state, batch, self._gaps.num_lost_since(state.since)):
+                self._gaps.explain_since(state.since)
             self._settle(batch.producer_id, state, batch.base_offset)
-        state.first_offset = min(state.first_offset, batch.base_offset)
+        if batch.base_offset < state.first_offset:
+            state.first_offset = batch.base_offset
+            self._note_first(batch.producer_id, batch.base_offset)
         state.bases.append(batch.base_offset)
         state.last = batch
 
@@ -243,8 +241,7 @@ class Transactions:
             self._settle(producer_id, state, offset)
             begin = state.begin()
             if is_abort and begin is not None:
-                others = [other.first_offset for other in self._open.values()]
-                stable = min(others, default=offset + 1)
+                stable = self._first_unstable(offset + 1)
                 self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
                 self._make_void(producer_id, state, offset)
         self._ends[producer_id] = offset
@@ -257,38 +254,54 @@ class Transactions:
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Something that could not be read, and of which producer, if that is known."""
         self.damage.append(damage)
-        gap = _Gap(damage, _num_lost(damage))
-        if gap.num_lost == 0:
-            return
-        states = self._open.values() if producer_id is None else [self._open.get(producer_id)]
-        for state in states:
-            if state is not None:
-                state.gaps.append(gap)
+        if producer_id is None:
+            self._gaps.add(damage)
+        elif producer_id in self._open:
+            self._gaps.add_own(self._open[producer_id].since, damage)
 
     def open(self) -> list[OpenTransaction]:
         """Those that no marker has ended, in the order of their first offsets."""
         found = [
-            OpenTransaction(
-                producer_id, state.first_offset, next((gap.damage for gap in state.doubts()), None)
-            )
+            OpenTransaction(producer_id, state.first_offset, self._gaps.first_doubt_since(state.since))
             for producer_id, state in self._open.items()
         ]
         return sorted(found, key=lambda one: (one.first_offset, one.producer_id))
 
     def last_stable_offset(self, log_start_offset: int) -> int:
         """Where a reader of committed records stops; not below the log start (UnifiedLog does the same)."""
-        first = min((state.first_offset for state in self._open.values()), default=self.end_offset)
-        return max(first, log_start_offset)
+        return max(self._first_unstable(self.end_offset), log_start_offset)
+
+    def _begin(self, producer_id: int, first_offset: int) -> _Open:
+        state = self._open[producer_id] = _Open(first_offset, self._gaps.now())
+        self._note_first(producer_id, first_offset)
+        return state
+
+    def _note_first(self, producer_id: int, first_offset: int) -> None:
+        heappush(self._firsts, (first_offset, producer_id))
+        if len(self._firsts) > 2 * len(self._open) + _MOST_ENDED:
+            self._firsts = [(state.first_offset, producer_id) for producer_id, state in self._open.items()]
+            heapify(self._firsts)
+
+    def _first_unstable(self, default: int) -> int:
+        """The first offset of the earliest open transaction."""
+        while self._firsts:
+            first_offset, producer_id = self._firsts[0]
+            state = self._open.get(producer_id)
+            if state is not None and state.first_offset == first_offset:
+                return first_offset
+            heappop(self._firsts)
+        return default
 
     def _settle(self, producer_id: int, state: _Open, behind: int) -> None:
         """What is in doubt up to the gaps, if any; whatever is behind them is not."""
-        doubts, begin = state.doubts(), state.begin()
-        if doubts and begin is not None:
+        doubt = self._gaps.first_doubt_since(state.since)
+        begin = None if doubt is None else state.begin()
+        if doubt is not None and begin is not None:
             last = begin if state.last is None else state.last.last_offset
-            self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubts[0].damage))
+            self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubt))
             self._make_void(producer_id, state, behind)
             state.bases, state.begun = array("q"), None
-        state.gaps = []
+        state.since = self._gaps.now()
 
     def _make_void(self, producer_id: int, state: _Open, before: int) -> None:
         ranges = state.ranges(self._ends.get(producer_id, -1), before)
@@ -302,27 +315,14 @@ def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
     return Damage(*place, error, end_offset, following - 1, end_offset - 1, following)
 
 
-def _num_lost(damage: Damage) -> int | None:
-    """How many offsets damage has cost, None if that is unknown."""
-    first, last = damage.first_lost_offset, damage.last_lost_offset
-    if first is not None and last is not None:
-        return last - first + 1
-    before, behind = damage.previous_offset, damage.next_offset
-    is_whole = before is not None and behind == before + 1  # what goes back to a lower offset is not
-    return 0 if is_whole and first is None and last is None else None
-
-
-def _explain(state: _Open, batch: DataBatch) -> None:
-    """Mark the gaps as harmless if the producer's own records fill them."""
+def _fills(state: _Open, batch: DataBatch, num_lost: int | None) -> bool:
+    """Whether a batch's numbers say that what was lost before it were records of its own producer."""
     before = state.last
-    lost = [gap.num_lost for gap in state.gaps]
-    is_numbered = before is not None and before.last_sequence >= 0 and batch.base_sequence >= 0
-    if before is None or not is_numbered or before.producer_epoch != batch.producer_epoch:
-        return
-    num_missing = (batch.base_sequence - before.last_sequence - 1) % _NUM_SEQUENCES
-    if None not in lost and num_missing == sum(count for count in lost if count is not None):
-        for gap in state.gaps:
-            gap.is_explained = True
+    if before is None or num_lost is None or before.producer_epoch != batch.producer_epoch:
+        return False
+    if before.last_sequence < 0 or batch.base_sequence < 0:
+        return False
+    return (batch.base_sequence - before.last_sequence - 1) % _NUM_SEQUENCES == num_lost
 
 
 class Void:
