@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_segments import layout
@@ -25,6 +25,7 @@ __all__ = [
     "list_partitions",
     "log_dir_root",
     "parse_directory_name",
+    "with_ends",
 ]
 
 _log = logging.getLogger(__name__)
@@ -53,7 +54,10 @@ class TopicPartition:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A `.log` file. `is_newest`: it is the last of its partition's directory; a broker may write there."""
+    """A `.log` file. `is_newest`: it is the last of its partition's directory; a broker may write there.
+
+    `size` is 0 for a file that cannot even be asked, such as a link that leads nowhere: opening it says why.
+    """
 
     path: str
     base_offset: int
@@ -66,7 +70,8 @@ class PartitionDir:
     """A partition's directory and those of its segments that were asked for, by base offset.
 
     Segments wholly below `log_start_offset` are not in it; records below it in the others are deleted ones.
-    It is None where the broker noted none: then everything in the segments counts.
+    It is None where the broker noted none: then everything in the segments counts. `live` are all segments,
+    also those that were not asked for.
     """
 
     path: str
@@ -74,6 +79,7 @@ class PartitionDir:
     partition: int
     segments: tuple[SegmentFile, ...]
     log_start_offset: int | None
+    live: tuple[SegmentFile, ...] = ()
 
 
 def list_partitions(paths: Path | Iterable[Path]) -> list[PartitionDir]:
@@ -119,6 +125,11 @@ def parse_directory_name(name: str) -> TopicPartition | None:
     if not _PARTITION.fullmatch(number) or int(number) > _LARGEST_PARTITION:
         return None
     return TopicPartition(topic, int(number))
+
+
+def with_ends(segments: Sequence[SegmentFile]) -> Iterator[tuple[SegmentFile, int | None]]:
+    """Each segment, and the base offset of the one behind it, which no offset in it should reach; or None."""
+    return zip(segments, [*(segment.base_offset for segment in segments[1:]), None], strict=True)
 
 
 def log_dir_root(path: Path) -> str:
@@ -223,8 +234,8 @@ def _segments(path: str, entries: Sequence[os.DirEntry[str]]) -> list[SegmentFil
         if match:
             try:
                 size = entry.stat().st_size
-            except OSError as error:
-                raise _cannot_list(entry.path, error) from error
+            except OSError:  # one file alone: the others can be read
+                size = 0
             segments.append(SegmentFile(os.path.join(path, entry.name), int(match[1]), size, False))
         elif entry.name.endswith(".log"):
             _log.warning("%s: not the name of a segment; left out", entry.path)
@@ -236,16 +247,13 @@ def _segments(path: str, entries: Sequence[os.DirEntry[str]]) -> list[SegmentFil
 
 def _partition_dir(entry: _Found, checkpoints: _Checkpoints) -> PartitionDir:
     start = checkpoints.log_start_offset(entry)
-    segments = entry.segments
-    ends: list[int | None] = [segment.base_offset for segment in segments[1:]]
     kept = [
-        segment
-        for segment, end in zip(segments, [*ends, None], strict=True)
-        if start is None or end is None or end > start
+        segment for segment, end in with_ends(entry.segments) if start is None or end is None or end > start
     ]
+    live = tuple(kept)
     if entry.wanted is not None:
         kept = [segment for segment in kept if os.path.basename(segment.path) in entry.wanted]
-    return PartitionDir(entry.path, entry.name.topic, entry.name.partition, tuple(kept), start)
+    return PartitionDir(entry.path, entry.name.topic, entry.name.partition, tuple(kept), start, live)
 
 
 class _Checkpoints:

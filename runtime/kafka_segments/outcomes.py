@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError, ReadError, UnknownFormatError
 from kafka_segments.indexes import (
     AbortedTxn,
     ProducerEntry,
@@ -30,7 +30,7 @@ from kafka_segments.indexes import (
     read_producer_snapshot,
     read_transaction_index,
 )
-from kafka_segments.logdir import SegmentFile
+from kafka_segments.logdir import SegmentFile, with_ends
 from kafka_segments.segment import Segment
 from kafka_segments.transactions import (
     AbortedTransaction,
@@ -40,9 +40,12 @@ from kafka_segments.transactions import (
     Void,
 )
 
-__all__ = ["Outcome", "by_indexes", "by_records", "check_indexes"]
+__all__ = ["UNOPENED", "Outcome", "by_indexes", "by_records", "check_indexes", "is_unopened", "lost_file"]
 
 _log = logging.getLogger(__name__)
+
+UNOPENED = (ReadError, UnknownFormatError)
+"""What opening a segment raises for the file's sake."""
 
 Open = Callable[[SegmentFile], AbstractContextManager[Segment]]
 
@@ -90,8 +93,7 @@ def by_records(
         log_start_offset: if it is known.
         findings: what was found before.
 
-    Raises:
-        ReadError: a segment cannot be opened. (Damage inside is part of the outcome.)
+    Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
     """
     found = list(findings)
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
@@ -132,15 +134,37 @@ def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaF
     """What the `.txnindex` files say otherwise than the records.
 
     An index may list more than the records show: compaction takes the records of aborted transactions first.
+    Of a segment that cannot be opened there is nothing to hold its index against.
     """
     findings: list[KafkaFormatError] = []
+    unread = {damage.path for damage in outcome.damage if is_unopened(damage)}
     has_any = any(os.path.exists(_beside(file, suffix)) for file in files for suffix in ("txnindex", "index"))
-    for file, end in _ranges(files) if has_any else ():  # else the segments alone were copied
+    for file, end in with_ends(files) if has_any else ():  # else the segments alone were copied
+        if file.path in unread:
+            continue
         try:
             _bear_out_one(file, end, outcome.aborted, outcome.abort_markers)
         except KafkaFormatError as error:
             findings.append(error)
     return findings
+
+
+def lost_file(file: SegmentFile, following: int | None, error: KafkaFormatError) -> Damage:
+    """A whole segment as damage, because it cannot be opened.
+
+    Args:
+        file: the segment.
+        following: base offset of the next one, None if it is the last.
+        error: one of `UNOPENED`.
+    """
+    base, last = file.base_offset, None if following is None else following - 1
+    return Damage(file.path, 0, file.size, error, base, last, base - 1, following)
+
+
+def is_unopened(damage: Damage) -> bool:
+    """Whether damage is a segment that cannot be opened; what cannot be read in one has a position."""
+    error = damage.error
+    return isinstance(error, UnknownFormatError) or (isinstance(error, ReadError) and error.position is None)
 
 
 def _outcome(
@@ -167,10 +191,15 @@ def _outcome(
 def _follow(state: Transactions, files: Sequence[SegmentFile], open_file: Open) -> list[int]:
     """Go through segments; returns where each ends."""
     ends = []
-    for file, following in _ranges(files):
+    for file, following in with_ends(files):
         state.begin_file(file.base_offset)
-        with open_file(file) as segment:
-            state.follow(segment.iter_steps())
+        try:
+            opened = open_file(file)
+        except UNOPENED as error:
+            state.damaged(lost_file(file, following, error))
+        else:
+            with opened as segment:
+                state.follow(segment.iter_steps())
         state.end_file(following)
         ends.append(state.file_end_offset)
     return ends
@@ -194,7 +223,7 @@ def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> list[
     """The aborted transactions of the first segments, by their indexes."""
     found: list[AbortedTransaction] = []
     last_of: dict[int, int] = {}
-    for file, end in list(_ranges(files))[:count]:
+    for file, end in list(with_ends(files))[:count]:
         entries = _transaction_index(file)
         if not entries:
             continue
@@ -248,7 +277,7 @@ def _is_abort(segment: Segment, batch: Batch) -> bool:
 def _bear_out(
     files: Sequence[SegmentFile], aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]
 ) -> None:
-    for file, end in _ranges(files):
+    for file, end in with_ends(files):
         _bear_out_one(file, end, aborted, markers)
 
 
@@ -276,12 +305,6 @@ def _bear_out_one(
 def _transaction_index(file: SegmentFile) -> tuple[AbortedTxn, ...]:
     path = _beside(file, "txnindex")
     return read_transaction_index(path, file.base_offset) if os.path.exists(path) else ()
-
-
-def _ranges(files: Sequence[SegmentFile]) -> Iterable[tuple[SegmentFile, int | None]]:
-    """Each segment, and the base offset of the next one."""
-    ends = [*(file.base_offset for file in files[1:]), None]
-    return zip(files, ends, strict=True)
 
 
 def _beside(file: SegmentFile, suffix: str) -> str:

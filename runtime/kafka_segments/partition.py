@@ -25,9 +25,9 @@ from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import first_offset_in_name
-from kafka_segments.isolated import IsolatedSegment, Offsets, held_back, left_out
-from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions
-from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
+from kafka_segments.isolated import IsolatedSegment, LostSegment, Offsets, held_back, left_out
+from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, with_ends
+from kafka_segments.outcomes import UNOPENED, Outcome, by_indexes, by_records, check_indexes, lost_file
 from kafka_segments.records import Rows
 from kafka_segments.segment import OnDamage, Segment, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
@@ -146,7 +146,7 @@ class Partition:
         self._open_path = open_file
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
-        self._ends = [*(file.base_offset for file in self.segments[1:]), None]
+        self._ends = [end for _file, end in with_ends(self.segments)]
 
     def __enter__(self) -> Partition:
         return self
@@ -164,11 +164,7 @@ class Partition:
 
     @cached_property
     def outcome(self) -> Outcome:
-        """How the transactions ended; worked out when first asked for.
-
-        Raises:
-            ReadError: a segment cannot be opened.
-        """
+        """How the transactions ended; worked out when first asked for."""
         way = by_indexes if self._by_indexes else by_records
         return way(self.segments, self.open_file, self.log_start_offset)
 
@@ -212,6 +208,7 @@ class Partition:
 
         Raises:
             OptionError: there is no such level, or the file is no live segment of the partition.
+            ReadError: it cannot be opened.
         """
         _check_isolation(isolation)
         at = self._place_of(os.fspath(path))
@@ -293,7 +290,7 @@ class Partition:
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
         for at in self._places(isolation, (None, None)):
-            with self.open_file(self.segments[at]) as segment:
+            with self._open_or_lost(at) as segment:
                 isolated = self._isolated(segment, at, isolation, (None, None))
                 yield from isolated.iter_events(on_damage=on_damage, rows=rows)
 
@@ -301,8 +298,14 @@ class Partition:
         self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
     ) -> Iterator[Event]:
         for at in self._places(isolation, offsets):
-            with self.open_file(self.segments[at]) as segment:
+            with self._open_or_lost(at) as segment:
                 yield from self._isolated(segment, at, isolation, offsets).iter_columnar(columns)
+
+    def _open_or_lost(self, at: int) -> AbstractContextManager[Segment | LostSegment]:
+        try:
+            return self.open_file(self.segments[at])
+        except UNOPENED as error:
+            return nullcontext(LostSegment(lost_file(self.segments[at], self._ends[at], error)))
 
     def _places(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
         """Which segments may hold offsets of a range that are to be read."""
@@ -315,7 +318,9 @@ class Partition:
             if not is_before and (end is None or file.base_offset < end):
                 yield at
 
-    def _isolated(self, segment: Segment, at: int, isolation: Isolation, offsets: Offsets) -> IsolatedSegment:
+    def _isolated(
+        self, segment: Segment | LostSegment, at: int, isolation: Isolation, offsets: Offsets
+    ) -> IsolatedSegment:
         file, file_end = self.segments[at], self._ends[at]
         start, end = _greatest(offsets[0], self.log_start_offset), offsets[1]
         outcome = None

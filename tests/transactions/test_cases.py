@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.runtime.build import batch, record
+from tests.runtime.test_segment import redpanda
 from tests.transactions import logs
 from tests.transactions.logs import TRANSACTIONAL, Log, Piece, control, indexed
 
@@ -15,7 +16,9 @@ from kafka_segments.columnar.isolation import iter_steps
 from kafka_segments.errors import (
     ChecksumMismatchError,
     OptionError,
+    ReadError,
     TransactionInDoubtError,
+    UnknownFormatError,
 )
 from kafka_segments.framing import Scan
 from kafka_segments.markers import scan_steps
@@ -316,6 +319,61 @@ def test_a_torn_end_leaves_what_was_open_open(tmp_path: Path) -> None:
         offsets, damage = read(partition)
         assert offsets == [0]
         assert [type(one.error) for one in damage] == [TransactionInDoubtError]
+
+
+@pytest.mark.parametrize("way", ["records", "indexes"])
+@pytest.mark.parametrize("spoil", ["missing", "foreign"])
+def test_a_segment_that_cannot_be_opened_is_damage(tmp_path: Path, way: str, spoil: str) -> None:
+    log = Log()
+    log.data(P, 2)
+    log.data(Q)
+    log.commit(Q)
+    log.roll()
+    log.abort(P)
+    log.data(Q)
+    log.roll()
+    log.data(P)
+    log.commit(P)
+    log.commit(Q)
+    folder = log.write(tmp_path)
+    logs.write_indexes(log, folder)
+    lost = folder / f"{4:020d}.log"
+    with open_partition(folder, outcomes_from=way) as partition:  # type: ignore[arg-type]
+        lost.write_bytes(redpanda(4)) if spoil == "foreign" else lost.unlink()
+        (doubt,) = partition.doubtful_transactions()
+        assert (doubt.producer_id, doubt.first_offset, doubt.last_offset) == (P, 0, 1)
+        assert (partition.outcome.damage[0].path, partition.outcome.damage[0].position) == (str(lost), 0)
+        assert partition.check_indexes() == [], "there is nothing to hold its index against"
+        offsets, damage = read(partition)
+        assert offsets == [2, 6]
+        kind = ReadError if spoil == "missing" else UnknownFormatError
+        assert [type(one.error) for one in damage] == [TransactionInDoubtError, kind]
+        assert (damage[1].first_lost_offset, damage[1].last_lost_offset) == (4, 5)
+        with pytest.raises(kind):
+            partition.read_table()
+        told: list[Damage] = []
+        table = partition.read_table(["offset"], on_damage=told.append)
+        assert table["offset"].to_pylist() == [0, 1, 2, 6] and len(told) == 1
+        assert partition.read_table(["offset"], (6, None))["offset"].to_pylist() == [6]
+
+
+def test_a_newest_segment_that_cannot_be_opened_keeps_open_what_is(tmp_path: Path) -> None:
+    log = Log()
+    log.data(P)
+    log.commit(P)
+    log.data(P)
+    log.roll()
+    log.commit(P)
+    folder = log.write(tmp_path)
+    (folder / f"{3:020d}.log").unlink()
+    (folder / f"{3:020d}.log").symlink_to("nowhere")
+    with open_partition(folder) as partition:
+        assert partition.last_stable_offset == 2
+        (still_open,) = partition.open_transactions()
+        assert still_open.damage is not None and still_open.damage.last_lost_offset is None
+        offsets, damage = read(partition)
+        assert offsets == [0]
+        assert ["counts as open" in str(one.error) for one in damage] == [True]
 
 
 # --- The rest
