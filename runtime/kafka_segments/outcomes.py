@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -34,6 +36,7 @@ from kafka_segments.logdir import SegmentFile, with_ends
 from kafka_segments.segment import Segment
 from kafka_segments.transactions import (
     AbortedTransaction,
+    AbortedTransactions,
     DoubtfulTransaction,
     OpenTransaction,
     Transactions,
@@ -64,10 +67,10 @@ class Outcome:
         findings: files beside the segments that could not be used.
         file_ends: behind the last offset of each segment, as far as is known.
         void: the batches whose records nobody is to be given.
-        abort_markers: producer id and offset, as far as records were read.
+        bare_aborts: of ABORT markers of which no record was read, producer id and offset in turn.
     """
 
-    aborted: tuple[AbortedTransaction, ...]
+    aborted: AbortedTransactions
     doubtful: tuple[DoubtfulTransaction, ...]
     open: tuple[OpenTransaction, ...]
     last_stable_offset: int
@@ -76,7 +79,7 @@ class Outcome:
     findings: tuple[KafkaFormatError, ...]
     file_ends: tuple[int, ...] = field(repr=False)
     void: Void = field(repr=False, compare=False)
-    abort_markers: frozenset[tuple[int, int]] = field(repr=False, compare=False)
+    bare_aborts: array[int] = field(repr=False, compare=False)
 
 
 def by_records(
@@ -102,7 +105,7 @@ def by_records(
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     ends = _follow(state, files, open_file)
-    return _outcome(state, (), log_start_offset, found, ends)
+    return _outcome(state, log_start_offset, found, ends)
 
 
 def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: int | None) -> Outcome:
@@ -121,13 +124,18 @@ def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: 
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     try:
         indexed = _indexed(files, at, open_file)
+        for one in indexed:
+            state.void.add(one.producer_id, one.first_offset, one.last_offset)
         ends = _follow(state, files[at:], open_file)
-        _bear_out(files[at:], state.aborted, state.abort_markers)
+        for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
+            raise wrong
     except KafkaFormatError as error:
         _log.warning("%s; the records decide", error)
         return by_records(files, open_file, log_start_offset, [*findings, error])
     unread = [file.base_offset for file in files[1 : at + 1]]
-    return _outcome(state, indexed, log_start_offset, findings, [*unread, *ends])
+    indexed.extend(state.aborted)
+    state.aborted = indexed
+    return _outcome(state, log_start_offset, findings, [*unread, *ends])
 
 
 def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaFormatError]:
@@ -136,17 +144,11 @@ def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaF
     An index may list more than the records show: compaction takes the records of aborted transactions first.
     Of a segment that cannot be opened there is nothing to hold its index against.
     """
-    findings: list[KafkaFormatError] = []
-    unread = {damage.path for damage in outcome.damage if is_unopened(damage)}
     has_any = any(os.path.exists(_beside(file, suffix)) for file in files for suffix in ("txnindex", "index"))
-    for file, end in with_ends(files) if has_any else ():  # else the segments alone were copied
-        if file.path in unread:
-            continue
-        try:
-            _bear_out_one(file, end, outcome.aborted, outcome.abort_markers)
-        except KafkaFormatError as error:
-            findings.append(error)
-    return findings
+    if not has_any:  # the segments alone were copied
+        return []
+    unread = {damage.path for damage in outcome.damage if is_unopened(damage)}
+    return list(_disagreements(files, outcome.aborted, outcome.bare_aborts, unread))
 
 
 def lost_file(file: SegmentFile, following: int | None, error: KafkaFormatError) -> Damage:
@@ -169,13 +171,13 @@ def is_unopened(damage: Damage) -> bool:
 
 def _outcome(
     state: Transactions,
-    indexed: Sequence[AbortedTransaction],
     log_start_offset: int,
     findings: Iterable[KafkaFormatError],
     file_ends: Sequence[int],
 ) -> Outcome:
+    state.void.seal()
     return Outcome(
-        (*indexed, *state.aborted),
+        state.aborted,
         tuple(state.doubtful),
         tuple(state.open()),
         state.last_stable_offset(log_start_offset),
@@ -183,8 +185,8 @@ def _outcome(
         tuple(state.damage),
         tuple(findings),
         tuple(file_ends),
-        Void([*((one.producer_id, one.first_offset, one.last_offset) for one in indexed), *state.void]),
-        frozenset(state.abort_markers),
+        state.void,
+        state.bare_aborts,
     )
 
 
@@ -219,9 +221,9 @@ def _snapshot(file: SegmentFile, findings: list[KafkaFormatError]) -> tuple[Prod
         return None
 
 
-def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> list[AbortedTransaction]:
+def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> AbortedTransactions:
     """The aborted transactions of the first segments, by their indexes."""
-    found: list[AbortedTransaction] = []
+    found = AbortedTransactions()
     last_of: dict[int, int] = {}
     for file, end in list(with_ends(files))[:count]:
         entries = _transaction_index(file)
@@ -231,7 +233,7 @@ def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> list[
         with open_file(file) as segment:
             for entry in entries:
                 _check_marker(file, segment, entry)
-        found += [_as_transaction(entry) for entry in entries]
+        found.extend(map(_as_transaction, entries))
     return found
 
 
@@ -274,29 +276,47 @@ def _is_abort(segment: Segment, batch: Batch) -> bool:
     return record is not None and record.control is not None and record.control.type == "ABORT"
 
 
+def _disagreements(
+    files: Sequence[SegmentFile],
+    aborted: AbortedTransactions,
+    bare_aborts: array[int],
+    unread: Collection[str] = (),
+) -> Iterator[KafkaFormatError]:
+    """What is wrong with the indexes of segments, one error each."""
+    ended = _by_segment(files, (one.last_offset for one in aborted))
+    bare = _by_segment(files, bare_aborts[1::2])
+    for file, numbers, bare_numbers in zip(files, ended, bare, strict=True):
+        if file.path not in unread:
+            markers = {(bare_aborts[2 * number], bare_aborts[2 * number + 1]) for number in bare_numbers}
+            try:
+                _bear_out(file, [aborted[number] for number in numbers], markers)
+            except KafkaFormatError as error:
+                yield error
+
+
+def _by_segment(files: Sequence[SegmentFile], offsets: Iterable[int]) -> list[array[int]]:
+    """In which segment each of some offsets is: their numbers, segment by segment."""
+    bases = [file.base_offset for file in files]
+    found = [array("q") for _ in files]
+    for number, offset in enumerate(offsets):
+        at = bisect_right(bases, offset) - 1
+        if at >= 0:
+            found[at].append(number)
+    return found
+
+
 def _bear_out(
-    files: Sequence[SegmentFile], aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]
-) -> None:
-    for file, end in with_ends(files):
-        _bear_out_one(file, end, aborted, markers)
-
-
-def _bear_out_one(
-    file: SegmentFile,
-    end: int | None,
-    aborted: Sequence[AbortedTransaction],
-    markers: set[tuple[int, int]] | frozenset[tuple[int, int]],
+    file: SegmentFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]
 ) -> None:
     """Raise `CorruptIndexError` if a segment's index says otherwise than its records."""
     entries = {(entry.producer_id, entry.last_offset): entry for entry in _transaction_index(file)}
     for one in aborted:
-        if one.last_offset < file.base_offset or (end is not None and one.last_offset >= end):
-            continue
         entry = entries.get((one.producer_id, one.last_offset))
         if entry is None:
             raise _wrong(file, f"{one} is not listed")
         if entry.first_offset > one.first_offset:
             raise _wrong(file, f"{entry} begins at offset {one.first_offset}")
+    markers = markers.union((one.producer_id, one.last_offset) for one in aborted)
     for key, entry in entries.items():
         if key not in markers:
             raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")

@@ -170,7 +170,7 @@ class Partition:
 
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
         """Those that an ABORT marker has ended, in the order of the markers."""
-        return self.outcome.aborted
+        return tuple(self.outcome.aborted)
 
     def doubtful_transactions(self) -> tuple[DoubtfulTransaction, ...]:
         """Those of which damage may have taken the marker, as far as they are in doubt."""

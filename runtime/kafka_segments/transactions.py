@@ -18,18 +18,19 @@ Nothing here reads bytes: `Transactions` is told of batches, markers and damage 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-from kafka_segments.entries import Batch, Damage, Padding
+from kafka_segments.ended import AbortedTransaction, AbortedTransactions, Void
+from kafka_segments.entries import Damage, Padding
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.gaps import Gaps, Since
 
 __all__ = [
     "AbortedTransaction",
+    "AbortedTransactions",
     "DataBatch",
     "DoubtfulTransaction",
     "Lost",
@@ -42,24 +43,6 @@ __all__ = [
 
 _NUM_SEQUENCES = 1 << 31  # 2^31-1 is followed by 0
 _MOST_ENDED = 64
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class AbortedTransaction:
-    """A transaction that an ABORT marker has ended; the same as an entry of a `.txnindex`.
-
-    Attributes:
-        producer_id: whose.
-        first_offset: of its first batch here, as far back as the log or a snapshot tells.
-        last_offset: of the marker.
-        last_stable_offset: what it was with the marker there: of all other transactions open then, the least
-            first offset; else the one behind the marker.
-    """
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +148,19 @@ class Transactions:
         aborted: in the order of their markers.
         doubtful: in the order in which it turned out.
         damage: everything that could not be read.
-        abort_markers: producer id and offset, also of those that no record is left of.
+        bare_aborts: of ABORT markers of which no record is left, producer id and offset in turn.
         end_offset: behind the last offset so far.
-        void: producer id, first and last base offset of batches that nobody is to be given.
+        void: batches that nobody is to be given; not sealed.
         file_end_offset: the same of the segment.
     """
 
     def __init__(self, start_offset: int = 0) -> None:
-        self.aborted: list[AbortedTransaction] = []
+        self.aborted = AbortedTransactions()
         self.doubtful: list[DoubtfulTransaction] = []
         self.damage: list[Damage] = []
-        self.abort_markers: set[tuple[int, int]] = set()
+        self.bare_aborts = array("q")
         self.end_offset = start_offset
-        self.void: list[tuple[int, int, int]] = []
+        self.void = Void()
         self.file_end_offset = start_offset
         self._padding: Padding | None = None
         self._gaps = Gaps()
@@ -233,17 +216,17 @@ class Transactions:
 
     def marker(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
         """The record of a control batch that ends a producer's transaction."""
-        if is_abort:
-            self.abort_markers.add((producer_id, offset))
-        state = self._open.pop(producer_id, None)
+        state, begin = self._open.pop(producer_id, None), None
         if state is not None:  # else of a transaction without a record here
             # Behind damage it may be the marker of the producer's next transaction.
             self._settle(producer_id, state, offset)
             begin = state.begin()
-            if is_abort and begin is not None:
-                stable = self._first_unstable(offset + 1)
-                self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
-                self._make_void(producer_id, state, offset)
+        if is_abort and state is not None and begin is not None:
+            stable = self._first_unstable(offset + 1)
+            self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
+            self._make_void(producer_id, state, offset)
+        elif is_abort:
+            self.bare_aborts.extend((producer_id, offset))
         self._ends[producer_id] = offset
 
     def passed(self, last_offset: int) -> None:
@@ -304,8 +287,8 @@ class Transactions:
         state.since = self._gaps.now()
 
     def _make_void(self, producer_id: int, state: _Open, before: int) -> None:
-        ranges = state.ranges(self._ends.get(producer_id, -1), before)
-        self.void += [(producer_id, first, last) for first, last in ranges]
+        for first, last in state.ranges(self._ends.get(producer_id, -1), before):
+            self.void.add(producer_id, first, last)
 
 
 def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
@@ -323,33 +306,3 @@ def _fills(state: _Open, batch: DataBatch, num_lost: int | None) -> bool:
     if before.last_sequence < 0 or batch.base_sequence < 0:
         return False
     return (batch.base_sequence - before.last_sequence - 1) % _NUM_SEQUENCES == num_lost
-
-
-class Void:
-    """Tells batches whose records nobody is to be given: those of aborted transactions, and those in doubt.
-
-    Args:
-        found: producer id, first and last base offset of some of them.
-    """
-
-    def __init__(self, found: Iterable[tuple[int, int, int]]) -> None:
-        self.ranges: dict[int, tuple[list[int], list[int]]] = {}
-        """By producer: first base offsets, ascending, and the last ones; they do not overlap."""
-        for producer_id, first, last in sorted(found):
-            firsts, lasts = self.ranges.setdefault(producer_id, ([], []))
-            if lasts and first <= lasts[-1]:
-                lasts[-1] = max(lasts[-1], last)
-            else:
-                firsts.append(first)
-                lasts.append(last)
-
-    def __bool__(self) -> bool:
-        return bool(self.ranges)
-
-    def holds(self, batch: Batch) -> bool:
-        """Whether a batch is among them."""
-        if not batch.is_transactional or batch.is_control or batch.base_offset is None:
-            return False
-        firsts, lasts = self.ranges.get(batch.producer_id, ((), ()))
-        at = bisect_right(firsts, batch.base_offset)
-        return at > 0 and batch.base_offset <= lasts[at - 1]
