@@ -27,6 +27,7 @@ from kafka_segments.ended import AbortedTransaction, AbortedTransactions, Void
 from kafka_segments.entries import Damage, Padding
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.gaps import Gaps, Since
+from kafka_segments.layout import num_sequences_between
 
 __all__ = [
     "AbortedTransaction",
@@ -41,7 +42,6 @@ __all__ = [
     "Void",
 ]
 
-_NUM_SEQUENCES = 1 << 31  # 2^31-1 is followed by 0
 _MOST_ENDED = 64
 
 
@@ -305,4 +305,4 @@ def _fills(state: _Open, batch: DataBatch, num_lost: int | None) -> bool:
         return False
     if before.last_sequence < 0 or batch.base_sequence < 0:
         return False
-    return (batch.base_sequence - before.last_sequence - 1) % _NUM_SEQUENCES == num_lost
+    return num_sequences_between(before.last_sequence, batch.base_sequence) == num_lost

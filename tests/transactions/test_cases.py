@@ -409,6 +409,34 @@ def test_the_fast_and_the_exact_way_take_the_same_steps(tmp_path: Path) -> None:
         source.close()
 
 
+@pytest.mark.parametrize("sequence", [0, 2**31 - 2, -1, -2, -(2**31)])
+def test_both_ways_count_sequences_alike(sequence: int) -> None:
+    for delta in (0, 3, -1, -(2**31), 2**31 - 1):
+        odd = batch(
+            0,
+            [record(0)],
+            attributes=TRANSACTIONAL,
+            producer_id=P,
+            producer_epoch=0,
+            base_sequence=sequence,
+            last_offset_delta=delta,
+        )
+        source = open_source(odd)
+        fast = list(iter_steps(source, check_crc=True, max_decompressed=1 << 20))
+        assert fast[0] == next(scan_steps(Scan(source), 1 << 20))
+
+
+def test_lost_records_are_counted_beyond_the_highest_sequence(tmp_path: Path) -> None:
+    log = Log(_sequences={P: 2**31 - 2})
+    log.data(P)
+    broken(log.data(P, 2))
+    log._sequences[P] = 1
+    log.data(P)
+    log.commit(P)
+    with open_partition(log.write(tmp_path)) as partition:
+        assert partition.doubtful_transactions() == ()
+
+
 def test_compressed_markers_and_old_formats_pass(tmp_path: Path) -> None:
     log = Log()
     log.data(P)
