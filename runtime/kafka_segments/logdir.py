@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from kafka_segments import layout
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
@@ -63,6 +64,14 @@ class SegmentFile:
     base_offset: int
     size: int
     is_newest: bool
+
+
+class _Based(Protocol):
+    @property
+    def base_offset(self) -> int: ...
+
+
+_Segment = TypeVar("_Segment", bound=_Based)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +136,7 @@ def parse_directory_name(name: str) -> TopicPartition | None:
     return TopicPartition(topic, int(number))
 
 
-def with_ends(segments: Sequence[SegmentFile]) -> Iterator[tuple[SegmentFile, int | None]]:
+def with_ends(segments: Sequence[_Segment]) -> Iterator[tuple[_Segment, int | None]]:
     """Each segment, and the base offset of the one behind it, which no offset in it should reach; or None."""
     return zip(segments, [*(segment.base_offset for segment in segments[1:]), None], strict=True)
 

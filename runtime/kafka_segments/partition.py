@@ -29,7 +29,7 @@ from kafka_segments.isolated import IsolatedSegment, LostSegment, Offsets, held_
 from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, with_ends
 from kafka_segments.outcomes import UNOPENED, Outcome, by_indexes, by_records, check_indexes, lost_file
 from kafka_segments.records import Rows
-from kafka_segments.segment import OnDamage, Segment, open_segment
+from kafka_segments.segment import OnDamage, Segment, check_on_damage, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:
@@ -243,10 +243,11 @@ class Partition:
             rows: as for `Segment.iter_events`.
 
         Raises:
-            OptionError: there is no such isolation level.
+            OptionError: there is no such isolation level, or another `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
         _check_isolation(isolation)
+        check_on_damage(on_damage)
         return self._events(isolation, on_damage, rows)
 
     def read_batches(

@@ -8,20 +8,17 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from kafka_segments import checksum, layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingExtraError,
     OptionError,
-    ReadError,
-    UnknownFormatError,
 )
+from kafka_segments.foreign import refuse_foreign
 from kafka_segments.framing import Scan, read_payload
 from kafka_segments.markers import scan_steps
 from kafka_segments.records import Rows, open_records
-from kafka_segments.resync import Resync
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 from kafka_segments.transactions import Step, Void
 
@@ -66,7 +63,7 @@ def open_segment(
         raise OptionError(f"max_decompressed is {max_decompressed}; give a number of bytes")
     opened = open_source(source, mmap=mmap)
     try:
-        _refuse_foreign(opened)
+        refuse_foreign(opened)
     except BaseException:
         opened.close()
         raise
@@ -139,9 +136,11 @@ class Segment:
         A batch whose checksum is wrong comes too (`crc_valid` is False), before its damage.
 
         Raises:
+            OptionError: another `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
-        yield from _entries(self._new_scan(), on_damage)
+        check_on_damage(on_damage)
+        return _entries(self._new_scan(), on_damage)
 
     def iter_records(self, batch: Batch) -> Iterator[Record]:
         """Yield the records of a batch of this segment, those before a bad one too.
@@ -306,8 +305,15 @@ class Segment:
             rows: `fast_rows()`, or None for the way that needs no extra; the records are the same.
 
         Raises:
+            OptionError: another `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise"; what is sound before it was yielded.
         """
+        check_on_damage(on_damage)
+        return self._events(on_damage, wanted, rows)
+
+    def _events(
+        self, on_damage: OnDamage, wanted: Callable[[Batch], bool] | None, rows: Rows | None
+    ) -> Iterator[Batch | Record | Damage | Padding]:
         scan = self._new_scan()
         for entry in _entries(scan, on_damage):
             if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
@@ -354,7 +360,6 @@ def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Paddi
 
 def dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
     """Do with damage what the caller wants done; yields it if it is to be skipped."""
-    check_on_damage(on_damage)
     if callable(on_damage):
         on_damage(damage)
     elif on_damage == "skip":
@@ -367,34 +372,3 @@ def check_on_damage(on_damage: OnDamage) -> None:
     """Raise `OptionError` if it is not "raise", "skip" or a function."""
     if on_damage not in ("raise", "skip") and not callable(on_damage):
         raise OptionError(f"on_damage is {on_damage!r}; give 'raise', 'skip' or a function")
-
-
-_LARGEST_0_7 = 64 << 20  # far above what a 0.7 broker let pass; no more is read to recognise one
-
-
-def _refuse_foreign(source: Source) -> None:
-    """Raise `UnknownFormatError` for formats that are known and not Kafka's, told by their own checksums."""
-    try:
-        name = _foreign_format(source)
-        if name is None or Resync(source).true_entry(0):
-            return
-    except ReadError:
-        return
-    remedy = {
-        "Redpanda": "its format is its own; read the topic with a Kafka client instead",
-        "Kafka 0.7": "Kafka 0.8 came with a tool that migrates it (kafka.tools.KafkaMigrationTool)",
-    }[name]
-    raise UnknownFormatError(f"this is a log of {name}: {remedy}", format=name, position=0, path=source.name)
-
-
-def _foreign_format(source: Source) -> str | None:
-    head = source.read(0, min(source.size, layout.LEN_REDPANDA_HEADER))
-    redpanda = layout.read_redpanda_header(head)
-    if redpanda and checksum.crc32c(redpanda.header_crc_region) == redpanda.header_crc:
-        return "Redpanda"
-    size = layout.message_0_7_size(head)
-    if size is not None and size <= min(source.size, _LARGEST_0_7):
-        message = layout.read_message_0_7(source.read(0, size))
-        if message and message.body.payload and checksum.crc32(message.body.payload) == message.body.crc:
-            return "Kafka 0.7"
-    return None
