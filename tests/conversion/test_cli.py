@@ -64,6 +64,16 @@ def test_records_below_an_offset_are_left_out(capfd: pytest.CaptureFixture[str])
     assert "--first-offset is for going down" in capfd.readouterr().err
 
 
+def test_options_for_the_other_direction_are_refused(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
+    for option, value in (("--batch-size", "5"), ("--leader-epoch", "4")):
+        assert convert("--to-magic", "1", option, value, "new.log", "made.log") == 2
+        assert f"{option} is for going up" in capfd.readouterr().err
+    for option, name in (("--batch-size", "batch_size"), ("--leader-epoch", "partition_leader_epoch")):
+        assert convert("--to-magic", "2", option, "-9", "old.log", "made.log") == 2
+        assert f"{name} is -9" in capfd.readouterr().err
+    assert files(folder) == {"new.log", "old.log"}
+
+
 def test_damage_is_told_and_what_is_sound_is_converted(capfd: pytest.CaptureFixture[str]) -> None:
     size = len(batch(0))
     damaged = patched(batch(0) + batch(1) + batch(2), 2 * size - 1, b"\xff")

@@ -45,15 +45,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="going down: leave out records below it, of batches without compression",
     )
-    parser.add_argument(
-        "--leader-epoch", type=int, default=-1, metavar="N", help="going up: of new batches; default: -1"
-    )
+    parser.add_argument("--leader-epoch", type=int, metavar="N", help="going up: of new batches; default: -1")
     parser.add_argument(
         "--batch-size",
         type=int,
-        default=16384,
         metavar="BYTES",
-        help="going up: bytes of messages that become one batch; 0 makes a batch of each",
+        help="going up: bytes of messages that become one batch; 0 makes a batch of each; default: 16384",
     )
     parser.set_defaults(run=run)
 
@@ -123,17 +120,20 @@ def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversio
     from kafka_segments.conversion import down_convert, up_convert
 
     if arguments.to_magic == 2:
-        if arguments.first_offset is not None:
-            raise OptionError("--first-offset is for going down, to magic 0 or 1")
-        return up_convert(
-            arguments.source,
-            batch_size=arguments.batch_size,
-            partition_leader_epoch=arguments.leader_epoch,
-            on_damage=on_damage,
-        )
+        _refuse_given(arguments, "going down, to magic 0 or 1", "first_offset")
+        options = {"batch_size": arguments.batch_size, "partition_leader_epoch": arguments.leader_epoch}
+        given = {name: value for name, value in options.items() if value is not None}
+        return up_convert(arguments.source, on_damage=on_damage, **given)
+    _refuse_given(arguments, "going up, to magic 2", "batch_size", "leader_epoch")
     return down_convert(
         arguments.source, arguments.to_magic, first_offset=arguments.first_offset, on_damage=on_damage
     )
+
+
+def _refuse_given(arguments: argparse.Namespace, what_for: str, *names: str) -> None:
+    for name in names:
+        if getattr(arguments, name) is not None:
+            raise OptionError(f"--{name.replace('_', '-')} is for {what_for}")
 
 
 def _print_report(conversion: Conversion, form: str) -> None:
