@@ -38,7 +38,7 @@ class VoidRows:
     def __init__(self, void: Void) -> None:
         self._void = void
         self._ranges = {
-            producer_id: (np.frombuffer(firsts, np.int64), np.frombuffer(lasts, np.int64))
+            producer_id: (np.asarray(firsts, np.int64), np.asarray(lasts, np.int64))
             for producer_id, (firsts, lasts) in void.ranges.items()
         }
 
