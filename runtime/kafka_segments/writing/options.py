@@ -10,7 +10,16 @@ from kafka_segments.compression import check_level
 from kafka_segments.errors import OptionError
 from kafka_segments.writing.refusals import refused_option
 
-__all__ = ["MAX_INT", "BatchOptions", "Options", "RecordOptions", "check_numbers", "options_of"]
+__all__ = [
+    "MAX_INT",
+    "BatchOptions",
+    "Options",
+    "RecordOptions",
+    "check_flags",
+    "check_numbers",
+    "options_of",
+    "shown",
+]
 
 MAX_INT = (1 << 31) - 1
 _MAX_LONG = (1 << 63) - 1
@@ -27,6 +36,12 @@ _RANGES = {
     "delete_horizon_ms": (0, _MAX_LONG),
     "batch_size": (0, MAX_INT),
     "max_message_bytes": (0, MAX_INT),
+    # Not of all batches, but of one, or of files.
+    "timestamp": (-_MAX_LONG - 1, _MAX_LONG),
+    "max_timestamp": (-_MAX_LONG - 1, _MAX_LONG),
+    "last_offset": (0, _MAX_LONG),
+    "index_interval_bytes": (0, MAX_INT),
+    "segment_bytes": (0, MAX_INT),
 }
 _OPTIONAL = ("log_append_time", "base_offset", "base_sequence", "delete_horizon_ms", "max_message_bytes")
 
@@ -101,9 +116,10 @@ class BatchOptions:
     compacted: bool = False
 
     def __post_init__(self) -> None:
-        if self.magic not in tuple(layout.known_magics()):
-            raise refused_option("unknown_magic", f"magic is {self.magic!r}")
+        if not _is_integer(self.magic) or self.magic not in tuple(layout.known_magics()):
+            raise refused_option("unknown_magic", f"magic is {shown(self.magic)}")
         _check_ranges(self)
+        check_flags(is_transactional=self.is_transactional, compacted=self.compacted)
         _check_timestamps(self)
         _check_compression(self)
         if self.magic < 2:
@@ -139,20 +155,39 @@ def check_numbers(**numbers: object) -> None:
     """Raise `OptionError` for a number that does not fit what it is for, by the names of `BatchOptions`."""
     for name, value in numbers.items():
         least, most = _RANGES[name]
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise OptionError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+        if not _is_integer(value) or not least <= value <= most:  # type: ignore[operator]
+            raise OptionError(f"{name} is {shown(value)}; it must be an integer from {least} to {most}")
+
+
+def check_flags(**flags: object) -> None:
+    """Raise `OptionError` for what is neither True nor False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} is {shown(value)}; it must be True or False")
+
+
+def shown(value: object) -> str:
+    """A value in a message: not all of it, and not whatever it does to be printed."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:  # a number of too many digits, an object of somebody else's
+        return f"a {type(value).__name__} that cannot be printed"
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _check_ranges(options: BatchOptions) -> None:
-    given = {name: getattr(options, name) for name in _RANGES}
+    names = [field.name for field in fields(options) if field.name in _RANGES]
+    given = {name: getattr(options, name) for name in names}
     check_numbers(**{name: one for name, one in given.items() if one is not None or name not in _OPTIONAL})
 
 
 def _check_timestamps(options: BatchOptions) -> None:
-    if options.timestamp_type not in ("CreateTime", "LogAppendTime"):
-        raise OptionError(
-            f"timestamp_type is {options.timestamp_type!r}; it must be CreateTime or LogAppendTime"
-        )
+    kind: object = options.timestamp_type
+    if not isinstance(kind, str) or kind not in ("CreateTime", "LogAppendTime"):
+        raise OptionError(f"timestamp_type is {shown(kind)}; it must be CreateTime or LogAppendTime")
     if options.is_append_time != (options.log_append_time is not None):
         raise OptionError(
             f"timestamp_type is {options.timestamp_type} and log_append_time {options.log_append_time}: "
@@ -161,6 +196,12 @@ def _check_timestamps(options: BatchOptions) -> None:
 
 
 def _check_compression(options: BatchOptions) -> None:
+    codec: object = options.compression
+    level: object = options.compression_level
+    if not isinstance(codec, str):
+        raise refused_option("unknown_compression", f"compression is {shown(codec)}")
+    if level is not None and not _is_integer(level):
+        raise refused_option("compression_level", f"compression_level is {shown(level)}")
     if options.compression == "none":
         if options.compression_level is not None:
             raise refused_option("compression_level", "a compression_level, but no compression")
