@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kafka_segments.layout import increment_sequence
 from kafka_segments.writing import loops
 from kafka_segments.writing.incoming import Incoming
 from kafka_segments.writing.machine import (
@@ -256,9 +257,7 @@ class PlainEncoding(Encoding):
 
 def increment(sequence: int, by: int) -> int:
     """The sequence number of the record behind a batch whose last one is `by` further."""
-    if sequence < 0:
-        return sequence
-    return (sequence + by + 1) & MAX_INT
+    return sequence if sequence < 0 else increment_sequence(sequence, by + 1)
 
 
 class Sizing(Encoding):

@@ -87,7 +87,7 @@ class BatchOptions:
         producer_id: -1 for none.
         producer_epoch: -1 for none.
         base_sequence: of the first record; None goes on where a producer id is given, from 0 in the
-            beginning.
+            beginning. A writer's is where its producers begin, and its calls go on from there.
         is_transactional: whether the records are part of a transaction.
         delete_horizon_ms: milliseconds, as the cleaner sets it; None for none.
         batch_size: bytes, before compression and with all headers, that a batch does not pass; one record

@@ -8,10 +8,11 @@ broker finds in a snapshot (ProducerStateEntry).
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
 from kafka_segments.indexes import AbortedTxn
-from kafka_segments.writing.options import MAX_INT
+from kafka_segments.layout import increment_sequence
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["Appended", "Producers"]
@@ -55,15 +56,20 @@ class Producers:
 
     def __init__(self) -> None:
         self._known: dict[int, _Producer] = {}
-        self._open: dict[int, int] = {}  # first offsets of transactions under way, by producer; oldest first
+        # First offsets of transactions under way, by producer. Offsets increase, so the oldest is the first;
+        # a plain dict looks for that behind all that were taken out of it.
+        self._open: OrderedDict[int, int] = OrderedDict()
 
-    def next_sequence(self, producer_id: int, producer_epoch: int) -> int:
-        """The sequence number with which a producer goes on; 0 with a new epoch."""
+    def next_sequence(self, producer_id: int, producer_epoch: int, first: int = 0) -> int:
+        """The sequence number with which a producer goes on; 0 with a new epoch, `first` if nothing is known
+        of it.
+        """
         known = self._known.get(producer_id)
-        if known is None or known.epoch != producer_epoch or known.last_sequence in (None, -1):
+        if known is None:
+            return first
+        if known.epoch != producer_epoch or known.last_sequence is None or known.last_sequence < 0:
             return 0
-        assert known.last_sequence is not None
-        return known.last_sequence + 1 & MAX_INT
+        return increment_sequence(known.last_sequence, 1)
 
     def append(self, batch: Appended, *, is_checked: bool) -> None:
         """Note batches of records.
@@ -107,8 +113,8 @@ class Producers:
 
         Args:
             producer: id and epoch of whom it is.
-            offset: its own.
-            timestamp: its own, in milliseconds since 1970.
+            offset: the first of its batch, whatever else is in that (ProducerAppendInfo.append).
+            timestamp: of the first record of that, in milliseconds since 1970.
 
         Returns:
             What belongs into the transaction index, if anything was aborted.
@@ -131,7 +137,7 @@ class Producers:
         first_offset = self._open.pop(producer_id, None)
         if first_offset is None or not is_abort:
             return None
-        last_stable_offset = min(self._open.values(), default=offset + 1)
+        last_stable_offset = next(iter(self._open.values()), offset + 1)
         return AbortedTxn(producer_id, first_offset, offset, last_stable_offset)
 
     def entries(self) -> list[dict[str, int]]:

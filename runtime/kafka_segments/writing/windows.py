@@ -157,6 +157,9 @@ class Windows:
     def _check_numbers(self, size: int, offsets: int, timestamps: int) -> None:
         """Check offsets and timestamps at two addresses (0: not given), and say which ones are written."""
         is_given = offsets != 0
+        if not is_given and self.next_offset <= self._last_offset:
+            found = f"it comes after offset {self._last_offset}"
+            raise refused("offset_order", found, offset=self.next_offset, row=self.row)
         if not is_given and self.next_offset > _MAX_LONG - size:
             raise refused("negative_offset", "offsets pass 2^63 - 1", offset=self.next_offset, row=self.row)
         self.offsets = offsets or self._counted.ctypes.data

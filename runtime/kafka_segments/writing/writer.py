@@ -13,7 +13,7 @@ from os import PathLike, fsdecode
 from types import TracebackType
 from typing import Any, Unpack
 
-from kafka_segments.entries import Batch, ControlRecord
+from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import OptionError
 from kafka_segments.indexes import AbortedTxn
 from kafka_segments.layout import increment_sequence
@@ -197,8 +197,10 @@ class SegmentWriter:
         self._ensure_open()
         checked = options_of(options, self._options)
         sequence = start_of(checked).sequence
-        if checked.producer_id >= 0 and checked.base_sequence is None:
-            sequence = self._producers.next_sequence(checked.producer_id, checked.producer_epoch)
+        if checked.producer_id >= 0 and options.get("base_sequence") is None:
+            # The writer's is where a producer begins; from there it goes on from call to call.
+            known = checked.producer_id, checked.producer_epoch
+            sequence = self._producers.next_sequence(*known, first=checked.base_sequence or 0)
         first = options.get("base_offset")
         start = Start(self.next_offset if first is None else first, self._last_offset, sequence)
         with self._aborting():
@@ -310,23 +312,27 @@ class SegmentWriter:
             aborted = None
             for batch in part.batches:
                 if batch.is_control:
-                    aborted = self._end_transaction(batch, part.control, is_checked)
+                    aborted = self._end_transaction(batch, part.control, is_checked=is_checked)
                 elif batch.producer_id >= 0:
                     self._producers.append(_appended(batch), is_checked=is_checked)
             self._put(part.piece)
             if aborted is not None:
                 self._store.abort_transaction(aborted)
 
-    def _end_transaction(
-        self, batch: Batch, control: ControlRecord | None, is_checked: bool
-    ) -> AbortedTxn | None:
-        """Note a control batch; what it aborted, if it is an abort marker and there was something."""
-        if control is None or control.type not in MARKERS or control.value is None:
+    def _end_transaction(self, batch: Batch, record: Record | None, *, is_checked: bool) -> AbortedTxn | None:
+        """Note a control batch by its first record; what it aborted, if it is an abort marker and there was
+        something. A batch without a producer is nobody's marker.
+        """
+        control = None if record is None else record.control
+        if record is None or control is None or batch.producer_id < 0:
             return None
+        if control.type not in MARKERS or control.value is None:
+            return None
+        assert batch.base_offset is not None  # only magic 2 has control batches, and tells
         return self._producers.end(
             (batch.producer_id, batch.producer_epoch),
-            batch.last_offset,
-            batch.max_timestamp,
+            batch.base_offset,
+            record.timestamp,
             is_abort=control.type == "ABORT",
             coordinator_epoch=control.value["coordinator_epoch"],
             is_checked=is_checked,
