@@ -10,6 +10,7 @@ import numpy as np
 
 from kafka_segments.columnar.table import row_of
 from kafka_segments.entries import Batch, Record
+from kafka_segments.errors import OptionError
 from kafka_segments.segment import Segment, open_segment
 from kafka_segments.writing.machine import COLUMN, Piece
 from kafka_segments.writing.refusals import refused
@@ -44,9 +45,13 @@ def read_foreign(encoded: bytes | memoryview, last_offset: int) -> Iterator[Fore
 
     Raises:
         KafkaFormatError: they are not sound.
+        OptionError: they are no bytes.
         EncodeError: offsets that do not increase, or zeros behind the last batch.
     """
-    data = memoryview(encoded).cast("B")
+    try:
+        data = memoryview(encoded).cast("B")
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"batches cannot come from a {type(encoded).__name__}: {error}") from error
     gathered: list[Batch] = []
     with open_segment(data) as segment:
         for batch, control in _iter_batches(segment):

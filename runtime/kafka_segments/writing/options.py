@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
@@ -12,34 +14,37 @@ from kafka_segments.writing.refusals import refused_option
 
 __all__ = [
     "MAX_INT",
+    "MAX_LONG",
     "BatchOptions",
     "Options",
     "RecordOptions",
+    "check_choice",
     "check_flags",
+    "check_names",
     "check_numbers",
     "options_of",
     "shown",
 ]
 
 MAX_INT = (1 << 31) - 1
-_MAX_LONG = (1 << 63) - 1
+MAX_LONG = (1 << 63) - 1
 _MAX_SHORT = (1 << 15) - 1
 
 # The least and the greatest that each number can be.
 _RANGES = {
-    "log_append_time": (-1, _MAX_LONG),
-    "base_offset": (0, _MAX_LONG),
+    "log_append_time": (-1, MAX_LONG),
+    "base_offset": (0, MAX_LONG),
     "partition_leader_epoch": (-1, MAX_INT),
-    "producer_id": (-1, _MAX_LONG),
+    "producer_id": (-1, MAX_LONG),
     "producer_epoch": (-1, _MAX_SHORT),
     "base_sequence": (-1, MAX_INT),
-    "delete_horizon_ms": (0, _MAX_LONG),
+    "delete_horizon_ms": (0, MAX_LONG),
     "batch_size": (0, MAX_INT),
     "max_message_bytes": (0, MAX_INT),
     # Not of all batches, but of one, or of files.
-    "timestamp": (-_MAX_LONG - 1, _MAX_LONG),
-    "max_timestamp": (-_MAX_LONG - 1, _MAX_LONG),
-    "last_offset": (0, _MAX_LONG),
+    "timestamp": (-MAX_LONG - 1, MAX_LONG),
+    "max_timestamp": (-MAX_LONG - 1, MAX_LONG),
+    "last_offset": (0, MAX_LONG),
     "index_interval_bytes": (0, MAX_INT),
     "segment_bytes": (0, MAX_INT),
 }
@@ -143,12 +148,16 @@ def options_of(options: RecordOptions, base: BatchOptions | None = None) -> Batc
     Raises:
         OptionError: an unknown name, and whatever `BatchOptions` refuses.
     """
-    known = {field.name for field in fields(BatchOptions)}
+    check_names(options, {field.name for field in fields(BatchOptions)})
+    given: dict[str, Any] = dict(options)
+    return BatchOptions(**given) if base is None else replace(base, **given)
+
+
+def check_names(options: Mapping[str, object], known: AbstractSet[str]) -> None:
+    """Raise `OptionError` for an option of another name."""
     unknown = sorted(set(options) - known)
     if unknown:
         raise OptionError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
-    given: dict[str, Any] = dict(options)
-    return BatchOptions(**given) if base is None else replace(base, **given)
 
 
 def check_numbers(**numbers: object) -> None:
@@ -164,6 +173,13 @@ def check_flags(**flags: object) -> None:
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise OptionError(f"{name} is {shown(value)}; it must be True or False")
+
+
+def check_choice(choices: tuple[str, ...], **named: object) -> None:
+    """Raise `OptionError` for what is none of some words."""
+    for name, value in named.items():
+        if not isinstance(value, str) or value not in choices:
+            raise OptionError(f"{name} is {shown(value)}; it must be {' or '.join(choices)}")
 
 
 def shown(value: object) -> str:
@@ -185,9 +201,7 @@ def _check_ranges(options: BatchOptions) -> None:
 
 
 def _check_timestamps(options: BatchOptions) -> None:
-    kind: object = options.timestamp_type
-    if not isinstance(kind, str) or kind not in ("CreateTime", "LogAppendTime"):
-        raise OptionError(f"timestamp_type is {shown(kind)}; it must be CreateTime or LogAppendTime")
+    check_choice(("CreateTime", "LogAppendTime"), timestamp_type=options.timestamp_type)
     if options.is_append_time != (options.log_append_time is not None):
         raise OptionError(
             f"timestamp_type is {options.timestamp_type} and log_append_time {options.log_append_time}: "

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
+from kafka_segments.entries import Batch
 from kafka_segments.indexes import AbortedTxn
 from kafka_segments.layout import increment_sequence
+from kafka_segments.writing.machine import COLUMN
+from kafka_segments.writing.options import BatchOptions
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["Appended", "Producers"]
@@ -35,6 +39,39 @@ class Appended:
     last_offset: int
     offset_delta: int
     timestamp: int
+
+    @classmethod
+    def by_heads(cls, options: BatchOptions, heads: Any) -> Appended:
+        """Batches that were encoded by some options; `heads` as in `machine.Piece`."""
+        first, last = heads[0], heads[-1]
+        offset_delta = int(last[COLUMN["last_offset_delta"]])
+        return cls(
+            options.producer_id,
+            options.producer_epoch,
+            options.is_transactional,
+            int(first[COLUMN["base_offset"]]),
+            int(first[COLUMN["base_sequence"]]),
+            increment_sequence(int(last[COLUMN["base_sequence"]]), offset_delta),
+            int(last[COLUMN["base_offset"]]) + offset_delta,
+            offset_delta,
+            int(last[COLUMN["max_timestamp"]]),
+        )
+
+    @classmethod
+    def by_batch(cls, batch: Batch) -> Appended:
+        """One batch that somebody encoded."""
+        assert batch.base_offset is not None  # only magic 2 has producers, and tells
+        return cls(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.is_transactional,
+            batch.base_offset,
+            batch.base_sequence,
+            batch.last_sequence,
+            batch.last_offset,
+            batch.last_offset - batch.base_offset,
+            batch.max_timestamp,
+        )
 
 
 class _Producer:

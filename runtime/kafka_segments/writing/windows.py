@@ -17,7 +17,7 @@ from kafka_segments.columnar.columns import Column, columns_of
 from kafka_segments.native.engine import Table
 from kafka_segments.writing.checking import SOUND, WRONG_TIMESTAMP, Checker
 from kafka_segments.writing.incoming import Incoming
-from kafka_segments.writing.options import BatchOptions
+from kafka_segments.writing.options import MAX_LONG, BatchOptions
 from kafka_segments.writing.refusals import refused
 from kafka_segments_generated.columns._support import ENC_COLUMNS
 
@@ -25,7 +25,6 @@ __all__ = ["NUM_ROWS", "Windows"]
 
 NUM_ROWS = 1 << 14
 """Rows of a window: their offsets and timestamps stay in the CPU's second cache between check and encoder."""
-_MAX_LONG = (1 << 63) - 1
 
 _NOTHING = (0, 0)
 _BYTES, _NUMBERS = ("key", "value"), ("offset", "timestamp")
@@ -160,7 +159,7 @@ class Windows:
         if not is_given and self.next_offset <= self._last_offset:
             found = f"it comes after offset {self._last_offset}"
             raise refused("offset_order", found, offset=self.next_offset, row=self.row)
-        if not is_given and self.next_offset > _MAX_LONG - size:
+        if not is_given and self.next_offset > MAX_LONG - size:
             raise refused("negative_offset", "offsets pass 2^63 - 1", offset=self.next_offset, row=self.row)
         self.offsets = offsets or self._counted.ctypes.data
         last = self._last_offset if is_given else self.next_offset - 1
