@@ -22,7 +22,7 @@ Row: TypeAlias = Record | Mapping[str, Any] | tuple[Any, ...]
 
 _NUMBERS = ("offset", "timestamp")
 _PLAIN_NUMBERS = {int, NoneType}
-_LEN_PAIR = 2
+_PAIR = 2
 _NAMES = ("offset", "timestamp", "key", "value", "headers")
 # Rows and bytes of an arrow batch: few enough that it is no burden, many enough that it costs nothing.
 _MAX_ROWS = 10_000
@@ -110,10 +110,10 @@ def _listed(headers: Any, number: int) -> Iterable[Any]:
 
 
 def _pair(header: Any, number: int) -> tuple[Any, Any]:
-    if isinstance(header, (tuple, list)) and len(header) == _LEN_PAIR:
+    if isinstance(header, (tuple, list)) and len(header) == _PAIR:
         key, value = header
         return key, value
-    if isinstance(header, Mapping) and len(header) == _LEN_PAIR and "key" in header and "value" in header:
+    if isinstance(header, Mapping) and len(header) == _PAIR and "key" in header and "value" in header:
         return header["key"], header["value"]
     raise _unwritable(number, "a header", header, "give a pair, or a mapping with key and value")
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kafka_segments.columnar.columns import Column, columns_of
 from kafka_segments.native.engine import Table
+from kafka_segments.records import MAX_NUM_HEADERS
 from kafka_segments.writing.checking import SOUND, WRONG_TIMESTAMP, Checker
 from kafka_segments.writing.incoming import Incoming
 from kafka_segments.writing.options import MAX_LONG, BatchOptions
@@ -109,6 +110,11 @@ class Windows:
             arrays += [headers.field(0), headers.field(1)]
         return sum(len(value) for array in arrays for value in array.to_pylist() if value)
 
+    def num_headers(self, row: int) -> int:
+        """Headers of a row of the window."""
+        headers = self._given.get("headers")
+        return 0 if headers is None else len(headers[self._start + row])
+
     def _set_columns(self, given: dict[str, Any], table: Table) -> list[tuple[int, bool]]:
         """Say where the columns are; returns where each one's first row is, and whether that moves with
         rows.
@@ -141,6 +147,8 @@ class Windows:
         """Refuse null keys; a list that is null or empty has none, whatever lies beneath it."""
         keys = headers.values.field("key")
         magic = self._options.magic
+        if len(keys) > MAX_NUM_HEADERS:
+            self._check_counts(headers)
         if magic >= 2 and not keys.null_count:
             return
         ends = headers.offsets.to_numpy()
@@ -152,6 +160,13 @@ class Windows:
         if item >= 0:
             at = int(np.flatnonzero(ends[1:] > first + item)[0])
             raise refused("null_header_key", "a header whose key is null", row=self.row + at)
+
+    def _check_counts(self, headers: pa.Array) -> None:
+        """Refuse more headers of one record than can be read again."""
+        counts = np.diff(headers.offsets.to_numpy())
+        if counts.size and counts.max() > MAX_NUM_HEADERS:
+            at = int((counts > MAX_NUM_HEADERS).argmax())
+            raise refused("too_many_headers", f"{int(counts[at])} headers", row=self.row + at)
 
     def _check_numbers(self, size: int, offsets: int, timestamps: int) -> None:
         """Check offsets and timestamps at two addresses (0: not given), and say which ones are written."""
