@@ -2,9 +2,9 @@
 
 Strategy: a segment is written into a hidden sibling of its destination, `.<name>.writing-<random>`, which no
 broker takes for anything. Its indexes are written when it is complete. Everything is fsynced; then the
-indexes get their names, the segment last. An error, an interrupt or a full disk removes what was written; of
-a process that is killed nothing is left that looks like a segment. A partition's directory is made in the
-same way, as a whole.
+indexes get their names, the segment last. An error, an interrupt or a full disk removes what was written, and
+so does the end of whoever was to finish it; of a process that is killed nothing is left that looks like a
+segment. A partition's directory is made in the same way, as a whole.
 """
 
 from __future__ import annotations

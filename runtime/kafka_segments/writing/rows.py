@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from kafka_segments.columnar.schema import HEADER_FIELDS
-from kafka_segments.entries import Record
+from kafka_segments.entries import ControlRecord, Record
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.writing.options import shown
+from kafka_segments.writing.options import MAX_LONG, shown
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["Row", "batches_of_rows"]
@@ -75,9 +75,7 @@ def _plain(row: Any, number: int) -> tuple[Any, ...]:
     """The values of a row in the order of `_NAMES`; None for what it does not have."""
     if isinstance(row, Record):
         if row.control is not None:
-            raise refused(
-                "control_record", f"a control record ({row.control.type})", offset=row.offset, row=number
-            )
+            raise _control_record(row, number)
         return row.offset, row.timestamp, row.key, row.value, _pairs(row.headers, number)
     if isinstance(row, Mapping):
         unknown = [name for name in row if name not in _NAMES]
@@ -90,6 +88,14 @@ def _plain(row: Any, number: int) -> tuple[Any, ...]:
     raise OptionError(
         f"row {number} is a {type(row).__name__}; give a Record, a mapping, or a tuple ({', '.join(_NAMES)})"
     )
+
+
+def _control_record(row: Record, number: int) -> EncodeError:
+    control: object = row.control
+    kind = control.type if isinstance(control, ControlRecord) else control
+    given: object = row.offset
+    offset = given if isinstance(given, int) and 0 <= given <= MAX_LONG else None
+    return refused("control_record", f"a control record ({shown(kind)})", offset=offset, row=number)
 
 
 def _pairs(headers: Any, number: int) -> Sequence[tuple[Any, Any]]:

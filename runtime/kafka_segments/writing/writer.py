@@ -183,8 +183,8 @@ def _forget(store: Store, process: int) -> None:
 class SegmentWriter:
     """Writes batches one after the other; a context manager.
 
-    Leaving it in the ordinary way makes the files appear, an exception removes what was written. For one
-    thread.
+    Leaving it in the ordinary way makes the files appear, an exception removes what was written; so does
+    forgetting it, with a `ResourceWarning`. For one thread.
 
     Attributes:
         next_offset: the offset that comes next, where the data have none.
