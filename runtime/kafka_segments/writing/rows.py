@@ -150,6 +150,7 @@ _ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def _array(name: str, values: Sequence[Any], start: int) -> pa.Array:
+    values = _integers(name, values, start) if name in _NUMBERS else values
     try:
         return _convert(name, values)
     except _ERRORS as error:
@@ -162,14 +163,17 @@ def _array(name: str, values: Sequence[Any], start: int) -> pa.Array:
 
 
 def _convert(name: str, values: Sequence[Any]) -> pa.Array:
-    # Arrow would cut off what is behind the point. Most often there is nothing but integers.
-    if name in _NUMBERS and not set(map(type, values)) <= _PLAIN_NUMBERS:
-        values = list(map(_integer, values))
     return pa.array(values, _TYPES[name], from_pandas=False)
 
 
-def _integer(value: Any) -> int | None:
-    value = value.as_py() if isinstance(value, pa.Scalar) else value
-    if isinstance(value, bool) or not isinstance(value, (Integral, NoneType)):
-        raise TypeError("it must be an integer")
-    return None if value is None else int(value)
+def _integers(name: str, values: Sequence[Any], start: int) -> Sequence[int | None]:
+    """Integers of whatever library; Arrow would cut off what is behind the point of other numbers."""
+    if set(map(type, values)) <= _PLAIN_NUMBERS:
+        return values
+    listed: list[int | None] = []
+    for at, given in enumerate(values):
+        value = given.as_py() if isinstance(given, pa.Scalar) else given
+        if isinstance(value, bool) or not isinstance(value, (Integral, NoneType)):
+            raise _unwritable(start + at, name, given, "it must be an integer")
+        listed.append(None if value is None else int(value))
+    return listed
