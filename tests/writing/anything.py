@@ -197,8 +197,9 @@ def batches() -> SearchStrategy:
 def data() -> SearchStrategy:
     """What may be given as records."""
     listed = st.lists(rows(), max_size=4)
+    sound = st.lists(st.sampled_from([{"value": b"v"}, {"key": b"k", "value": None}]), max_size=4)
     tables = batches().map(lambda batch: pa.Table.from_batches([batch, batch]))
-    return st.one_of(listed, listed, listed.map(iter), batches(), tables, anything())
+    return st.one_of(sound, listed, listed, listed.map(iter), batches(), tables, anything())
 
 
 _UUID = "uvNgLjnRRaK5kWWU5hTnCw"
