@@ -1,0 +1,48 @@
+"""What every file system can do, and what it says of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafka_segments.storage import Source
+
+__all__ = ["Entry", "FileSystem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or directory as a listing shows it.
+
+    Attributes:
+        path: by which it is opened: a path of this machine, or an address with its scheme.
+        name: the last part of the path.
+        is_directory: whether it can be listed.
+        size: bytes; 0 for a directory.
+        modified_ns: when it was last written, in nanoseconds since 1970.
+        identity: equal for the same file, and another when a file was put in its place; it may stay when the
+            file only grows.
+    """
+
+    path: str
+    name: str
+    is_directory: bool
+    size: int
+    modified_ns: int
+    identity: str
+
+
+class FileSystem(Protocol):
+    """Read access to files by path; all errors are `ReadError` with the path and, if known, the errno."""
+
+    def entries(self, directory: str) -> list[Entry]:
+        """What is in a directory, by name."""
+        ...
+
+    def entry(self, path: str) -> Entry | None:
+        """One file or directory; None if it does not exist."""
+        ...
+
+    def open(self, path: str) -> Source:
+        """Open a file for reading."""
+        ...
