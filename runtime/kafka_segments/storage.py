@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 import threading
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, cast
 
 from kafka_segments.errors import OptionError, ReadError
 
@@ -26,16 +26,18 @@ BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
 
 
-@runtime_checkable
 class Source(Protocol):
     """Random access to `size` bytes, known to people as `name`; threads may read at the same time."""
 
     name: str
     size: int
-    descriptor: int
-    """Of an open file with just these bytes, -1 if there is none."""
     is_memory: bool
     """Whether the bytes are in memory already, so that a window of any size costs nothing."""
+
+    @property
+    def descriptor(self) -> int:
+        """Of an open file with just these bytes, -1 if there is none."""
+        ...
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """Return exactly `size` bytes, or raise `ReadError` at the first byte that cannot be read."""
@@ -185,9 +187,12 @@ class _Lent:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.name, self.size = source.name, source.size
-        self.descriptor, self.is_memory = source.descriptor, source.is_memory
+        self.name, self.size, self.is_memory = source.name, source.size, source.is_memory
         self.read, self.window = source.read, source.window
+
+    @property
+    def descriptor(self) -> int:
+        return self._source.descriptor
 
     def close(self) -> None:
         """Nothing: who opened it closes it."""
@@ -247,8 +252,8 @@ def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), mmap)
-    if isinstance(source, Source):  # no file object has all of its methods
-        return _Lent(source)
+    if hasattr(source, "window"):  # no file object has one
+        return _Lent(cast(Source, source))
     if hasattr(source, "read"):
         return _open_stream(source)
     raise OptionError(f"cannot open a {type(source).__name__}: give a path, bytes or a binary file object")
