@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_segments.places import Places, local, tidy
-from kafka_segments.places.tidy import TidySource, resident_pages, tidy_source
+from kafka_segments.places import Places, local, pages, tidy
+from kafka_segments.places.pages import resident_pages
+from kafka_segments.places.tidy import TidySource, tidy_source
 from kafka_segments.storage import open_source
 
 PAGE = 4096
@@ -194,6 +195,17 @@ def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: 
     source = Places().open(str(file))
     assert not isinstance(source, TidySource)
     source.close()
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, SIZE), (0, 3 << 20), (SIZE - PAGE, SIZE)])
+def test_counting_and_listing_say_the_same(
+    file: Path, start: int, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm(file, start, end)
+    counted = pages_of(file)
+    monkeypatch.setattr(pages, "_num_cached", lambda *arguments: -1)
+    assert pages_of(file) == counted
+    assert sum(counted) == (end - start) // PAGE
 
 
 def test_mincore_is_not_asked_where_it_lies(file: Path) -> None:

@@ -15,21 +15,18 @@ if it had been there.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import sys
 import threading
-from functools import cache
-from typing import Any
 
+from kafka_segments.places.pages import resident_pages
 from kafka_segments.storage import Source
 
-__all__ = ["TidySource", "resident_pages", "tidy_source"]
+__all__ = ["TidySource", "tidy_source"]
 
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _NOT_KNOWN = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
-_PROT_READ, _MAP_SHARED, _MAP_FAILED = 1, 1, 2**64 - 1
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
 _LEN_STRETCH = 32 << 20
 _LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given up twice
@@ -158,46 +155,3 @@ class TidySource:
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):
             self.close()
-
-
-def resident_pages(descriptor: int, position: int, size: int) -> bytes | None:
-    """A byte a page of a part of a file, 1 if it is in the page cache; None if the system does not say.
-
-    Nothing is read, or brought in: the part is mapped, and the map not looked at.
-
-    Args:
-        descriptor: of the file.
-        position: where a page begins.
-        size: bytes.
-    """
-    libc = _libc()
-    if libc is None:
-        return None
-    page = os.sysconf("SC_PAGE_SIZE")
-    states = ctypes.create_string_buffer(-(-size // page))
-    address = libc.mmap(None, size, _PROT_READ, _MAP_SHARED, descriptor, position)
-    if address in (None, _MAP_FAILED):
-        return None
-    try:
-        if libc.mincore(address, size, states) != 0:
-            return None
-    finally:
-        libc.munmap(address, size)
-    return states.raw.translate(_LOWEST_BIT)
-
-
-_LOWEST_BIT = bytes(value & 1 for value in range(256))  # the others are reserved
-
-
-@cache
-def _libc() -> Any:
-    try:
-        libc = ctypes.CDLL(None)
-        libc.mmap.restype = ctypes.c_void_p
-        long, pointer, int_ = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
-        libc.mmap.argtypes = [pointer, long, int_, int_, int_, ctypes.c_long]
-        libc.mincore.argtypes = [pointer, long, pointer]
-        libc.munmap.argtypes = [pointer, long]
-    except (OSError, AttributeError):
-        return None
-    return libc
