@@ -21,8 +21,8 @@ from kafka_segments.places.trouble import Patience
 
 __all__ = ["RemoteFiles"]
 
-_CONNECT_SECONDS, _SILENCE_SECONDS = 5, 15
-_NUM_TRIES = 3  # of the AWS SDK itself; `Patience` goes on with it
+_CONNECT_SECONDS, _SILENCE_SECONDS = 5, 10
+_NUM_TRIES = 2  # of the AWS SDK itself; `Patience` goes on with it, and a process that ends waits for the SDK
 
 
 class RemoteFiles:
