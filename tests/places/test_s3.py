@@ -143,7 +143,7 @@ def test_requests_are_few(
     gets = proxy.of("GET")
     assert sum(asked.length for asked in gets) == LEN_LARGE  # each byte once
     assert len(gets) <= LEN_LARGE / LEN_PIECE + 4
-    assert len(proxy.of("HEAD")) == len(gets)  # to open, and behind each but the first
+    assert 0 <= len(proxy.of("HEAD")) - len(gets) <= 3  # to open, behind each but the first, for each thread
     title = "requests to a store"
     tell(title, {"for a look at a header": 2, "for 50 MB from front to back": len(proxy.asked)})
 

@@ -119,6 +119,8 @@ class Patience:
                 return run_bounded(ask, end - time.monotonic())
             except TimeoutError:
                 pass
+            except StoreError:
+                raise
             except (OSError, ValueError, _arrow_error()) as error:
                 told = self._told(error)
             # Outside the handler: the library's exception must not hang on ours.
