@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 import threading
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
 
@@ -252,10 +252,11 @@ def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), mmap)
-    if hasattr(source, "window"):  # no file object has one
-        return _Lent(cast(Source, source))
-    if hasattr(source, "read"):
-        return _open_stream(source)
+    given: Any = source
+    if hasattr(given, "window"):  # no file object has one
+        return _Lent(given)
+    if hasattr(given, "read"):
+        return _open_stream(given)
     raise OptionError(f"cannot open a {type(source).__name__}: give a path, bytes or a binary file object")
 
 
