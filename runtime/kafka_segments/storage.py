@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 import threading
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
 
@@ -25,18 +25,19 @@ __all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "open_
 BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
 
-SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
-
 
 class Source(Protocol):
     """Random access to `size` bytes, known to people as `name`; threads may read at the same time."""
 
     name: str
     size: int
-    descriptor: int
-    """Of an open file with just these bytes, -1 if there is none."""
     is_memory: bool
     """Whether the bytes are in memory already, so that a window of any size costs nothing."""
+
+    @property
+    def descriptor(self) -> int:
+        """Of an open file with just these bytes, -1 if there is none."""
+        ...
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """Return exactly `size` bytes, or raise `ReadError` at the first byte that cannot be read."""
@@ -49,6 +50,9 @@ class Source(Protocol):
     def close(self) -> None:
         """Give back what is held; idempotent."""
         ...
+
+
+SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Source
 
 
 class _Bytes:
@@ -178,6 +182,22 @@ class _Stream:
         """The stream belongs to the caller and stays open."""
 
 
+class _Lent:
+    """A source that is open already. It belongs to the caller and stays open."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.name, self.size, self.is_memory = source.name, source.size, source.is_memory
+        self.read, self.window = source.read, source.window
+
+    @property
+    def descriptor(self) -> int:
+        return self._source.descriptor
+
+    def close(self) -> None:
+        """Nothing: who opened it closes it."""
+
+
 class Window:
     """The last piece read of a source, so that small neighbouring reads cost one call.
 
@@ -217,6 +237,9 @@ class Window:
 def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
     """Open a path, `-` (standard input), bytes or a binary file object for random access.
 
+    What is returned is the caller's to close. A file object, or a `Source` that is open already, stays open
+    then, and is to be closed by whoever opened it, later.
+
     Args:
         source: what to open. What cannot be sought in (a pipe) is copied to a temporary file first.
         mmap: map the file into memory instead of reading it. A bad sector then kills the process (SIGBUS).
@@ -229,8 +252,11 @@ def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), mmap)
-    if hasattr(source, "read"):
-        return _open_stream(source)
+    given: Any = source
+    if hasattr(given, "window"):  # no file object has one
+        return _Lent(given)
+    if hasattr(given, "read"):
+        return _open_stream(given)
     raise OptionError(f"cannot open a {type(source).__name__}: give a path, bytes or a binary file object")
 
 

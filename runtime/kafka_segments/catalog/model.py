@@ -1,0 +1,164 @@
+"""What is known of logs before their records are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_segments.indexes import LeaderEpoch
+
+__all__ = ["LogEnd", "PartitionCopy", "PartitionLog", "Piece", "Split", "StoredFile", "StoredSegment"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file, or a part of one, as a listing showed it.
+
+    Attributes:
+        path: a path or address for `places`.
+        size: bytes (of the part).
+        identity: of the file; see `places.Entry`.
+        modified_ns: of the file; likewise.
+        position: where the part begins.
+    """
+
+    path: str
+    size: int
+    identity: str
+    modified_ns: int = 0
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """One copy of one segment.
+
+    Attributes:
+        file: the `.log`.
+        base_offset: by its name, or what stands in for it.
+        is_newest: the last of its copy; a broker may be writing there.
+        beside: what belongs to it, by suffix: `index`, `timeindex`, `txnindex`, `snapshot`,
+            `leader-epoch-checkpoint`.
+        form: how the bytes are stored: `plain`, or a name that `catalog.stored` knows.
+    """
+
+    file: StoredFile
+    base_offset: int
+    is_newest: bool = False
+    beside: Mapping[str, StoredFile] = field(default_factory=dict)
+    form: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a copy's committed log may end.
+
+    Attributes:
+        is_live: a broker has the log directory open at this moment.
+        high_watermark: as last noted by a broker, which may be seconds ago; None if it is not.
+    """
+
+    is_live: bool = False
+    high_watermark: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCopy:
+    """One copy of a partition: a directory of a broker's disk, or of a tier.
+
+    Attributes:
+        path: the directory.
+        topic: its name.
+        partition: its number.
+        segments: by base offset.
+        topic_id: 22 characters of base64url; None if it is not noted.
+        log_start_offset: below it records are deleted ones; None if it is not noted.
+        leader_epochs: the lineage; empty if it is not noted.
+        end: see `LogEnd`.
+        is_compacted: the cleaner has been here; None if nobody noted whether.
+    """
+
+    path: str
+    topic: str
+    partition: int
+    segments: tuple[StoredSegment, ...]
+    topic_id: str | None = None
+    log_start_offset: int | None = None
+    leader_epochs: tuple[LeaderEpoch, ...] = ()
+    end: LogEnd = LogEnd()
+    is_compacted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Offsets of a partition that one segment is to be read for.
+
+    Attributes:
+        start: first offset.
+        end: behind the last offset; None is the segment's end.
+        segment: the copy that is preferred.
+        others: copies that hold some of these offsets too.
+    """
+
+    start: int
+    end: int | None
+    segment: StoredSegment
+    others: tuple[StoredSegment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLog:
+    """A partition, each offset once.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        pieces: by offset, without overlap.
+        topic_id: if it is known.
+        log_start_offset: the first offset there is to read; None is that of the first piece.
+        end: of the copy that reaches farthest.
+        is_compacted: see `PartitionCopy`.
+        copies: the directories it was made from.
+    """
+
+    topic: str
+    partition: int
+    pieces: tuple[Piece, ...]
+    topic_id: str | None = None
+    log_start_offset: int | None = None
+    end: LogEnd = LogEnd()
+    is_compacted: bool | None = None
+    copies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A range of offsets for one task, and hints where its bytes are; the offsets alone decide.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        start: first offset.
+        end: behind the last offset; None is the log's end.
+        segment: where the range is expected.
+        others: copies that hold some of it too.
+        position: where in the segment to begin; what stands there is verified by the reader.
+        end_position: where the bytes probably end, None if that is the segment's end.
+        following: base offset of the next segment; None behind the last one.
+        is_compacted: see `PartitionCopy`; where True, missing offsets are no loss.
+        void: producer id, first and last base offset of batches that are to be left out.
+        copies: directories in which to look if the segment is gone.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int | None
+    segment: StoredSegment
+    others: tuple[StoredSegment, ...] = ()
+    position: int = 0
+    end_position: int | None = None
+    following: int | None = None
+    is_compacted: bool | None = None
+    void: tuple[tuple[int, int, int], ...] = ()
+    copies: tuple[str, ...] = ()

@@ -1,0 +1,98 @@
+"""From a path or an address to its file system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kafka_segments.errors import OptionError
+from kafka_segments.places.local import LocalFiles
+from kafka_segments.places.model import Entry, FileSystem, PlacedSource
+from kafka_segments.places.remote import RemoteFiles
+from kafka_segments.places.settings import SCHEMES
+
+__all__ = ["Places"]
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?:(//)([^/]*)|(?=/))")
+
+
+class Places:
+    """All file systems that can be reached with some settings; can be pickled.
+
+    Args:
+        settings: Hadoop's names without `spark.hadoop.`, as in `fs.s3a.endpoint`. They may hold secrets, and
+            appear in no text.
+        keep_cache: let local files that are read stay in the page cache. If not, reading leaves there what
+            was there, and nothing else (Linux).
+        patience: how long one request to a store may take in all, with what is tried again, in seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        keep_cache: bool = False,
+        patience: float = 120.0,
+    ) -> None:
+        self._settings = dict(settings or {})
+        self._keep_cache = keep_cache
+        self._patience = patience
+        self._stores: dict[str, RemoteFiles] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_stores": {}}
+
+    def __repr__(self) -> str:
+        return "Places(...)"
+
+    def entries(self, directory: str) -> list[Entry]:
+        """What is in a directory, by name.
+
+        Raises:
+            ReadError: it does not exist, or cannot be listed.
+            OptionError: no file system is known for its scheme, or settings that contradict each other.
+            MissingExtraError: it is in a store, and pyarrow is not installed.
+        """
+        system, path = self._resolve(directory)
+        return system.entries(path)
+
+    def files_below(self, directory: str) -> list[Entry]:
+        """All files in a directory and in those in it, by path; errors as for `entries`.
+
+        A store answers with a thousand files a request, however many directories they are in.
+        """
+        system, path = self._resolve(directory)
+        return system.files_below(path)
+
+    def entry(self, path: str) -> Entry | None:
+        """One file or directory; None if it does not exist; errors as for `entries`."""
+        system, path = self._resolve(path)
+        return system.entry(path)
+
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open a file for reading; errors as for `entries`.
+
+        Args:
+            path: the file.
+            end: where the reader will probably stop; what lies behind is not read ahead, but can be read.
+        """
+        system, path = self._resolve(path)
+        return system.open(path, end)
+
+    def _resolve(self, path: str) -> tuple[FileSystem, str]:
+        match = _ADDRESS.match(path)
+        if match is None:
+            return LocalFiles(keep_cache=self._keep_cache), path
+        scheme, slashes, authority = match[1].lower(), match[2], match[3] or ""
+        rest = path[match.end() :]
+        if scheme == "file":
+            if authority not in ("", "localhost"):
+                raise OptionError(f"{authority!r} is another machine: files of this one are read", path=path)
+            return LocalFiles(keep_cache=self._keep_cache), f"/{rest.lstrip('/')}"
+        if scheme not in SCHEMES:
+            known = ", ".join(sorted(SCHEMES))
+            raise OptionError(f"no file system is known for {scheme}: only file, {known}", path=path)
+        prefix = f"{match[1]}:{slashes or ''}{authority}"
+        if prefix not in self._stores:
+            self._stores[prefix] = RemoteFiles(scheme, prefix, authority, self._settings, self._patience)
+        return self._stores[prefix], rest
