@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
-from kafka_segments.directories import SEGMENT_NAME, Directory, Finder, TopicPartition, parse_directory_name
+from kafka_segments.directories import Directory, Finder
 from kafka_segments.errors import OptionError
+from kafka_segments.naming import SEGMENT_NAME, TopicPartition, parse_directory_name
 from kafka_segments.places import Entry, Places
 
 __all__ = [
