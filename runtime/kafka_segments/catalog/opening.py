@@ -1,0 +1,33 @@
+"""Segments as handles, wherever and in whatever form they are stored."""
+
+from __future__ import annotations
+
+from kafka_segments.catalog.model import StoredFile, StoredSegment
+from kafka_segments.catalog.stored import open_beside, open_file, open_stored
+from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.places import Places
+from kafka_segments.segment import Segment
+
+__all__ = ["is_remote", "open_beside", "open_file", "open_segment_of"]
+
+
+def open_segment_of(
+    places: Places,
+    segment: StoredSegment,
+    *,
+    check_crc: bool = True,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Segment:
+    """Open a segment where it lies; close it afterwards.
+
+    Raises:
+        KafkaFormatError: see `stored.open_stored`.
+    """
+    source = open_stored(places, segment)
+    return Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
+
+
+def is_remote(file: StoredFile) -> bool:
+    """Whether reading a few bytes takes a request over a network."""
+    scheme, colon, _rest = file.path.partition(":/")
+    return bool(colon) and scheme.isalnum() and scheme.lower() != "file"
