@@ -15,8 +15,7 @@ aborted transactions; so the shortcut is for directories that a broker has left 
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -30,21 +29,49 @@ from kafka_segments.indexes import (
     read_producer_snapshot,
     read_transaction_index,
 )
-from kafka_segments.logdir import SegmentFile
 from kafka_segments.segment import Segment
+from kafka_segments.storage import Source, SourceLike
 from kafka_segments.transactions import (
     AbortedTransaction,
+    DataBatch,
     DoubtfulTransaction,
+    Lost,
+    Marker,
     OpenTransaction,
+    Step,
     Transactions,
     Void,
 )
 
-__all__ = ["Outcome", "by_indexes", "by_records", "check_indexes"]
+__all__ = ["LogFile", "Outcome", "by_indexes", "by_records", "check_indexes"]
 
 _log = logging.getLogger(__name__)
 
-Open = Callable[[SegmentFile], AbstractContextManager[Segment]]
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A segment of a partition, wherever it lies.
+
+    Attributes:
+        path: of the segment, for people.
+        base_offset: by its name.
+        open_file: opens it.
+        open_beside: opens what belongs to it, by suffix (`txnindex`); None if there is no such file.
+        start: what it has below this offset belongs to another segment.
+        end: likewise from this offset on; None for everything.
+    """
+
+    path: str
+    base_offset: int
+    open_file: Callable[[], AbstractContextManager[Segment]]
+    open_beside: Callable[[str], SourceLike | Source | None]
+    start: int = 0
+    end: int | None = None
+
+    def path_beside(self, suffix: str) -> str:
+        """How a file beside it is called."""
+        folder, slash, _name = self.path.rpartition("/")
+        return f"{folder}{slash}{self.base_offset:020d}.{suffix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +103,42 @@ class Outcome:
     abort_markers: frozenset[tuple[int, int]] = field(repr=False, compare=False)
 
 
+Check = Callable[[Sequence[LogFile]], None]
+
+
+def _anything(_files: Sequence[LogFile]) -> None:
+    """The check that lets everything be read."""
+
+
 def by_records(
-    files: Sequence[SegmentFile],
-    open_file: Open,
+    files: Sequence[LogFile],
     log_start_offset: int | None,
     findings: Iterable[KafkaFormatError] = (),
+    check: Check = _anything,
 ) -> Outcome:
     """Read the headers of all segments.
 
     Args:
         files: the segments, by base offset; one at least.
-        open_file: opens one of them.
         log_start_offset: if it is known.
         findings: what was found before.
+        check: is called with the segments that will be read, before; it may raise.
 
     Raises:
         ReadError: a segment cannot be opened. (Damage inside is part of the outcome.)
     """
     found = list(findings)
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
+    check(files)
     state = Transactions(files[0].base_offset)
     for producer in _snapshot(files[0], found) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
-    ends = _follow(state, files, open_file)
+    ends = _follow(state, files)
     return _outcome(state, (), log_start_offset, found, ends)
 
 
-def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: int | None) -> Outcome:
+def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything) -> Outcome:
     """Take the shortcut, or `by_records` where it leads nowhere; arguments as there."""
     findings: list[KafkaFormatError] = []
     at, producers = len(files), None
@@ -111,30 +146,31 @@ def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: 
         at -= 1
         producers = _snapshot(files[at], findings)
     if producers is None or at == 0:
-        return by_records(files, open_file, log_start_offset, findings if at else ())
+        return by_records(files, log_start_offset, findings if at else (), check)
+    check(files[at:])
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     state = Transactions(files[at].base_offset)
     for producer in producers:
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     try:
-        indexed = _indexed(files, at, open_file)
-        ends = _follow(state, files[at:], open_file)
+        indexed = _indexed(files, at)
+        ends = _follow(state, files[at:])
         _bear_out(files[at:], state.aborted, state.abort_markers)
     except KafkaFormatError as error:
         _log.warning("%s; the records decide", error)
-        return by_records(files, open_file, log_start_offset, [*findings, error])
+        return by_records(files, log_start_offset, [*findings, error], check)
     unread = [file.base_offset for file in files[1 : at + 1]]
     return _outcome(state, indexed, log_start_offset, findings, [*unread, *ends])
 
 
-def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaFormatError]:
+def check_indexes(files: Sequence[LogFile], outcome: Outcome) -> list[KafkaFormatError]:
     """What the `.txnindex` files say otherwise than the records.
 
     An index may list more than the records show: compaction takes the records of aborted transactions first.
     """
     findings: list[KafkaFormatError] = []
-    has_any = any(os.path.exists(_beside(file, suffix)) for file in files for suffix in ("txnindex", "index"))
+    has_any = any(_exists(file, suffix) for file in files for suffix in ("txnindex", "index"))
     for file, end in _ranges(files) if has_any else ():  # else the segments alone were copied
         try:
             _bear_out_one(file, end, outcome.aborted, outcome.abort_markers)
@@ -164,25 +200,25 @@ def _outcome(
     )
 
 
-def _follow(state: Transactions, files: Sequence[SegmentFile], open_file: Open) -> list[int]:
+def _follow(state: Transactions, files: Sequence[LogFile]) -> list[int]:
     """Go through segments; returns where each ends."""
     ends = []
     for file, following in _ranges(files):
         state.begin_file(file.base_offset)
-        with open_file(file) as segment:
-            state.follow(segment.iter_steps())
+        with file.open_file() as segment:
+            steps = segment.iter_steps()
+            is_whole = file.end is None and file.start <= file.base_offset
+            state.follow(steps if is_whole else _inside(steps, file.start, file.end))
         state.end_file(following)
         ends.append(state.file_end_offset)
     return ends
 
 
-def _snapshot(file: SegmentFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:
+def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:
     """What was known of producers where a segment begins; None if nothing can be had."""
-    path = _beside(file, "snapshot")
-    if not os.path.exists(path):
-        return None
     try:
-        return read_producer_snapshot(path)
+        source = file.open_beside("snapshot")
+        return None if source is None else read_producer_snapshot(source)
     except KafkaFormatError as error:
         # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
         _log.warning("%s; passed over", error)
@@ -190,7 +226,7 @@ def _snapshot(file: SegmentFile, findings: list[KafkaFormatError]) -> tuple[Prod
         return None
 
 
-def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> list[AbortedTransaction]:
+def _indexed(files: Sequence[LogFile], count: int) -> list[AbortedTransaction]:
     """The aborted transactions of the first segments, by their indexes."""
     found: list[AbortedTransaction] = []
     last_of: dict[int, int] = {}
@@ -199,7 +235,7 @@ def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> list[
         if not entries:
             continue
         _check_order(file, end, entries, last_of)
-        with open_file(file) as segment:
+        with file.open_file() as segment:
             for entry in entries:
                 _check_marker(file, segment, entry)
         found += [_as_transaction(entry) for entry in entries]
@@ -213,7 +249,7 @@ def _as_transaction(entry: AbortedTxn) -> AbortedTransaction:
 
 
 def _check_order(
-    file: SegmentFile, end: int | None, entries: Sequence[AbortedTxn], last_of: dict[int, int]
+    file: LogFile, end: int | None, entries: Sequence[AbortedTxn], last_of: dict[int, int]
 ) -> None:
     for before, entry in pairwise(entries):
         if entry.last_offset <= before.last_offset:
@@ -227,13 +263,13 @@ def _check_order(
         last_of[entry.producer_id] = entry.last_offset
 
 
-def _check_marker(file: SegmentFile, segment: Segment, entry: AbortedTxn) -> None:
+def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
     """See that the log has the marker."""
-    index_path = _beside(file, "index")
+    index = file.open_beside("index")
     position = 0
-    if os.path.exists(index_path):
+    if index is not None:
         # Entries are of last offsets: the one below the marker's is of a batch before it.
-        position = read_offset_index(index_path, file.base_offset).lookup(entry.last_offset - 1)[1]
+        position = read_offset_index(index, file.base_offset).lookup(entry.last_offset - 1)[1]
     batch = segment.find_batch(entry.last_offset, position)
     is_marker = batch is not None and batch.is_control and batch.producer_id == entry.producer_id
     if batch is None or not is_marker or not _is_abort(segment, batch):
@@ -246,14 +282,14 @@ def _is_abort(segment: Segment, batch: Batch) -> bool:
 
 
 def _bear_out(
-    files: Sequence[SegmentFile], aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]
+    files: Sequence[LogFile], aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]
 ) -> None:
     for file, end in _ranges(files):
         _bear_out_one(file, end, aborted, markers)
 
 
 def _bear_out_one(
-    file: SegmentFile,
+    file: LogFile,
     end: int | None,
     aborted: Sequence[AbortedTransaction],
     markers: set[tuple[int, int]] | frozenset[tuple[int, int]],
@@ -273,20 +309,46 @@ def _bear_out_one(
             raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")
 
 
-def _transaction_index(file: SegmentFile) -> tuple[AbortedTxn, ...]:
-    path = _beside(file, "txnindex")
-    return read_transaction_index(path, file.base_offset) if os.path.exists(path) else ()
+def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
+    source = file.open_beside("txnindex")
+    if source is None:
+        return ()
+    entries = read_transaction_index(source, file.base_offset)
+    return tuple(
+        entry
+        for entry in entries
+        if entry.last_offset >= file.start and (file.end is None or entry.last_offset < file.end)
+    )
 
 
-def _ranges(files: Sequence[SegmentFile]) -> Iterable[tuple[SegmentFile, int | None]]:
+def _exists(file: LogFile, suffix: str) -> bool:
+    source = file.open_beside(suffix)
+    if source is not None and not isinstance(source, str) and hasattr(source, "close"):
+        source.close()
+    return source is not None
+
+
+def _ranges(files: Sequence[LogFile]) -> Iterable[tuple[LogFile, int | None]]:
     """Each segment, and the base offset of the next one."""
     ends = [*(file.base_offset for file in files[1:]), None]
     return zip(files, ends, strict=True)
 
 
-def _beside(file: SegmentFile, suffix: str) -> str:
-    return os.path.join(os.path.dirname(file.path), f"{file.base_offset:020d}.{suffix}")
+def _inside(steps: Iterable[Step], start: int, end: int | None) -> Iterator[Step]:
+    """What a segment shows of some offsets; the others are another segment's to tell."""
+    for step in steps:
+        if isinstance(step, DataBatch | Marker):
+            offset = step.base_offset if isinstance(step, DataBatch) else step.offset
+            if offset >= start and (end is None or offset < end):
+                yield step
+        elif isinstance(step, Lost):
+            if step.damage.touches(start, end):
+                yield step
+        elif isinstance(step, int):
+            yield step if end is None else min(step, end - 1)
+        else:
+            yield step
 
 
-def _wrong(file: SegmentFile, detail: str) -> CorruptIndexError:
-    return CorruptIndexError(detail, path=_beside(file, "txnindex"))
+def _wrong(file: LogFile, detail: str) -> CorruptIndexError:
+    return CorruptIndexError(detail, path=file.path_beside("txnindex"))

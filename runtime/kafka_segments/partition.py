@@ -27,7 +27,7 @@ from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import first_offset_in_name
 from kafka_segments.isolated import IsolatedSegment, Offsets, held_back, left_out
 from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions
-from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
+from kafka_segments.outcomes import LogFile, Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
 from kafka_segments.segment import OnDamage, Segment, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
@@ -169,8 +169,10 @@ class Partition:
         Raises:
             ReadError: a segment cannot be opened.
         """
-        way = by_indexes if self._by_indexes else by_records
-        return way(self.segments, self.open_file, self.log_start_offset)
+        files = [self._log_file(file) for file in self.segments]
+        if self._by_indexes:
+            return by_indexes(files, self.log_start_offset)
+        return by_records(files, self.log_start_offset)
 
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
         """Those that an ABORT marker has ended, in the order of the markers."""
@@ -191,10 +193,17 @@ class Partition:
 
     def check_indexes(self) -> list[KafkaFormatError]:
         """What is wrong with the files beside the segments, as far as transactions are concerned."""
-        outcome = self.outcome
+        outcome, files = self.outcome, [self._log_file(file) for file in self.segments]
         if self._by_indexes:
-            outcome = by_records(self.segments, self.open_file, self.log_start_offset)
-        return [*outcome.findings, *check_indexes(self.segments, outcome)]
+            outcome = by_records(files, self.log_start_offset)
+        return [*outcome.findings, *check_indexes(files, outcome)]
+
+    def _log_file(self, file: SegmentFile) -> LogFile:
+        def beside(suffix: str) -> str | None:
+            path = os.path.join(os.path.dirname(file.path), f"{file.base_offset:020d}.{suffix}")
+            return path if os.path.exists(path) else None
+
+        return LogFile(file.path, file.base_offset, partial(self.open_file, file), beside)
 
     def open_file(self, file: SegmentFile) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one is the same each time, and closed with the partition."""
