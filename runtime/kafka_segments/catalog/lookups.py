@@ -116,9 +116,17 @@ class OffsetLookup(_Lookup):
 
         (OffsetIndex.lookup, one offset before.)
         """
-        relative = offset - self._base_offset
-        num = self._entries.num_of(lambda entry: entry[0] < relative)
+        num = self.num_below(offset)
         return self.entry(num - 1) if num else None
+
+    def num_below(self, offset: int) -> int:
+        """How many entries have an offset below this one."""
+        relative = offset - self._base_offset
+        return self._entries.num_of(lambda entry: entry[0] < relative)
+
+    def num_before(self, position: int) -> int:
+        """How many entries have a position before this one."""
+        return self._entries.num_of(lambda entry: entry[1] < position)
 
 
 class TimeLookup(_Lookup):

@@ -18,7 +18,7 @@ from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
 from kafka_segments.catalog.opening import open_file
 from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
-from kafka_segments.catalog.times import Finder
+from kafka_segments.catalog.times import Finder, is_before
 from kafka_segments.entries import Batch
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import Scan
@@ -28,6 +28,9 @@ __all__ = ["LogView", "Range", "check_partitions", "resolve", "select"]
 
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Topics that a consumer's pattern does not match: Topic.INTERNAL_TOPICS."""
+
+
+_MAX_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +297,7 @@ def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
                     position = offsets.entry(len(offsets) - 1)[1] if len(offsets) else 0
         except KafkaFormatError as error:
             finder.findings.append(error)
-        position = position if position < source.size else 0
-        first = next(Scan(source).entries(position), None)
-        if not isinstance(first, Batch) or not first.crc_valid:
+        if position >= source.size or not is_before(source, position, _MAX_OFFSET):
             position = 0
         end = log.pieces[-1].start
         for entry in Scan(source).entries(position):

@@ -26,7 +26,7 @@ from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 from kafka_segments.storage import Source
 
-__all__ = ["Finder", "TimeClaims", "piece_end", "read_claims"]
+__all__ = ["Finder", "TimeClaims", "is_before", "piece_end", "position_of", "read_claims", "verify_claim"]
 
 _MOST_HEADS = 4096  # that lie between two entries of an index: 4096 bytes with a batch of 61 each, many times
 
@@ -66,21 +66,29 @@ def read_claims(
             if last is None:
                 return TimeClaims()
             if last[0] < timestamp:
-                _verify(places, segment, last)
+                verify_claim(places, segment, last)
                 # While a broker writes, later records may stand behind the last entry.
                 return TimeClaims(last[1], not segment.is_newest, last[0])
             below = times.last_below(timestamp)
             if below is None:
                 return TimeClaims(segment.base_offset - 1)
-            _verify(places, segment, below)
+            verify_claim(places, segment, below)
             return TimeClaims(below[1], False, below[0])
     except KafkaFormatError as error:
         findings.append(error)
         return TimeClaims()
 
 
-def _verify(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> None:
+def verify_claim(
+    places: Places, segment: StoredSegment, claim: tuple[int, int], *, needs_records: bool = False
+) -> None:
     """See that the batch at an offset has a timestamp as its greatest.
+
+    Args:
+        places: where files are opened.
+        segment: whose time index it is.
+        claim: timestamp and offset.
+        needs_records: the batch must hold records that readers are given.
 
     Raises:
         OptionError: it has another, or there is no such batch, or no index says where it is.
@@ -96,6 +104,8 @@ def _verify(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> N
             if isinstance(head, Damage) or num > _MOST_HEADS:
                 raise _unproved(segment, claim, "there is damage before it, or too much else")
             if head.last_offset >= offset:
+                if needs_records and not head.has_records:
+                    raise _unproved(segment, claim, "the batch holds no records for readers")
                 if head.max_timestamp == timestamp and (head.first_offset or 0) <= offset:
                     return
                 raise _unproved(segment, claim, f"the batch at {head.position} has {head.max_timestamp}")
@@ -121,6 +131,20 @@ def position_of(places: Places, segment: StoredSegment, offset: int) -> int | No
     with offsets:
         below = offsets.last_below(offset)
         return 0 if below is None or below[1] >= segment.file.size else below[1]
+
+
+def is_before(source: Source, position: int, offset: int) -> bool:
+    """Whether a sound entry stands at a position and begins at an offset or before it.
+
+    Then everything from that offset on stands there or behind, and a hint was right.
+    """
+    if position == 0:
+        return True
+    found = next(Scan(source).entries(position), None)
+    if not isinstance(found, Batch) or not found.crc_valid or found.position != position:
+        return False
+    first = found.last_offset if found.base_offset is None else found.base_offset
+    return first <= offset
 
 
 def piece_end(log: PartitionLog, at: int) -> int | None:
@@ -177,8 +201,6 @@ class Finder:
         if claims.before is not None:
             start = max(start, claims.before + 1)
         position = self._position(segment, start)
-        if position is None:
-            position = 0
         if claims.before is None and not self.budget.spend(segment.file, position):
             raise OptionError(
                 f"no sound .timeindex tells where timestamp {timestamp} is, and no more than "
@@ -189,16 +211,17 @@ class Finder:
         with open_segment_of(self.places, segment) as opened:
             source = open_file(self.places, segment.file)
             try:
+                position = position if is_before(source, position, start) else 0
                 return _Search(opened, source, timestamp, (start, end), is_start).run(position)
             finally:
                 source.close()
 
-    def _position(self, segment: StoredSegment, offset: int) -> int | None:
+    def _position(self, segment: StoredSegment, offset: int) -> int:
         try:
-            return position_of(self.places, segment, offset)
+            return position_of(self.places, segment, offset) or 0
         except KafkaFormatError as error:
             self.findings.append(error)
-            return None
+            return 0
 
 
 @dataclass(slots=True)

@@ -29,6 +29,7 @@ _COLUMNS = (
     "last_offset_delta",
     "num_records",
     "producer_id",
+    "is_control",
 )
 
 
@@ -44,6 +45,7 @@ class Head:
         max_timestamp: milliseconds; -1 in magic 0.
         is_append_time: `max_timestamp` is that of every record.
         producer_id: -1 for none.
+        has_records: it holds records for readers: it is no control batch, and the cleaner left some.
     """
 
     position: int
@@ -53,6 +55,7 @@ class Head:
     max_timestamp: int
     is_append_time: bool
     producer_id: int = -1
+    has_records: bool = True
 
 
 def iter_heads(source: Source, position: int = 0) -> Iterator[Head | Damage]:
@@ -73,10 +76,11 @@ def iter_heads(source: Source, position: int = 0) -> Iterator[Head | Damage]:
 
 def _heads_of(piece: Any) -> Iterator[Head]:
     columns = [piece.column(name).cast("int64").to_pylist() for name in _COLUMNS]
-    for begin, end, base, magic, kind, codec, timestamp, delta, count, producer in zip(*columns, strict=True):
+    for row in zip(*columns, strict=True):
+        begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
         if magic >= 2:
             last = max(base, base + delta, base + count - 1)
-            yield Head(begin, end, base, last, timestamp, kind == 1, producer)
+            yield Head(begin, end, base, last, timestamp, kind == 1, producer, not is_control and count != 0)
         else:
             first = base if codec == 0 else None
             # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
@@ -103,6 +107,7 @@ def head_of(batch: Batch) -> Head:
         batch.max_timestamp,
         batch.timestamp_type == "LogAppendTime",
         batch.producer_id,
+        not batch.is_control and batch.num_records != 0,
     )
 
 
