@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafka_segments.catalog.model import PartitionLog
-from kafka_segments.catalog.opening import open_beside, open_file, open_segment_of
+from kafka_segments.catalog.opening import open_beside, open_segment_of, open_stored
 from kafka_segments.catalog.times import piece_end, position_of
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Damage
@@ -101,7 +101,7 @@ def read_committed(
 
     def check(files: Sequence[LogFile]) -> None:
         wanted = {file.path for file in files}
-        size = sum(piece.segment.file.size for piece in log.pieces if piece.segment.file.path in wanted)
+        size = sum(piece.segment.size for piece in log.pieces if piece.segment.file.path in wanted)
         if size > max_bytes:
             raise OptionError(
                 f"to know which transactions of {log.topic}-{log.partition} were committed, {size} bytes "
@@ -153,7 +153,7 @@ def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: i
             position = position_of(places, piece.segment, offset) or 0
         except KafkaFormatError:
             position = 0
-        source = open_file(places, piece.segment.file)
+        source = open_stored(places, piece.segment)
         try:
             for num, head in enumerate(iter_heads(source, position)):
                 if isinstance(head, Head) and head.first_offset == offset and head.producer_id == producer_id:

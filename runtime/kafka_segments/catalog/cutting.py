@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from kafka_segments.catalog.lookups import OffsetLookup, open_offsets
 from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.opening import is_remote, open_file
+from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.places import Places
@@ -32,7 +32,7 @@ Cut = tuple[int, int]
 
 def num_bytes_of(split: Split) -> int:
     """Bytes of the segment that a split probably reads."""
-    end = split.segment.file.size if split.end_position is None else split.end_position
+    end = split.segment.size if split.end_position is None else split.end_position
     return max(0, end - split.position)
 
 
@@ -109,7 +109,7 @@ class Cutter:
         is_near = split.segment.form == "plain" and not is_remote(split.segment.file)
         if not is_near or not self.budget.spend(split.segment.file, split.position):
             return [split]
-        source = open_file(self.places, split.segment.file)
+        source = open_stored(self.places, split.segment)
         try:
             heads = [head for head in iter_heads(source, split.position) if isinstance(head, Head)]
         finally:
@@ -120,7 +120,7 @@ class Cutter:
 
 def _placed(split: Split, lookup: OffsetLookup) -> Split:
     """A split with hints where it begins and ends."""
-    size = split.segment.file.size
+    size = split.segment.size
     below = lookup.last_below(split.start)
     if below is not None and split.position < below[1] < size and split.start > split.segment.base_offset:
         split = replace(split, position=below[1])
@@ -154,14 +154,14 @@ def _cuts_by_size(split: Split, lookup: OffsetLookup, max_bytes: int) -> Iterato
 
 def _entry_near(lookup: OffsetLookup, split: Split, wanted: int, max_bytes: int) -> Cut | None:
     """The cut at an entry whose position is near the one that is wanted."""
-    guess = len(lookup) * wanted // max(split.segment.file.size, 1)
+    guess = len(lookup) * wanted // max(split.segment.size, 1)
     offset, position = lookup.entry(min(guess, len(lookup) - 1))
     if abs(position - wanted) > max_bytes * (_MANY - 1) / 2:
         at = lookup.num_before(wanted)
         if at >= len(lookup):
             return None
         offset, position = lookup.entry(at)
-    return (offset + 1, position) if position < split.segment.file.size else None
+    return (offset + 1, position) if position < split.segment.size else None
 
 
 def _cuts_in_walk(

@@ -58,6 +58,11 @@ class StoredSegment:
     beside: Mapping[str, StoredFile] = field(default_factory=dict)
     form: str = "plain"
 
+    @property
+    def size(self) -> int:
+        """Bytes of the segment, however many are stored."""
+        return self.file.size
+
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:

@@ -16,7 +16,7 @@ from functools import cached_property
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
-from kafka_segments.catalog.opening import open_file
+from kafka_segments.catalog.opening import open_stored
 from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
 from kafka_segments.catalog.times import Finder, is_before
 from kafka_segments.entries import Batch
@@ -96,7 +96,7 @@ def _absent(what: str, there: Iterable[str]) -> OptionError:
 
 
 def _whole(log: PartitionLog, why: str) -> LeftOut:
-    num_bytes = sum(piece.segment.file.size for piece in log.pieces)
+    num_bytes = sum(piece.segment.size for piece in log.pieces)
     path = log.copies[0] if log.copies else (log.pieces[0].segment.file.path if log.pieces else "")
     return LeftOut(log.topic, log.partition, None, None, path, num_bytes, why)
 
@@ -287,7 +287,7 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
 def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
     """Behind the last whole valid batch of the newest segment."""
     segment = log.pieces[-1].segment
-    source = open_file(places, segment.file)
+    source = open_stored(places, segment)
     try:
         position = 0
         try:

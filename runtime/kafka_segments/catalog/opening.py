@@ -9,7 +9,7 @@ from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 from kafka_segments.storage import Source
 
-__all__ = ["is_remote", "open_beside", "open_file", "open_segment_of"]
+__all__ = ["is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
 
 
 class _Part:
@@ -54,6 +54,18 @@ def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source |
     return None if file is None else open_file(places, file)
 
 
+def open_stored(places: Places, segment: StoredSegment) -> Source:
+    """Open a segment's bytes as a broker had them.
+
+    Raises:
+        ReadError: see `open_file`.
+        OptionError: the form is not known.
+    """
+    if segment.form != "plain":
+        raise OptionError(f"segments stored as {segment.form!r} cannot be read", path=segment.file.path)
+    return open_file(places, segment.file)
+
+
 def open_segment_of(
     places: Places,
     segment: StoredSegment,
@@ -65,14 +77,9 @@ def open_segment_of(
 
     Raises:
         ReadError: see `open_file`.
-        OptionError: it is stored in a form that is read in tasks only.
+        OptionError: see `open_stored`.
     """
-    if segment.form != "plain":
-        raise OptionError(
-            f"its bytes are stored as {segment.form!r}: what needs its batches while planning cannot be had",
-            path=segment.file.path,
-        )
-    source = open_file(places, segment.file)
+    source = open_stored(places, segment)
     return Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
 
 

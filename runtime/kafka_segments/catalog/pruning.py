@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from kafka_segments.catalog.cutting import num_bytes_of
 from kafka_segments.catalog.lookups import open_times
 from kafka_segments.catalog.model import LeftOut, Split
-from kafka_segments.catalog.opening import is_remote, open_file
+from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.query import Condition
 from kafka_segments.catalog.times import is_before, position_of, read_claims, verify_claim
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
@@ -124,8 +124,6 @@ class Pruner:
         for split in splits:
             if reached is not None:
                 self._drop(split, self._why_over(reached))
-            elif split.segment.form != "plain":
-                kept.append(split)
             else:
                 rest, is_low_known = self._by_lower(split)
                 if rest is not None:
@@ -198,9 +196,9 @@ class Pruner:
 
     def _by_headers(self, split: Split, is_low_known: bool, is_high_known: bool) -> list[Split]:
         """Without the batches that their headers exclude, where these can be read."""
-        if is_remote(split.segment.file):
+        if split.segment.form != "plain" or is_remote(split.segment.file):
             return [split]
-        source = open_file(self.places, split.segment.file)
+        source = open_stored(self.places, split.segment)
         try:
             position = self._position(split, split.start)
             if not is_before(source, position, split.start):
@@ -228,7 +226,7 @@ class Pruner:
                 return parts
             before, position = run.end, run.end_position
         if split.end is None or before < split.end:
-            self._drop_gap(split, before, split.end, (position, split.segment.file.size))
+            self._drop_gap(split, before, split.end, (position, split.segment.size))
         return parts
 
     def _drop_gap(self, split: Split, start: int, end: int | None, place: tuple[int, int]) -> None:
@@ -285,7 +283,7 @@ class _Walk:
             reached = head.last_offset
         if damage is not None:
             end = self.split.end
-            self._keep(runs, (reached or 0, end), (damage.position, self.split.segment.file.size))
+            self._keep(runs, (reached or 0, end), (damage.position, self.split.segment.size))
         return runs
 
     def _keep(self, runs: list[_Run], offsets: tuple[int, int | None], place: tuple[int, int]) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from kafka_segments.catalog.lookups import open_offsets, open_times
 from kafka_segments.catalog.model import PartitionLog, Piece, StoredSegment
-from kafka_segments.catalog.opening import open_file, open_segment_of
+from kafka_segments.catalog.opening import open_segment_of, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import KafkaFormatError, OptionError
@@ -95,7 +95,7 @@ def verify_claim(
         KafkaFormatError: an index cannot be read.
     """
     timestamp, offset = claim
-    source = open_file(places, segment.file)
+    source = open_stored(places, segment)
     try:
         position = position_of(places, segment, offset)
         if position is None:
@@ -130,7 +130,7 @@ def position_of(places: Places, segment: StoredSegment, offset: int) -> int | No
         return None
     with offsets:
         below = offsets.last_below(offset)
-        return 0 if below is None or below[1] >= segment.file.size else below[1]
+        return 0 if below is None or below[1] >= segment.size else below[1]
 
 
 def is_before(source: Source, position: int, offset: int) -> bool:
@@ -209,7 +209,7 @@ class Finder:
                 path=segment.file.path,
             )
         with open_segment_of(self.places, segment) as opened:
-            source = open_file(self.places, segment.file)
+            source = open_stored(self.places, segment)
             try:
                 position = position if is_before(source, position, start) else 0
                 return _Search(opened, source, timestamp, (start, end), is_start).run(position)
