@@ -21,7 +21,7 @@ from kafka_segments.storage import Source
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["HEADERS_SCHEMA", "read_headers"]
+__all__ = ["HEADERS_SCHEMA", "iter_headers", "read_headers"]
 
 _MAX_ROWS = 1 << 14
 _LEN_FILE_WINDOW = 4096  # small batches share a read
@@ -54,13 +54,18 @@ Null is what an entry of this magic does not have.
 def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
     """See `Segment.read_headers`."""
     check_on_damage(on_damage)
-    return pa.Table.from_batches(_Headers(source, on_damage).batches(), HEADERS_SCHEMA)
+    return pa.Table.from_batches(_Headers(source, on_damage).batches(0), HEADERS_SCHEMA)
+
+
+def iter_headers(source: Source, position: int = 0) -> Iterator[pa.RecordBatch | Damage]:
+    """The same in pieces, from a position on where an entry begins; damage in its place."""
+    yield from _Headers(source, None).batches(position)
 
 
 class _Headers:
     """One pass over a source."""
 
-    def __init__(self, source: Source, on_damage: OnDamage) -> None:
+    def __init__(self, source: Source, on_damage: OnDamage | None) -> None:
         self._source = source
         self._on_damage = on_damage
         self._scan = load_decoder(kafka_log_segment.scanner, check_crc=False, whole=False)
@@ -73,8 +78,7 @@ class _Headers:
         self._buffer = memoryview(bytearray(_LEN_FILE_WINDOW if source.descriptor >= 0 else _LEN_WINDOW))
         self._window: Any = None
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        position = 0
+    def batches(self, position: int) -> Iterator[Any]:
         while position < self._source.size:
             status = self._run(position)
             entries = EntryTable(self._rows[: self._state[support.ROW]], kafka_log_segment)
@@ -103,11 +107,14 @@ class _Headers:
         self._arguments.set("data", pa.py_buffer(self._window).address, len(self._window))
         return self._scan(self._arguments)
 
-    def _trouble(self, position: int) -> Generator[pa.RecordBatch, None, int]:
+    def _trouble(self, position: int) -> Generator[Any, None, int]:
         """What the scanner does not take; returns where it can go on."""
         for entry in self._slow.entries(position):
             if isinstance(entry, Damage):
-                dispose(entry, entry.error, self._on_damage)  # pyright: ignore[reportArgumentType]
+                if self._on_damage is None:
+                    yield entry
+                else:
+                    dispose(entry, entry.error, self._on_damage)  # pyright: ignore[reportArgumentType]
             elif isinstance(entry, Batch):
                 yield _arrow(EntryTable(row_of(entry, kafka_log_segment), kafka_log_segment))
             return entry.end_position
