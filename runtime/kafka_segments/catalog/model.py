@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from kafka_segments.indexes import LeaderEpoch
 
-__all__ = ["LogEnd", "PartitionCopy", "PartitionLog", "Piece", "Split", "StoredFile", "StoredSegment"]
+__all__ = [
+    "LeftOut",
+    "LogEnd",
+    "Loss",
+    "PartitionCopy",
+    "PartitionLog",
+    "Piece",
+    "Split",
+    "StoredFile",
+    "StoredSegment",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +172,48 @@ class Split:
     is_compacted: bool | None = None
     void: tuple[tuple[int, int, int], ...] = ()
     copies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Offsets that were asked for and are not there; damage is `entries.Damage` instead.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        first_offset: of what is not there.
+        last_offset: of what is not there.
+        why: for people.
+    """
+
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}, offsets {self.first_offset} to {self.last_offset}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What is there and is not read, because the query does not ask for it.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        first_offset: of what is left out; None for a whole partition.
+        last_offset: likewise; None also where the log's end is not known.
+        path: the segment, or the partition's first directory.
+        num_bytes: which are not read, by the hints there are.
+        why: with figures, for people.
+    """
+
+    topic: str
+    partition: int
+    first_offset: int | None
+    last_offset: int | None
+    path: str
+    num_bytes: int
+    why: str
