@@ -8,20 +8,17 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from kafka_segments import checksum, layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingExtraError,
     OptionError,
-    ReadError,
-    UnknownFormatError,
 )
+from kafka_segments.foreign import refuse_foreign
 from kafka_segments.framing import Scan, read_payload
 from kafka_segments.markers import scan_steps
 from kafka_segments.records import Rows, open_records
-from kafka_segments.resync import Resync
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 from kafka_segments.transactions import Step, Void
 
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_segments.columnar.reader import Event
+    from kafka_segments.columnar.stretch import Stretch
 
 __all__ = ["OnDamage", "Segment", "check_on_damage", "dispose", "fast_rows", "open_segment"]
 
@@ -47,7 +45,8 @@ def open_segment(
     """Open a segment (`.log`, `.checkpoint` of KRaft) for reading. Nothing is ever written or locked.
 
     Args:
-        source: a path, `-` for standard input, bytes, or a binary file object.
+        source: a path, `-` for standard input, bytes, a binary file object, or a source that is open already
+            (`places.Places.open`). What was open before stays so when the segment is closed.
         mmap: map the file into memory. Only for disks you trust: a bad sector then kills the process.
         check_crc: verify the checksum of every batch.
         headers_only: read no payloads; there are then no records, and no checksum is verified.
@@ -66,7 +65,7 @@ def open_segment(
         raise OptionError(f"max_decompressed is {max_decompressed}; give a number of bytes")
     opened = open_source(source, mmap=mmap)
     try:
-        _refuse_foreign(opened)
+        refuse_foreign(opened)
     except BaseException:
         opened.close()
         raise
@@ -232,10 +231,11 @@ class Segment:
         columns: Sequence[str] | None,
         offsets: tuple[int | None, int | None],
         void: Void | None = None,
+        stretch: Stretch | None = None,
     ) -> Iterator[Event]:
         """Like `read_batches`, with all that is to be said beside the records in its place.
 
-        `void`: transactions whose records are left out.
+        `void`: transactions whose records are left out. `stretch`: where to read; everywhere if None.
         """
         from kafka_segments.columnar.reader import ColumnarReader
         from kafka_segments.columnar.schema import schema_of
@@ -249,6 +249,7 @@ class Segment:
             check_crc=self._check_crc,
             max_decompressed=self._max_decompressed,
             void=void,
+            stretch=stretch,
         )
         return reader.events()
 
@@ -367,34 +368,3 @@ def check_on_damage(on_damage: OnDamage) -> None:
     """Raise `OptionError` if it is not "raise", "skip" or a function."""
     if on_damage not in ("raise", "skip") and not callable(on_damage):
         raise OptionError(f"on_damage is {on_damage!r}; give 'raise', 'skip' or a function")
-
-
-_LARGEST_0_7 = 64 << 20  # far above what a 0.7 broker let pass; no more is read to recognise one
-
-
-def _refuse_foreign(source: Source) -> None:
-    """Raise `UnknownFormatError` for formats that are known and not Kafka's, told by their own checksums."""
-    try:
-        name = _foreign_format(source)
-        if name is None or Resync(source).true_entry(0):
-            return
-    except ReadError:
-        return
-    remedy = {
-        "Redpanda": "its format is its own; read the topic with a Kafka client instead",
-        "Kafka 0.7": "Kafka 0.8 came with a tool that migrates it (kafka.tools.KafkaMigrationTool)",
-    }[name]
-    raise UnknownFormatError(f"this is a log of {name}: {remedy}", format=name, position=0, path=source.name)
-
-
-def _foreign_format(source: Source) -> str | None:
-    head = source.read(0, min(source.size, layout.LEN_REDPANDA_HEADER))
-    redpanda = layout.read_redpanda_header(head)
-    if redpanda and checksum.crc32c(redpanda.header_crc_region) == redpanda.header_crc:
-        return "Redpanda"
-    size = layout.message_0_7_size(head)
-    if size is not None and size <= min(source.size, _LARGEST_0_7):
-        message = layout.read_message_0_7(source.read(0, size))
-        if message and message.body.payload and checksum.crc32(message.body.payload) == message.body.crc:
-            return "Kafka 0.7"
-    return None

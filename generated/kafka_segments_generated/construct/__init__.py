@@ -10,6 +10,7 @@ __all__ = [
     "MissingError",
     "Tree",
     "plain",
+    "aiven_chunk_sizes",
     "kafka_control_record_key",
     "kafka_control_record_value",
     "kafka_leader_epoch_checkpoint",

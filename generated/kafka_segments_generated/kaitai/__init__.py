@@ -2,6 +2,7 @@
 """Classes of the Kaitai compiler, one module a schema."""
 
 __all__ = [
+    "aiven_chunk_sizes",
     "kafka_control_record_key",
     "kafka_control_record_value",
     "kafka_leader_epoch_checkpoint",

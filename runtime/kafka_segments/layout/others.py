@@ -1,9 +1,10 @@
-"""Files that are no segments of today's Kafka: Redpanda's, those of Kafka 0.7, and offset checkpoints."""
+"""What is no segment of today's Kafka: Redpanda's, those of Kafka 0.7, offset checkpoints, a tier's chunks."""
 
 from __future__ import annotations
 
 from kafka_segments.errors import DecodeError
 from kafka_segments.layout.kaitai import PARSE_ERRORS, constants, explain, stream
+from kafka_segments_generated.kaitai.aiven_chunk_sizes import AivenChunkSizes
 from kafka_segments_generated.kaitai.kafka_message_0_7 import KafkaMessage07
 from kafka_segments_generated.kaitai.kafka_offset_checkpoint import KafkaOffsetCheckpoint
 from kafka_segments_generated.kaitai.redpanda_batch_header import RedpandaBatchHeader
@@ -12,6 +13,7 @@ __all__ = [
     "LEN_REDPANDA_HEADER",
     "MAX_LEN_OFFSET_CHECKPOINT",
     "message_0_7_size",
+    "read_chunk_sizes",
     "read_message_0_7",
     "read_offset_checkpoint",
     "read_redpanda_header",
@@ -81,3 +83,22 @@ def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], in
             raise
         raise DecodeError(f"not an offset checkpoint: {explain(error)}") from error
     return offsets
+
+
+def read_chunk_sizes(data: bytes | memoryview) -> tuple[int, ...]:
+    """Bytes of each chunk of a tiered segment, as Aiven's manifest has them.
+
+    Raises:
+        DecodeError: too few or too many bytes, or numbers that cannot be.
+    """
+    try:
+        opened = stream(data)
+        sizes = AivenChunkSizes(opened)
+        if not opened.is_eof():
+            raise DecodeError(f"{len(data)} bytes of chunk sizes, but they end after {opened.pos()}")
+        others = [] if sizes.num_chunks < 2 else [sizes.base + one.value for one in sizes.differences]
+        return (*others, *([sizes.len_last] if sizes.num_chunks else []))
+    except PARSE_ERRORS as error:
+        if isinstance(error, DecodeError):
+            raise
+        raise DecodeError(f"not the sizes of chunks: {explain(error)}") from error
