@@ -12,6 +12,7 @@ __all__ = [
     "ChecksumMismatchError",
     "CorruptBatchError",
     "CorruptIndexError",
+    "DataLossError",
     "DecodeError",
     "DecompressionError",
     "EncodeError",
@@ -90,6 +91,18 @@ class ChecksumMismatchError(CorruptBatchError):
 
 class CorruptIndexError(DecodeError):
     """A file beside a segment contradicts itself; Kafka makes such a file anew, from the segment."""
+
+
+class DataLossError(KafkaFormatError):
+    """Offsets that were asked for are not there; `failOnDataLoss` of the Spark source says that this matters.
+
+    `.topic`, `.partition`, `.first_offset`, `.last_offset` say which.
+    """
+
+    topic: str | None = None
+    partition: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
 
 
 class LengthMismatchError(CorruptBatchError):

@@ -80,7 +80,7 @@ def test_columns_asked_for(spark: SparkSession) -> None:
     assert frame.columns == ["offset", "Topic"]
     assert frame.first().asDict() == {"offset": 0, "Topic": "multi"}
     wrong = spark.read.format("kafka-segments").schema("offset bigint, nonsense int").load(str(CLEAN))
-    assert "OptionError: there is no column nonsense" in error_of(wrong)
+    assert "OptionError: the view records has no column nonsense" in error_of(wrong)
 
 
 def test_filters_find_the_same_rows(spark: SparkSession, load: Load) -> None:
@@ -129,17 +129,17 @@ def test_extreme_timestamps(load: Load, spark: SparkSession) -> None:
 
 
 def test_errors_reach_the_user(load: Load, tmp_path: Path) -> None:
-    one, two = batches(0, 1)
-    directory = segment(tmp_path / "t-4", 0, one, flipped(two), one)
+    one, two, three = batches(0, 1, 2)
+    directory = segment(tmp_path / "t-4", 0, one, flipped(two), three)
     message = error_of(load(directory))
     assert f"ChecksumMismatchError: {directory / f'{0:020}.log'}, position {len(one)}: stored" in message
     assert "topic t, partition 4" in message
-    assert offsets(load(directory, mode="DROPMALFORMED")) == [0, 0]
+    assert offsets(load(directory, mode="DROPMALFORMED")) == [0, 2]
     assert f"ReadError: {tmp_path}/none: No such file" in error_of(load(tmp_path / "none"))
     (tmp_path / "bare").mkdir()
     assert "OptionError" in error_of(load(tmp_path / "bare"))
-    with pytest.raises(Exception, match="OptionError: unknown option startingoffsets"):
-        load(directory, startingOffsets="earliest")
+    with pytest.raises(Exception, match="OptionError: unknown option startingoffset; did you mean"):
+        load(directory, startingOffset="earliest")
 
 
 def test_no_rows(load: Load, tmp_path: Path) -> None:

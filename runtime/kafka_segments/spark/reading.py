@@ -1,77 +1,116 @@
-"""From a split to its data records, and what is to be done about what is not sound.
-
-Strategy: everything goes through one place, `iter_batches`, for the data source and for `ingest`. They
-differ in the `Findings` they pass: one raises or warns, the other counts and lists.
-"""
+"""The rows of a task: its splits one after the other, as batches of the schema asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from typing import TYPE_CHECKING, Protocol
+import gc
+from collections.abc import Iterator
 
-from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
-from kafka_segments.errors import KafkaFormatError
-from kafka_segments.ranges.findings import describe
-from kafka_segments.ranges.pending import judge
-from kafka_segments.segment import open_segment
-from kafka_segments.spark.splits import SegmentSplit
-from kafka_segments.storage import open_source
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from kafka_segments.catalog.model import Split
+from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.walking import Head, iter_heads
+from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import name_partition
+from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.spark.columns import RowColumns
+from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.planning import Task
+from kafka_segments.spark.policy import Judge, Told
+from kafka_segments.spark.settings import task_settings
 
-__all__ = ["Findings", "describe", "iter_batches", "name_partition"]
+__all__ = ["read_task", "settle_down"]
 
+# Of a row in Spark (ByteArrayMethods.MAX_ROUNDED_ARRAY_LENGTH), less what is not key, value and headers.
+_MAX_ROW_SIZE = (1 << 31) - 1 - (1 << 16)
 
-class Findings(Protocol):
-    """What is told about a segment beside its records, in file order. Any of these may raise."""
-
-    def batches(self, batches: SoundBatches) -> None:
-        """Sound batches and messages that hold offsets at or above the log start offset."""
-
-    def damage(self, damage: Damage) -> None:
-        """A damaged region that may have cost records."""
-
-    def pending(self, damage: Damage) -> None:
-        """The newest segment's last batch is not whole yet."""
+_is_settled = False
 
 
-def iter_batches(
-    split: SegmentSplit, findings: Findings, columns: Sequence[str], *, check_crc: bool, max_decompressed: int
-) -> Iterator[pa.RecordBatch]:
-    """Yield the data records at or above the log start offset; control records are left out.
+def settle_down() -> None:
+    """Once in a worker: what is loaded now stays, and need not be looked at again.
+
+    Spark collects garbage after each task; over pyspark and pyarrow that takes 30 ms, which is most of what a
+    small task costs.
+    """
+    global _is_settled  # noqa: PLW0603
+    if not _is_settled:
+        gc.freeze()
+        _is_settled = True
+
+
+def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a task as rows.
 
     Args:
-        split: what to read.
-        findings: who is told of the rest.
-        columns: names of the columns wanted, see `columnar.schema`.
-        check_crc: verify the checksum of every batch.
-        max_decompressed: bytes that one batch may decompress to.
+        task: what to read.
+        schema: Spark's; of every batch.
+        options: of the read.
 
     Raises:
-        KafkaFormatError: the file cannot be opened or is another program's; and whatever `findings` raises.
+        KafkaFormatError: as `read_split`, and what `policy` and the columns raise; with topic and partition.
     """
-    start = split.log_start_offset
-    with (
-        closing(open_source(split.path)) as source,
-        open_segment(source, check_crc=check_crc, max_decompressed=max_decompressed) as segment,
-    ):
-        events = segment.iter_columnar(columns, (start, None))
-        for event, is_pending in judge(events, source, split.is_newest):
-            if isinstance(event, SoundBatches):
-                findings.batches(event)
-            elif isinstance(event, Damage):
-                if is_pending:
-                    findings.pending(event)
-                elif event.touches(start, None):
-                    findings.damage(event)
-            elif not isinstance(event, Batch | Padding):  # the damage of such a batch follows it
-                yield event
+    settle_down()
+    columns = RowColumns(schema, options.timestamp_overflow)
+    places = Places(task_settings(options.settings))
+    yield from _told_rows(task.told, columns)
+    for split, is_continued in zip(task.splits, task.are_continued, strict=True):
+        yield from _split_rows(split, Judge(options, split, is_continued), columns, places)
 
 
-def name_partition(error: KafkaFormatError, split: SegmentSplit) -> KafkaFormatError:
-    """The error, with file, topic and partition in its message."""
-    error.path = error.path or split.path
-    error.detail += f" (topic {split.topic}, partition {split.partition})"
-    return error
+def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places) -> Iterator[pa.RecordBatch]:
+    options = judge.options
+    reading = Reading(
+        columns.sources,
+        check_crc=options.check_crc,
+        max_decompressed=options.max_decompressed,
+        is_best=options.best_of_replicas,
+        max_row_size=_MAX_ROW_SIZE,
+    )
+    columns.begin(split.topic, split.partition, split.segment.file.path)
+    following = split.start
+    try:
+        for batch in read_split(split, places, reading, judge):
+            if judge.told:
+                yield from _told_rows(judge.told, columns)
+                judge.told.clear()
+            yield columns.rows(batch)
+            following = batch.column("offset")[-1].as_py() + 1
+    except TimestampRangeError as error:
+        raise name_partition(error, split) from None
+    except (MemoryError, pa.ArrowMemoryError) as error:
+        raise _no_memory(split, following, places) from error
+    yield from _told_rows(judge.told, columns)
+
+
+def _told_rows(told: list[Told] | tuple[Told, ...], columns: RowColumns) -> Iterator[pa.RecordBatch]:
+    for one in told:
+        if columns.has_damage:
+            yield columns.damage_row(one.topic, one.partition, one.offset, one.text)
+
+
+def _no_memory(split: Split, offset: int, places: Places) -> RecordTooLargeError:
+    """A batch that is larger than the memory there is: its records, decompressed, and their columns."""
+    gc.collect()
+    size = None
+    try:
+        source = open_stored(places, split.segment)
+        try:
+            heads = (head for head in iter_heads(source, 0) if isinstance(head, Head))
+            size = next((one.end_position - one.position for one in heads if one.last_offset >= offset), None)
+        finally:
+            source.close()
+    except (KafkaFormatError, MemoryError):
+        pass  # the size is not known, then
+    said = "" if size is None else f", which has {size} bytes in the file"
+    return RecordTooLargeError(
+        f"topic {split.topic}, partition {split.partition}, offset {offset}: no memory for the batch "
+        f"that holds it{said}; give Python more (spark.executor.pyspark.memory, if that is set), or "
+        "leave the column out that is so large",
+        topic=split.topic,
+        partition=split.partition,
+        offset=offset,
+        size=size,
+        path=split.segment.file.path,
+    )

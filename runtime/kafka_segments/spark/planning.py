@@ -1,0 +1,118 @@
+"""What tasks there are: worked out anew for each action, by a process on the driver that has no JVM."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql.datasource import InputPartition
+
+from kafka_segments.catalog.committed import Pin
+from kafka_segments.catalog.model import PartitionLog, Split
+from kafka_segments.catalog.nearby import nearby_logs
+from kafka_segments.catalog.planning import Plan, plan
+from kafka_segments.catalog.query import Condition
+from kafka_segments.errors import MissingCodecError
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import describe
+from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
+from kafka_segments.spark.policy import Told, data_loss, refuse_damage
+from kafka_segments.spark.settings import driver_settings
+
+__all__ = ["Task", "make_tasks"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Task(InputPartition):
+    """What one task reads, in order.
+
+    Attributes:
+        splits: ranges of offsets.
+        are_continued: of each, whether the one before it in the partition is read too.
+        told: rows about what planning found amiss.
+    """
+
+    splits: tuple[Split, ...]
+    are_continued: tuple[bool, ...] = ()
+    told: tuple[Told, ...] = ()
+
+
+def make_tasks(options: ReadOptions, conditions: Iterable[Condition]) -> list[InputPartition]:
+    """Find what is to be read, and cut it into tasks.
+
+    Raises:
+        KafkaFormatError: paths that cannot be read or hold no logs; a query that cannot be answered; what is
+            lost or damaged, where that is an error.
+    """
+    places = Places(driver_settings(options.settings))
+    found = plan_read(options, conditions, places)
+    told = _tell(found, options)
+    tasks = [
+        Task(splits, continued)
+        for splits, continued in zip(found.tasks, _continued(found.tasks), strict=True)
+    ]
+    if told:
+        tasks.insert(0, Task((), (), tuple(told)))
+    return list(tasks)
+
+
+def plan_read(options: ReadOptions, conditions: Iterable[Condition], places: Places) -> Plan:
+    """The plan of a read, before anything is said of it."""
+    query = replace(options.query, conditions=tuple(conditions))
+    return plan(find_logs(options, places), query, places)
+
+
+def find_logs(options: ReadOptions, places: Places) -> Sequence[PartitionLog]:
+    """The partitions that a read is about."""
+    return nearby_logs(options.paths, places)
+
+
+def _continued(tasks: Iterable[Sequence[Split]]) -> list[tuple[bool, ...]]:
+    before: tuple[str, int] | None = None
+    found = []
+    for splits in tasks:
+        flags = []
+        for split in splits:
+            flags.append(before == (split.topic, split.partition))
+            before = (split.topic, split.partition)
+        found.append(tuple(flags))
+    return found
+
+
+def _tell(found: Plan, options: ReadOptions) -> list[Told]:
+    """Raise or warn, as the table in `policy` says; returns rows about it, if there are to be any."""
+    if found.losses and options.query.fail_on_data_loss:
+        raise data_loss(found.losses[0], len(found.losses) - 1)
+    for damage in found.doubts:
+        if options.mode == FAILFAST or isinstance(damage.error, MissingCodecError):
+            raise refuse_damage(damage)
+    for pinned, committed in found.committed.items():
+        if committed.pin is not None:
+            _log.warning("kafka-segments: %s", _pinned(pinned, committed.last_stable_offset, committed.pin))
+    for left_out in found.left_out:
+        if left_out.why.startswith("behind "):
+            last = "the end" if left_out.last_offset is None else left_out.last_offset
+            where = f"{left_out.topic}-{left_out.partition}, offsets {left_out.first_offset} to {last}"
+            _log.warning("kafka-segments: %s are not read: %s", where, left_out.why)
+    for finding in found.findings:
+        _log.warning("kafka-segments: %s; what it says was not used", finding)
+    told = [Told(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
+    for one in told:
+        _log.warning("kafka-segments: %s", one.text)
+    for damage in found.doubts:
+        _log.warning("kafka-segments: %s", describe(damage))
+    return told if options.mode == PERMISSIVE and options.view == "records" else []
+
+
+def _pinned(partition: tuple[str, int], offset: int, pin: Pin) -> str:
+    text = (
+        f"{partition[0]}-{partition[1]} is read up to its last stable offset, {offset}: producer "
+        f"{pin.producer_id} has had a transaction open since offset {pin.first_offset}"
+    )
+    if pin.timestamp is None or pin.timestamp < 0:
+        return text
+    return f"{text}, for {max(0, int(time.time() - pin.timestamp / 1000))} seconds"
