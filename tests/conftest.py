@@ -30,6 +30,7 @@ GROUPS = {
     "oracle": "oracle",
     "broker": "broker",
     "node": "node",
+    "s3": "s3",
     "packaging": "packaging",
 }
 
@@ -72,11 +73,19 @@ def lacks_for_node() -> str | None:
     return None
 
 
+def lacks_for_s3() -> str | None:
+    """Why no S3 server can be started here."""
+    from tests.places import server
+
+    return None if server.binary().exists() else "the S3 server is not built (make test does, with Go)"
+
+
 CHECKS: dict[str, Callable[[], str | None]] = {
     "spark": lacks_for_spark,
     "oracle": lacks_for_oracle,
     "broker": lacks_for_oracle,
     "node": lacks_for_node,
+    "s3": lacks_for_s3,
 }
 
 

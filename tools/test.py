@@ -1,4 +1,4 @@
-"""Prepare what the tests need (Java, npm packages, Kafka's jars, wheels), then become pytest: `make test`.
+"""Prepare what the tests need (Java, npm packages, jars, wheels, a server), then become pytest: `make test`.
 
 Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once. What cannot be had here is
 told to `tests/conftest.py` through `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ class NotHereError(Exception):
     """A kind of test cannot run on this machine; the message says what it lacks."""
 
 
-FAST = "not (spark or cluster or oracle or broker or node or packaging or long)"
+FAST = "not (spark or cluster or oracle or broker or node or s3 or packaging or long)"
 LONG = "long"
 """Which tests each form selects."""
 
@@ -86,9 +87,31 @@ def prepare_packaging() -> None:
     (folder / "complete").touch()
 
 
+def prepare_s3() -> None:
+    """Build the S3 server that the tests of stores read from: `tests/places/server.toml` pins it."""
+    from tests.places import server
+
+    if server.binary().exists():
+        return
+    go = shutil.which("go")
+    if go is None:
+        raise NotHereError("no Go on the PATH, which builds the S3 server")
+    folder = server.binary().parent
+    # What Go downloads and compiles on the way goes again: only the program stays.
+    caches = {"GOPATH": f"{folder}/path", "GOCACHE": f"{folder}/cache", "GOFLAGS": "-modcacherw"}
+    try:
+        command = [go, "install", server.module()]
+        subprocess.run(command, env={**os.environ, **caches, "GOBIN": str(folder / "bin")}, check=True)
+        (folder / "bin" / server.binary().name).rename(server.binary())
+    finally:
+        for name in ("path", "cache", "bin"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+
+
 PREPARE: dict[str, Callable[[], None]] = {
     "spark": prepare_spark,
     "node": prepare_node,
+    "s3": prepare_s3,
     "oracle": prepare_oracle,
     "broker": prepare_broker,
     "packaging": prepare_packaging,

@@ -25,6 +25,7 @@ __all__ = [
     "ReadError",
     "RecordTooLargeError",
     "ReplicaMismatchError",
+    "StoreError",
     "TimestampRangeError",
     "TransactionInDoubtError",
     "TruncatedError",
@@ -138,6 +139,15 @@ class DecompressionError(DecodeError):
 
 class ReadError(KafkaFormatError, OSError):
     """The disk or store failed, not the bytes. `.errno` says how."""
+
+    errno: int | None = None
+
+
+class StoreError(KafkaFormatError, OSError):
+    """The store of a file stopped giving it, or has another one in its place; no byte of it is to blame.
+
+    So it is never damage: whatever was to become of that, the reading ends. `.errno` says how.
+    """
 
     errno: int | None = None
 

@@ -17,7 +17,7 @@ from kafka_segments import layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.enclosed import Enclosed
 from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError
+from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, StoreError
 from kafka_segments.messages import Messages
 from kafka_segments.probe import Finding, Probe
 from kafka_segments.resync import Resync
@@ -192,6 +192,8 @@ def _offset(value: int) -> int | None:
 def _damage(
     error: KafkaFormatError, path: str, region: tuple[int, int], neighbours: tuple[int | None, int | None]
 ) -> Damage:
+    if isinstance(error, StoreError):  # no place in the file is to blame
+        raise error
     previous, following = neighbours
     first = None if previous is None else _offset(previous + 1)
     last = None if following is None else _offset(following - 1)

@@ -32,10 +32,13 @@ class Source(Protocol):
 
     name: str
     size: int
-    descriptor: int
-    """Of an open file with just these bytes, -1 if there is none."""
     is_memory: bool
     """Whether the bytes are in memory already, so that a window of any size costs nothing."""
+
+    @property
+    def descriptor(self) -> int:
+        """Of an open file with just these bytes, -1 if there is none."""
+        ...
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         """Return exactly `size` bytes, or raise `ReadError` at the first byte that cannot be read."""
@@ -185,9 +188,12 @@ class _Lent:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.name, self.size = source.name, source.size
-        self.descriptor, self.is_memory = source.descriptor, source.is_memory
+        self.name, self.size, self.is_memory = source.name, source.size, source.is_memory
         self.read, self.window = source.read, source.window
+
+    @property
+    def descriptor(self) -> int:
+        return self._source.descriptor
 
     def close(self) -> None:
         """Nothing: who opened it closes it."""

@@ -6,6 +6,6 @@ tell whether it is still the same.
 """
 
 from kafka_segments.places.access import Places
-from kafka_segments.places.model import Entry, FileSystem
+from kafka_segments.places.model import Entry, FileSystem, PlacedSource
 
-__all__ = ["Entry", "FileSystem", "Places"]
+__all__ = ["Entry", "FileSystem", "PlacedSource", "Places"]

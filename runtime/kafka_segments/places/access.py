@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 from kafka_segments.errors import OptionError
 from kafka_segments.places.local import LocalFiles
-from kafka_segments.places.model import Entry, FileSystem
-from kafka_segments.storage import Source
+from kafka_segments.places.model import Entry, FileSystem, PlacedSource
+from kafka_segments.places.remote import RemoteFiles
+from kafka_segments.places.settings import SCHEMES
 
 __all__ = ["Places"]
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?:(//)([^/]*)|(?=/))")
 
 
 class Places:
@@ -21,10 +22,25 @@ class Places:
     Args:
         settings: Hadoop's names without `spark.hadoop.`, as in `fs.s3a.endpoint`. They may hold secrets, and
             appear in no text.
+        keep_cache: let local files that are read stay in the page cache. If not, reading leaves there what
+            was there, and nothing else (Linux).
+        patience: how long one request to a store may take in all, with what is tried again, in seconds.
     """
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        keep_cache: bool = False,
+        patience: float = 120.0,
+    ) -> None:
         self._settings = dict(settings or {})
+        self._keep_cache = keep_cache
+        self._patience = patience
+        self._stores: dict[str, RemoteFiles] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_stores": {}}
 
     def __repr__(self) -> str:
         return "Places(...)"
@@ -34,7 +50,8 @@ class Places:
 
         Raises:
             ReadError: it does not exist, or cannot be listed.
-            OptionError: no file system is known for its scheme.
+            OptionError: no file system is known for its scheme, or settings that contradict each other.
+            MissingExtraError: it is in a store, and pyarrow is not installed.
         """
         system, path = self._resolve(directory)
         return system.entries(path)
@@ -44,15 +61,30 @@ class Places:
         system, path = self._resolve(path)
         return system.entry(path)
 
-    def open(self, path: str) -> Source:
-        """Open a file for reading; errors as for `entries`."""
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open a file for reading; errors as for `entries`.
+
+        Args:
+            path: the file.
+            end: where the reader will probably stop; what lies behind is not read ahead, but can be read.
+        """
         system, path = self._resolve(path)
-        return system.open(path)
+        return system.open(path, end)
 
     def _resolve(self, path: str) -> tuple[FileSystem, str]:
-        match = _SCHEME.match(path)
+        match = _ADDRESS.match(path)
         if match is None:
-            return LocalFiles(), path
-        if match[1].lower() != "file":
-            raise OptionError(f"only local files are read, not {match[1]}: mount or copy it", path=path)
-        return LocalFiles(), "/" + path[match.end() :].lstrip("/")
+            return LocalFiles(keep_cache=self._keep_cache), path
+        scheme, slashes, authority = match[1].lower(), match[2], match[3] or ""
+        rest = path[match.end() :]
+        if scheme == "file":
+            if authority not in ("", "localhost"):
+                raise OptionError(f"{authority!r} is another machine: files of this one are read", path=path)
+            return LocalFiles(keep_cache=self._keep_cache), f"/{rest.lstrip('/')}"
+        if scheme not in SCHEMES:
+            known = ", ".join(sorted(SCHEMES))
+            raise OptionError(f"no file system is known for {scheme}: only file, {known}", path=path)
+        prefix = f"{match[1]}:{slashes or ''}{authority}"
+        if prefix not in self._stores:
+            self._stores[prefix] = RemoteFiles(scheme, prefix, authority, self._settings, self._patience)
+        return self._stores[prefix], rest

@@ -6,14 +6,22 @@ import os
 import stat
 
 from kafka_segments.errors import ReadError
-from kafka_segments.places.model import Entry
+from kafka_segments.places.model import Entry, PlacedSource
+from kafka_segments.places.tidy import tidy_source
 from kafka_segments.storage import Source, open_source
 
 __all__ = ["LocalFiles"]
 
 
 class LocalFiles:
-    """See `FileSystem`."""
+    """See `FileSystem`.
+
+    Args:
+        keep_cache: see `Places`.
+    """
+
+    def __init__(self, *, keep_cache: bool = True) -> None:
+        self._keep_cache = keep_cache
 
     def entries(self, directory: str) -> list[Entry]:
         """What is in a directory, by name; what vanishes meanwhile is not."""
@@ -35,13 +43,40 @@ class LocalFiles:
             raise _cannot_list(path, error) from error
         is_directory = stat.S_ISDIR(status.st_mode)
         size = 0 if is_directory else status.st_size
-        identity = f"{status.st_dev}:{status.st_ino}"
         name = os.path.basename(os.path.normpath(path))
-        return Entry(path, name, is_directory, size, status.st_mtime_ns, identity)
+        return Entry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
 
-    def open(self, path: str) -> Source:
-        """Open a file for reading."""
-        return open_source(path)
+    def open(self, path: str, end: int | None = None) -> PlacedSource:  # noqa: ARG002
+        """Open a file for reading; the kernel reads ahead as it sees fit, whatever the `end`."""
+        source = open_source(path)
+        try:
+            status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
+            identity = _identity_of(status)
+            tidy = None if self._keep_cache else tidy_source(source, identity, status)
+            return tidy or _LocalSource(source, identity)
+        except OSError as error:
+            source.close()
+            raise _cannot_list(path, error) from error
+
+
+class _LocalSource:
+    """See `PlacedSource`."""
+
+    def __init__(self, source: Source, identity: str) -> None:
+        self._source = source
+        self.identity = identity
+        self.name, self.size = source.name, source.size
+        self.descriptor, self.is_memory = source.descriptor, source.is_memory
+        self.read, self.window = source.read, source.window
+
+    def close(self) -> None:
+        """Close the file."""
+        self.descriptor = -1
+        self._source.close()
+
+
+def _identity_of(status: os.stat_result) -> str:
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 def _cannot_list(path: str, error: OSError) -> ReadError:

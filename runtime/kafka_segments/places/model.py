@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kafka_segments.storage import Source
 
-__all__ = ["Entry", "FileSystem"]
+__all__ = ["Entry", "FileSystem", "PlacedSource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,17 @@ class Entry:
     identity: str
 
 
+class PlacedSource(Source, Protocol):
+    """A file of a file system, open for reading; whoever opened it closes it.
+
+    Its `read` and `window` raise `ReadError` for a place that cannot be read, as a disk has them, and
+    `StoreError` when nothing more is to be had: the store refuses or fails, or the file is another one now.
+    """
+
+    identity: str
+    """Of the very file that is open: see `Entry`."""
+
+
 class FileSystem(Protocol):
     """Read access to files by path; all errors are `ReadError` with the path and, if known, the errno."""
 
@@ -43,6 +54,6 @@ class FileSystem(Protocol):
         """One file or directory; None if it does not exist."""
         ...
 
-    def open(self, path: str) -> Source:
-        """Open a file for reading."""
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open a file for reading, probably up to the position `end`: nothing behind is read ahead."""
         ...

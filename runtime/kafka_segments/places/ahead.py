@@ -1,0 +1,175 @@
+"""Reading a stored object from front to back without waiting for each range.
+
+Strategy: the first request gets little more than it asks for: it may be a look at a header or an index. Each
+further one that goes on where the last one ended gets more, up to pieces of 8 MiB; from 1 MiB on the next two
+pieces are asked for while the reader is busy with this one. A jump begins anew. So there are never more than
+five pieces, 40 MiB, and a reader that stops early has cost little.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+from kafka_segments.errors import StoreError
+
+__all__ = ["LEN_PIECE", "NUM_AHEAD", "AheadSource"]
+
+LEN_PIECE = 8 << 20
+NUM_AHEAD = 2
+_LEN_FIRST = 64 << 10
+_LEN_AHEAD_FROM = 1 << 20
+_GROWTH = 4
+
+
+class Ranges(Protocol):
+    """What pieces are got from."""
+
+    address: str
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """See `Entry`."""
+        ...
+
+    def fetch(self, position: int, size: int) -> bytes | bytearray:
+        """Get a range; from several threads at the same time."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held."""
+        ...
+
+
+class AheadSource:
+    """See `PlacedSource`; threads take turns.
+
+    Args:
+        ranges: the object; closed with this.
+        end: a position behind which nothing is got that is not asked for; None is the object's end.
+    """
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, ranges: Ranges, end: int | None = None) -> None:
+        self._ranges = ranges
+        self.name, self.size, self.identity = ranges.address, ranges.size, ranges.identity
+        self._end = self.size if end is None else min(end, self.size)
+        self._lock = threading.Lock()
+        self._pieces: list[_Piece] = []  # by position
+        self._last = (0, 0)  # what was asked for before
+        self._len_next = _LEN_FIRST
+        self._is_closed = False
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """See `Source`."""
+        return self.window(position, size, memoryview(bytearray(size)))
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """See `Source`."""
+        view = buffer[:size]
+        with self._lock:
+            if self._is_closed:
+                raise StoreError("it was closed", path=self.name)
+            if position + size > self.size:
+                detail = f"{size} bytes at position {position} are asked for, but it has {self.size}"
+                raise StoreError(detail, path=self.name)
+            if not self._last[0] <= position <= self._last[1]:
+                self._len_next = _LEN_FIRST
+            self._last = (position, position + size)
+            at = position
+            while at < position + size:
+                piece = self._piece_at(at) or self._begin(at, position + size - at)
+                self._go_ahead(piece)
+                data = self._wait(piece)[at - piece.position :][: position + size - at]
+                view[at - position : at - position + len(data)] = data
+                at += len(data)
+                self._forget(at)
+        return view
+
+    def _piece_at(self, position: int) -> _Piece | None:
+        return next((piece for piece in self._pieces if piece.position <= position < piece.end), None)
+
+    def _begin(self, position: int, needed: int) -> _Piece:
+        """Ask for a piece that nobody expected."""
+        self._len_next = min(max(self._len_next, needed), LEN_PIECE)
+        piece = self._ask(position, max(min(needed, LEN_PIECE), min(self._len_next, self._end - position)))
+        self._len_next = min(_GROWTH * self._len_next, LEN_PIECE)
+        return piece
+
+    def _ask(self, position: int, size: int) -> _Piece:
+        """Begin a piece of at most this size; it ends where another one begins."""
+        end = min(position + size, self.size)
+        end = min([end, *(piece.position for piece in self._pieces if piece.position > position)])
+        piece = _Piece(self._ranges, position, end)
+        self._pieces.append(piece)
+        self._pieces.sort(key=lambda one: one.position)
+        return piece
+
+    def _go_ahead(self, piece: _Piece) -> None:
+        """Ask for those behind this piece, if the reader goes on and on."""
+        if piece.end - piece.position < _LEN_AHEAD_FROM:
+            return
+        end = piece.end
+        for _ in range(NUM_AHEAD):
+            if end >= self._end:
+                break
+            following = self._piece_at(end) or self._ask(end, min(LEN_PIECE, self._end - end))
+            end = following.end
+
+    def _wait(self, piece: _Piece) -> Any:
+        try:
+            return memoryview(piece.wait())
+        except StoreError:
+            self._pieces.remove(piece)
+            raise
+
+    def _forget(self, position: int) -> None:
+        """Let go of what lies behind: all but the last piece, in which the next window may begin."""
+        behind = [piece for piece in self._pieces if piece.end <= position]
+        ahead = [piece for piece in self._pieces if piece.end > position]
+        near = [piece for piece in ahead if piece.position <= position + NUM_AHEAD * LEN_PIECE]
+        self._pieces = behind[-1:] + near[: NUM_AHEAD + 2]
+
+    def close(self) -> None:
+        """Let go of everything; what is under way ends by itself."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                self._pieces.clear()
+                self._ranges.close()
+
+
+class _Piece:
+    """A range that is being got, in a thread of its own."""
+
+    def __init__(self, ranges: Ranges, position: int, end: int) -> None:
+        self.position, self.end = position, end
+        self._ranges = ranges
+        self._data: bytes | bytearray = b""
+        self._error: StoreError | None = None
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name="kafka-segments-ahead", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._data = self._ranges.fetch(self.position, self.end - self.position)
+        except StoreError as error:
+            self._error = error
+        except BaseException as error:
+            self._error = StoreError(f"reading failed: {type(error).__name__}", path=self._ranges.address)
+        finally:
+            self._done.set()
+
+    def wait(self) -> bytes | bytearray:
+        """Its bytes; the ranges' own bound on time is the bound of this."""
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._data

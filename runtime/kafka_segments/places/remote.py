@@ -1,0 +1,124 @@
+"""Stores that `pyarrow.fs` knows: S3, Google's, Azure's, HDFS.
+
+Strategy: one object of `pyarrow` for all addresses with the same settings, kept for the process: making one
+costs a search for credentials. Listings are paged by the library. What it calls a directory is a prefix
+that something begins with.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from kafka_segments.errors import MissingExtraError, OptionError, ReadError
+from kafka_segments.places.ahead import AheadSource
+from kafka_segments.places.model import Entry, PlacedSource
+from kafka_segments.places.objects import StoredObject, identity_of
+from kafka_segments.places.settings import SCHEMES, arguments_of, secrets_of
+from kafka_segments.places.trouble import Patience
+
+__all__ = ["RemoteFiles"]
+
+_CONNECT_SECONDS, _SILENCE_SECONDS = 5, 15
+_NUM_TRIES = 3  # of the AWS SDK itself; `Patience` goes on with it
+
+
+class RemoteFiles:
+    """See `FileSystem`; for the addresses of one authority (bucket, account, name node).
+
+    Args:
+        scheme: in small letters, one of `SCHEMES`.
+        prefix: scheme and authority as the caller writes them, to begin paths with.
+        authority: what stands behind the two slashes.
+        settings: see `Places`.
+        patience: how long one request may take in all, in seconds.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        OptionError: settings that contradict each other, or an address without its authority.
+        ReadError: the file system cannot be had here.
+    """
+
+    def __init__(
+        self, scheme: str, prefix: str, authority: str, settings: Mapping[str, str], patience: float
+    ) -> None:
+        self._prefix = prefix
+        self._patience = Patience(patience, secrets_of(settings))
+        if not authority and scheme != "hdfs":
+            raise OptionError(f"no bucket is named: write {scheme}://BUCKET/PATH", path=prefix)
+        # Stores with one name space for all want the bucket or container in the path.
+        self._root = "" if scheme == "hdfs" else authority.partition("@")[0]
+        arguments = arguments_of(scheme, authority, settings)
+        _check_installed(scheme)
+        key = _frozen(arguments)
+        self._system = self._patience.run(prefix, lambda: _system(SCHEMES[scheme], key))
+
+    def entries(self, directory: str) -> list[Entry]:
+        """What is in a directory, by name: objects, and prefixes of objects."""
+        from pyarrow.fs import FileSelector
+
+        key = self._key(directory)
+        address = f"{self._prefix}{directory}"
+        infos = self._patience.run(address, lambda: self._system.get_file_info(FileSelector(key)))
+        return sorted((self._entry(info) for info in infos), key=lambda entry: entry.name)
+
+    def entry(self, path: str) -> Entry | None:
+        """One object or prefix; None if there is none."""
+        key = self._key(path)
+        info = self._patience.run(f"{self._prefix}{path}", lambda: self._system.get_file_info(key))
+        return self._entry(info) if str(info.type.name) != "NotFound" else None
+
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open an object for reading, probably up to `end`."""
+        address = f"{self._prefix}{path}"
+        if path.endswith("/") or not path:
+            detail = "this is a directory: give the files in it"
+            raise ReadError(detail, errno=errno.EISDIR, path=address)
+        return AheadSource(StoredObject(self._system, self._key(path), address, self._patience), end)
+
+    def _key(self, path: str) -> str:
+        """How the library names it."""
+        return f"{self._root}{path}".rstrip("/") or "/"
+
+    def _entry(self, info: Any) -> Entry:
+        path = info.path.removeprefix(self._root)
+        is_directory = str(info.type.name) == "Directory"
+        size, modified_ns = info.size or 0, info.mtime_ns or 0
+        identity = "" if is_directory else identity_of(size, modified_ns)
+        name = info.base_name or self._root
+        return Entry(f"{self._prefix}{path}", name, is_directory, size, modified_ns, identity)
+
+
+def _check_installed(scheme: str) -> None:
+    try:
+        from pyarrow import fs
+    except ImportError as error:
+        message = f"reading from {scheme} needs pyarrow: pip install 'kafka-segments[arrow]'"
+        raise MissingExtraError(message, extra="arrow") from error
+    if not hasattr(fs, SCHEMES[scheme]):
+        raise OptionError(
+            f"this build of pyarrow does not know {scheme}: take one that does, or copy the files"
+        )
+
+
+def _frozen(value: Any) -> Any:
+    """Arguments as something that can be a key."""
+    if isinstance(value, dict):
+        return tuple(sorted((name, _frozen(one)) for name, one in value.items()))
+    return value
+
+
+@lru_cache(maxsize=64)
+def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
+    from pyarrow import fs
+
+    arguments = {one: dict(value) if isinstance(value, tuple) else value for one, value in key}
+    if name == "S3FileSystem":
+        arguments |= {
+            "connect_timeout": _CONNECT_SECONDS,
+            "request_timeout": _SILENCE_SECONDS,
+            "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_NUM_TRIES),
+        }
+    return getattr(fs, name)(**arguments)

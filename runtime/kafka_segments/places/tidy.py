@@ -1,0 +1,157 @@
+"""Reading local files without leaving them in the page cache, which is the broker's.
+
+Strategy: before a part of a file is read, `mincore` says which of its pages are in the cache; what is there
+beside these when the reader has passed is given up (POSIX_FADV_DONTNEED), and at the end what the kernel has
+read ahead, too. `mincore` tells the truth to the file's owner, to root and to who may write the file. For
+others Linux 6.14 and newer are asked with each read to keep no page that was not there (RWF_DONTCACHE); what
+was read ahead of a reader that stops early is then left, and it is half as fast. Where neither can be had,
+nothing is done.
+
+`preadv2` with RWF_NOWAIT would tell everybody what is in the cache, but not truly: a page that another reader
+has marked for read-ahead sets off that of our descriptor, whatever it was advised, and what comes looks as
+if it had been there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import threading
+
+from kafka_segments.places.pages import resident_pages
+from kafka_segments.storage import Source
+
+__all__ = ["TidySource", "tidy_source"]
+
+_DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
+_NOT_KNOWN = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+_LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
+_LEN_STRETCH = 32 << 20
+_LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given up twice
+
+
+def tidy_source(source: Source, identity: str, status: os.stat_result) -> TidySource | None:
+    """The same file, read so; None if that cannot be had here.
+
+    Args:
+        source: a file; it is closed with what is returned.
+        identity: see `Entry`.
+        status: of the file.
+    """
+    is_linux = sys.platform == "linux" and hasattr(os, "posix_fadvise")
+    if not is_linux or source.descriptor < 0 or source.size == 0:
+        return None
+    if _may_know(source, status) and resident_pages(source.descriptor, 0, 1) is not None:
+        return TidySource(source, identity, 0)
+    return TidySource(source, identity, _DONTCACHE) if _knows_dontcache(source.descriptor) else None
+
+
+def _may_know(source: Source, status: os.stat_result) -> bool:
+    """As `can_do_mincore` of the kernel decides; others are told that every page is there."""
+    is_owner = os.geteuid() in (0, status.st_uid)
+    return is_owner or os.access(f"/proc/self/fd/{source.descriptor}", os.W_OK, effective_ids=True)
+
+
+def _knows_dontcache(descriptor: int) -> bool:
+    try:
+        os.preadv(descriptor, [bytearray(0)], 0, _DONTCACHE)
+    except OSError as error:
+        if error.errno in _NOT_KNOWN:
+            return False
+        raise
+    return True
+
+
+class TidySource:
+    """See `PlacedSource`.
+
+    Args:
+        source: the open file, closed with this.
+        identity: see `Entry`.
+        flags: to read with; 0 is for who may know what is in the cache.
+    """
+
+    is_memory = False
+
+    def __init__(self, source: Source, identity: str, flags: int) -> None:
+        self._source = source
+        self.name, self.size, self.identity = source.name, source.size, identity
+        self._descriptor = source.descriptor
+        self._flags = flags
+        self._page = os.sysconf("SC_PAGE_SIZE")
+        # A byte a page, 1 if it was in the cache, or nobody knows.
+        self._pages = bytearray() if flags else bytearray(b"\1") * -(-self.size // self._page)
+        self._learned: set[int] = set()  # stretches of `_LEN_STRETCH`
+        self._lock = threading.Lock()
+        self._span = (self.size, 0)  # where pages of ours may be
+        self._last = 0  # the last window's position
+
+    @property
+    def descriptor(self) -> int:
+        """For those who read past us, if it can be known afterwards what they have left behind."""
+        if self._flags:
+            return -1
+        with self._lock:
+            self._learn(0, self.size)
+            self._span = (0, self.size)
+        return self._descriptor
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """See `Source`."""
+        return self.window(position, size, memoryview(bytearray(size)))
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """See `Source`."""
+        view = buffer[:size]
+        with self._lock:
+            start, end = self._span
+            self._span = (min(start, position), max(end, position + size))
+            if start < position <= end:
+                self._give_up(max(start, self._last - _LEN_FOLIO), position)
+            self._last = position
+            self._learn(position, position + size + _LEN_READ_AHEAD)
+        try:
+            if os.preadv(self._descriptor, [view], position, self._flags) == size:
+                return view
+        except OSError:
+            pass  # the plain file finds out which block it is, and words it
+        return self._source.read(position, size)
+
+    def _learn(self, position: int, end: int) -> None:
+        """Find out what is in the cache, before anything is read there."""
+        if self._flags:
+            return
+        for stretch in range(position // _LEN_STRETCH, -(-min(end, self.size) // _LEN_STRETCH)):
+            if stretch not in self._learned:
+                self._learned.add(stretch)
+                start = stretch * _LEN_STRETCH
+                pages = resident_pages(self._descriptor, start, min(_LEN_STRETCH, self.size - start))
+                if pages is not None:
+                    first = start // self._page
+                    self._pages[first : first + len(pages)] = pages
+
+    def _give_up(self, position: int, end: int) -> None:
+        """Let go of the pages that lie wholly in a span and were not there before."""
+        page, last = -(-position // self._page), end // self._page
+        while (start := self._pages.find(0, page, last)) >= 0:
+            page = self._pages.find(1, start, last)
+            page = last if page < 0 else page
+            length = (page - start) * self._page
+            os.posix_fadvise(self._descriptor, start * self._page, length, os.POSIX_FADV_DONTNEED)
+
+    def close(self) -> None:
+        """Let go of everything, what the kernel has read ahead too."""
+        with self._lock:
+            if self._descriptor >= 0:
+                start, end = self._span
+                if start < end:
+                    start = start // self._page * self._page
+                    self._give_up(start, min(end, self.size) + _LEN_READ_AHEAD)
+                self._descriptor = -1
+                self._source.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):
+            self.close()

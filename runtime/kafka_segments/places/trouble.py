@@ -1,0 +1,173 @@
+"""What stores answer when they do not answer: wait and ask again, or say what is wrong and what to do.
+
+Strategy: `pyarrow` tells stores' errors as `OSError` with a text; which of them pass is read from it. Each
+request runs in a thread of its own that is waited for only so long: a connection over which a byte trickles
+now and then is never given up by the library. The library's text is repeated without anything that a setting
+may have put there in confidence, and its exception is not kept as the cause of ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kafka_segments.errors import ReadError, StoreError
+
+__all__ = ["CHANGED", "Patience", "Told", "run_bounded"]
+
+T = TypeVar("T")
+
+_PASSING = re.compile(
+    r"SERVICE_UNAVAILABLE|SLOW_DOWN|SlowDown|INTERNAL_FAILURE|THROTTL|TOO_MANY_REQUESTS|NETWORK_CONNECTION"
+    r"|REQUEST_TIMEOUT|RequestTimeout\b|HTTP(?: status)? (?:429|5\d\d)|UNAVAILABLE|DEADLINE_EXCEEDED"
+    r"|RESOURCE_EXHAUSTED|timed? ?out|ServerBusy|OperationTimedOut|[Cc]onnection (?:reset|closed|refused)"
+)
+_REFUSED = re.compile(
+    r"ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|INVALID_SIGNATURE"
+    r"|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION|HTTP(?: status)? 40[13]\b|(?:Expired|Invalid)Token"
+    r"|TokenRefreshRequired|No user exists|PERMISSION_DENIED|UNAUTHENTICATED|AuthenticationFailed"
+    r"|AuthorizationFailure|AuthorizationPermissionMismatch|NoAuthenticationInformation|Base64 encoded"
+    r"|HTTP status 400\) during (?:Head|Get)Object"
+)
+_GONE = re.compile(r"NO_SUCH_(?:KEY|BUCKET)|RESOURCE_NOT_FOUND|HTTP(?: status)? 404|Not ?Found|NOT_FOUND")
+_CHANGED = re.compile(r"PRECONDITION_FAILED|INVALID_RANGE|HTTP(?: status)? 41[26]")
+_LONGEST = 400
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 8.0
+
+_REFUSAL = (
+    "the store refused: the credentials are wrong, expired or missing, or may not read this. Renew the token "
+    "or look at the store's settings (fs.s3a.access.key, fs.s3a.session.token, ...; docs/stores.md)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a store's library told, without its traceback and its secrets."""
+
+    text: str
+    errno: int | None
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same may work in a while."""
+        return self.errno is None and bool(_PASSING.search(self.text)) and not _REFUSED.search(self.text)
+
+    def explained(self, tail: str) -> tuple[str, int]:
+        """The detail and errno of an error for users; `tail` says what else is to be known."""
+        if self.errno in (errno.ENOENT, errno.ENOTDIR) or _GONE.search(self.text):
+            return "it does not exist: check the address", errno.ENOENT
+        if _CHANGED.search(self.text):
+            return f"{CHANGED}; it said: {self.text}", errno.ESTALE
+        if _REFUSED.search(self.text):
+            return f"{_REFUSAL}; it said: {self.text}", errno.EACCES
+        return f"the store failed: {self.text}{tail}", self.errno or errno.EIO
+
+
+CHANGED = "it was overwritten while it was read, so nothing of this pass can be relied on: read it again"
+
+
+class Patience:
+    """How long one thing may take in all, and what must not be repeated of what a store says.
+
+    Args:
+        seconds: from the first try to giving up.
+        secrets: texts to be left out.
+    """
+
+    def __init__(self, seconds: float, secrets: Sequence[str]) -> None:
+        self.seconds = seconds
+        self._secrets = secrets
+
+    def run(
+        self,
+        path: str,
+        ask: Callable[[], T],
+        *,
+        end: float | None = None,
+        kind: type[ReadError | StoreError] = ReadError,
+    ) -> T:
+        """Ask, again if the trouble is of the passing kind.
+
+        Args:
+            path: what it is about.
+            ask: the request.
+            end: when to give up, by the monotonic clock; counted from now if None.
+            kind: what to raise.
+
+        Raises:
+            ReadError: it was refused, went on failing, or took too long; or another `kind`.
+        """
+        end = time.monotonic() + self.seconds if end is None else end
+        pause, num_tries = _FIRST_PAUSE, 0
+        while True:
+            num_tries += 1
+            told: Told | None = None
+            try:
+                return run_bounded(ask, end - time.monotonic())
+            except TimeoutError:
+                pass
+            except (OSError, ValueError, _arrow_error()) as error:
+                told = self._told(error)
+            # Outside the handler: the library's exception must not hang on ours.
+            if told is None:
+                raise kind(self._too_slow, errno=errno.ETIMEDOUT, path=path)
+            wait = pause * random.uniform(0.5, 1.5)
+            if not told.is_passing or time.monotonic() + wait >= end:
+                tries = f" (asked {num_tries} times in {self.seconds:.0f} s)" if told.is_passing else ""
+                detail, code = told.explained(tries)
+                raise kind(detail, errno=code, path=path)
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    @property
+    def _too_slow(self) -> str:
+        return f"the store gave no whole answer within {self.seconds:.0f} s: is it reachable, or overloaded?"
+
+    def _told(self, error: BaseException) -> Told:
+        text = " ".join(str(error).split())
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]}..."
+        return Told(text, getattr(error, "errno", None))
+
+
+def _arrow_error() -> type[BaseException]:
+    import pyarrow as pa
+
+    error: type[BaseException] = pa.ArrowException
+    return error
+
+
+def run_bounded(function: Callable[[], T], seconds: float) -> T:
+    """Its result or exception, or TimeoutError; the thread is then left to itself."""
+    done, box = threading.Event(), _Box()
+
+    def run() -> None:
+        try:
+            box.value = function()
+        except BaseException as error:
+            box.error = error
+        done.set()
+
+    threading.Thread(target=run, name="kafka-segments-store", daemon=True).start()
+    if not done.wait(max(seconds, 0.0)):
+        raise TimeoutError
+    if box.error is not None:
+        try:
+            raise box.error
+        finally:
+            box.error = None
+    result: T = box.value
+    return result
+
+
+class _Box:
+    value: Any = None
+    error: BaseException | None = None

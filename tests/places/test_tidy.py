@@ -1,0 +1,237 @@
+"""Local files are read without leaving pages in the cache that were not there, and without losing any."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_segments.places import Places, local, pages, tidy
+from kafka_segments.places.pages import resident_pages
+from kafka_segments.places.tidy import TidySource, tidy_source
+from kafka_segments.storage import open_source
+
+PAGE = 4096
+SIZE = 24 << 20
+WINDOW = 4 << 20
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the page cache is Linux's")
+
+
+def pages_of(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        found = resident_pages(descriptor, 0, path.stat().st_size)
+    finally:
+        os.close(descriptor)
+    assert found is not None
+    return found
+
+
+def drop(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+def warm(path: Path, start: int, end: int) -> None:
+    """Have this part and nothing else in the cache."""
+    drop(path)
+    descriptor = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+    for position in range(start, end, 1 << 20):
+        os.pread(descriptor, min(1 << 20, end - position), position)
+    os.close(descriptor)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("tidy") / "00000000000000000000.log"
+    path.write_bytes(os.urandom(1 << 20) * (SIZE >> 20))
+    drop(path)
+    if any(pages_of(path)):
+        pytest.skip("this file system keeps its pages, whatever it is asked (tmpfs?)")
+    yield path
+
+
+def read_through(source: tidy.TidySource | local._LocalSource, end: int = SIZE) -> None:
+    """As a scan does it: a look, then windows that begin a little before the last one's end."""
+    buffer = memoryview(bytearray(WINDOW))
+    source.window(0, 64 << 10, buffer)
+    position = 60_000
+    while position < end:
+        size = min(WINDOW, end - position)
+        assert len(source.window(position, size, buffer)) == size
+        position += size if position + size >= end else size - 5_000
+
+
+@pytest.fixture(params=["as owner", "as another user"])
+def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Places:
+    if request.param == "as another user":
+        descriptor = os.open(__file__, os.O_RDONLY)
+        knows = tidy._knows_dontcache(descriptor)
+        os.close(descriptor)
+        if not knows:
+            pytest.skip("needs Linux 6.14, and a file system that knows RWF_DONTCACHE")
+        monkeypatch.setattr(tidy, "_may_know", lambda source, status: False)
+    return Places()
+
+
+def test_a_file_that_was_not_in_the_cache_is_not_there_afterwards(file: Path, places: Places) -> None:
+    drop(file)
+    source = places.open(str(file))
+    read_through(source)
+    source.close()
+    assert sum(pages_of(file)) == 0
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, SIZE // 2), (SIZE // 2, SIZE), (5 << 20, 5 * PAGE + (5 << 20))]
+)
+def test_what_was_in_the_cache_stays_and_nothing_else(
+    file: Path, places: Places, start: int, end: int
+) -> None:
+    warm(file, start, end)
+    before = pages_of(file)
+    assert (end - start) // PAGE <= sum(before) < SIZE // PAGE
+    source = places.open(str(file))
+    read_through(source)
+    source.close()
+    assert pages_of(file) == before
+
+
+def test_a_file_that_is_all_in_the_cache_stays(file: Path, places: Places) -> None:
+    file.read_bytes()
+    source = places.open(str(file))
+    read_through(source)
+    source.close()
+    assert sum(pages_of(file)) == SIZE // PAGE
+
+
+def test_a_reader_that_stops_early_leaves_no_read_ahead(file: Path) -> None:
+    drop(file)
+    source = Places().open(str(file))
+    assert isinstance(source, TidySource)
+    read_through(source, SIZE // 2)
+    source.close()
+    source.close()
+    assert sum(pages_of(file)) == 0
+
+
+def test_a_source_that_nobody_closed_leaves_nothing(file: Path) -> None:
+    drop(file)
+    source = Places().open(str(file))
+    read_through(source, SIZE // 2)
+    del source
+    assert sum(pages_of(file)) == 0
+
+
+def test_pages_behind_the_reader_are_given_up_while_it_reads(file: Path) -> None:
+    drop(file)
+    source = Places().open(str(file))
+    read_through(source, SIZE - WINDOW)
+    pages = pages_of(file)
+    assert not any(pages[: (SIZE - 4 * WINDOW) // PAGE])
+    source.close()
+
+
+def test_jumps_leave_nothing(file: Path, places: Places) -> None:
+    if tidy._may_know.__name__ == "<lambda>":
+        pytest.skip("what is read ahead of a jump is left there")
+    drop(file)
+    source = places.open(str(file))
+    data = file.stat().st_size
+    for position in (20 << 20, 3, 7 << 20, data - 10, 6 << 20, 100):
+        assert len(source.read(position, 10)) == 10
+    source.close()
+    assert sum(pages_of(file)) == 0
+
+
+def test_who_reads_past_us_leaves_nothing_either(file: Path) -> None:
+    drop(file)
+    source = Places().open(str(file))
+    for position in range(0, SIZE, 1 << 20):
+        os.pread(source.descriptor, 61, position)
+    assert sum(pages_of(file)) > 0
+    source.close()
+    assert sum(pages_of(file)) == 0
+
+
+def test_on_request_the_cache_is_kept(file: Path) -> None:
+    drop(file)
+    source = Places(keep_cache=True).open(str(file))
+    assert not isinstance(source, TidySource)
+    read_through(source)
+    source.close()
+    assert sum(pages_of(file)) == SIZE // PAGE
+
+
+def test_the_bytes_are_the_files(file: Path, places: Places) -> None:
+    data = file.read_bytes()
+    source = places.open(str(file))
+    assert (source.size, source.name) == (SIZE, str(file))
+    for position, size in ((0, 10), (4095, 2), (SIZE - 1, 1), (1 << 20, WINDOW), (77, 0)):
+        assert source.read(position, size) == data[position : position + size]
+        window = source.window(position, size, memoryview(bytearray(size)))
+        assert window == data[position : position + size]
+    source.close()
+
+
+def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidy, "_may_know", lambda source, status: False)
+    monkeypatch.setattr(tidy, "_knows_dontcache", lambda descriptor: False)
+    source = Places().open(str(file))
+    assert not isinstance(source, TidySource)
+    assert source.read(0, 3) == file.read_bytes()[:3]
+    source.close()
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    source = Places().open(str(file))
+    assert not isinstance(source, TidySource)
+    source.close()
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (0, SIZE), (0, 3 << 20), (SIZE - PAGE, SIZE)])
+def test_counting_and_listing_say_the_same(
+    file: Path, start: int, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm(file, start, end)
+    counted = pages_of(file)
+    monkeypatch.setattr(pages, "_num_cached", lambda *arguments: -1)
+    assert pages_of(file) == counted
+    assert sum(counted) == (end - start) // PAGE
+
+
+def test_mincore_is_not_asked_where_it_lies(file: Path) -> None:
+    """A user who neither owns a file nor may write it is told that all of it is in the cache."""
+    source, status = open_source(file), file.stat()
+    assert tidy._may_know(source, status) == (os.geteuid() in (0, status.st_uid) or os.access(file, os.W_OK))
+    tidied = tidy_source(source, "1", status)
+    assert tidied is not None
+    tidied.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_as_a_user_who_may_only_read(file: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / file.name
+        shutil.copy(file, copy)
+        os.chmod(folder, 0o755)
+        os.chmod(copy, 0o644)
+        drop(copy)
+        os.seteuid(65534)
+        try:
+            source = Places().open(str(copy))
+            flags = source._flags if isinstance(source, TidySource) else None
+            read_through(source)
+            source.close()
+        finally:
+            os.seteuid(0)
+        assert flags in (None, tidy._DONTCACHE)  # never by what mincore says
+        assert flags is None or sum(pages_of(copy)) == 0
