@@ -121,10 +121,12 @@ class Cutter:
 def _placed(split: Split, lookup: OffsetLookup) -> Split:
     """A split with hints where it begins and ends."""
     size = split.segment.size
-    below = lookup.last_below(split.start)
-    if below is not None and split.position < below[1] < size and split.start > split.segment.base_offset:
-        split = replace(split, position=below[1])
-    if split.end is not None and split.end_position is None:
+    if split.start > split.segment.base_offset:
+        below = lookup.last_below(split.start)
+        if below is not None and split.position < below[1] < size:
+            split = replace(split, position=below[1])
+    if split.end not in (None, split.following) and split.end_position is None:
+        assert split.end is not None
         # Behind the append that the last offset is part of, which ends where the next entry's begins.
         num = lookup.num_below(split.end - 1) + 1
         if num < len(lookup):
@@ -138,13 +140,14 @@ def _cuts_by_size(split: Split, lookup: OffsetLookup, max_bytes: int) -> Iterato
 
     An index that is out of order gives fewer cuts, or odd ones: never an offset outside, or one twice.
     """
-    size = num_bytes_of(split)
+    size, whole = num_bytes_of(split), max(split.segment.size, 1)
     num = -(-size // max_bytes)
+    wanted = [split.position + size * part // num for part in range(1, num)]
+    guesses = lookup.entries([min(len(lookup) * one // whole, len(lookup) - 1) for one in wanted])
     reached, position = split.start, split.position
-    for part in range(1, num):
-        wanted = split.position + size * part // num
-        cut = _entry_near(lookup, split, wanted, max_bytes)
-        if cut is None or cut[0] <= reached or cut[1] <= position:
+    for one, guess in zip(wanted, guesses, strict=True):
+        cut = _entry_near(lookup, guess, one, max_bytes)
+        if cut is None or cut[0] <= reached or not position < cut[1] < whole:
             continue
         if split.end is not None and cut[0] >= split.end:
             return
@@ -152,16 +155,15 @@ def _cuts_by_size(split: Split, lookup: OffsetLookup, max_bytes: int) -> Iterato
         reached, position = cut
 
 
-def _entry_near(lookup: OffsetLookup, split: Split, wanted: int, max_bytes: int) -> Cut | None:
+def _entry_near(lookup: OffsetLookup, guess: Cut, wanted: int, max_bytes: int) -> Cut | None:
     """The cut at an entry whose position is near the one that is wanted."""
-    guess = len(lookup) * wanted // max(split.segment.size, 1)
-    offset, position = lookup.entry(min(guess, len(lookup) - 1))
+    offset, position = guess
     if abs(position - wanted) > max_bytes * (_MANY - 1) / 2:
         at = lookup.num_before(wanted)
         if at >= len(lookup):
             return None
         offset, position = lookup.entry(at)
-    return (offset + 1, position) if position < split.segment.size else None
+    return offset + 1, position
 
 
 def _cuts_in_walk(
@@ -184,11 +186,15 @@ def _cuts_in_walk(
 
 
 def _divided(split: Split, cuts: Iterable[Cut]) -> list[Split]:
-    parts = []
-    for offset, position in cuts:
-        parts.append(replace(split, end=offset, end_position=max(position, split.position)))
-        split = replace(split, start=offset, position=position)
-    return [*parts, split]
+    cuts = list(cuts)
+    if not cuts:
+        return [split]
+    starts = [(split.start, split.position), *cuts]
+    ends = [*cuts, (split.end, split.end_position)]
+    return [
+        replace(split, start=start, position=position, end=end, end_position=end_position)
+        for (start, position), (end, end_position) in zip(starts, ends, strict=True)
+    ]
 
 
 def pack(

@@ -217,10 +217,10 @@ def _visible_end(view: LogView, query: Query) -> tuple[int | None, str]:
         return None, "the end of the log"
     end, why = min(candidates)
     if end < view.end:
-        size = view.log.pieces[-1].segment.file
-        view.left_out.append(
-            LeftOut(view.log.topic, view.log.partition, end, view.end - 1, size.path, 0, f"behind {why}")
-        )
+        newest = view.log.pieces[-1].segment.file.path
+        size = sum(piece.segment.size for piece in view.log.pieces if piece.start >= end)
+        key = view.log.topic, view.log.partition
+        view.left_out.append(LeftOut(*key, end, view.end - 1, newest, size, f"behind {why}"))
     return end, why
 
 

@@ -122,7 +122,8 @@ class _Planner:
         self._left_out += view.left_out
         if committed is not None:
             self._doubts += [one for one in committed.doubts if _concerns(one, found)]
-        splits = list(self._whole_splits(log, found))
+        visible = min((one.first_offset or 0 for one in view.left_out), default=None)
+        splits = list(self._whole_splits(log, found, visible))
         splits, left_out = drop_by_offsets(splits, self._query.conditions)
         self._left_out += left_out
         pruner = Pruner(
@@ -147,8 +148,11 @@ class _Planner:
         self._committed[key] = known
         return known
 
-    def _whole_splits(self, log: PartitionLog, found: Range) -> Iterator[Split]:
-        """A split for each segment that holds offsets of the range; the others are noted."""
+    def _whole_splits(self, log: PartitionLog, found: Range, visible: int | None) -> Iterator[Split]:
+        """A split for each segment that holds offsets of the range; the others are noted.
+
+        From the offset `visible` on that was done already.
+        """
         for at, piece in enumerate(log.pieces):
             end = piece_end(log, at)
             following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
@@ -156,6 +160,8 @@ class _Planner:
                 self._note_gap(log, found, end, following)
             why = _why_outside(found, piece.start, end)
             if why is not None:
+                if visible is not None and piece.start >= visible:
+                    continue
                 last = None if end is None else end - 1
                 file = piece.segment.file
                 left_out = LeftOut(

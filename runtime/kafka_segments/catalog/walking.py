@@ -18,6 +18,7 @@ from kafka_segments.storage import Source
 
 __all__ = ["Budget", "Head", "iter_heads"]
 
+_NUM_FIRST = 6
 _COLUMNS = (
     "position",
     "end_position",
@@ -60,6 +61,13 @@ class Head:
 
 def iter_heads(source: Source, position: int = 0) -> Iterator[Head | Damage]:
     """Yield headers from a position on where an entry begins, and what is damaged, in file order."""
+    for num, head in enumerate(_slow_heads(source, position)):
+        if num == _NUM_FIRST:
+            break  # it takes a while to set the compiled scanner up, and many want but a few
+        yield head
+        position = head.end_position
+    else:
+        return
     try:
         from kafka_segments.columnar.headers import iter_headers
 
