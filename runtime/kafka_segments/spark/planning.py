@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import InputPartition
 
-from kafka_segments.catalog.committed import Pin
+from kafka_segments.catalog.committed import Committed, Pin
 from kafka_segments.catalog.model import PartitionLog, Split
 from kafka_segments.catalog.nearby import nearby_logs
 from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Condition
+from kafka_segments.catalog.query import Condition, Limits, TopicPartition
+from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
 from kafka_segments.errors import MissingCodecError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import describe
 from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
+from kafka_segments.spark.planned import PLANNED, Row, planned_rows
 from kafka_segments.spark.policy import Told, data_loss, refuse_damage
 from kafka_segments.spark.settings import driver_settings
 
 __all__ = ["Task", "make_tasks"]
 
 _log = logging.getLogger(__name__)
+
+_UNCUT = Limits(max_partition_bytes=1 << 62)
 
 
 @dataclass
@@ -33,12 +37,14 @@ class Task(InputPartition):
     Attributes:
         splits: ranges of offsets.
         are_continued: of each, whether the one before it in the partition is read too.
-        told: rows about what planning found amiss.
+        told: rows of the view `records` about what planning found amiss.
+        rows: of other views, which planning alone can make.
     """
 
     splits: tuple[Split, ...]
     are_continued: tuple[bool, ...] = ()
     told: tuple[Told, ...] = ()
+    rows: tuple[Row, ...] = ()
 
 
 def make_tasks(options: ReadOptions, conditions: Iterable[Condition]) -> list[InputPartition]:
@@ -50,25 +56,43 @@ def make_tasks(options: ReadOptions, conditions: Iterable[Condition]) -> list[In
     """
     places = Places(driver_settings(options.settings))
     found = plan_read(options, conditions, places)
-    told = _tell(found, options)
+    if options.view in PLANNED:
+        return [Task((), (), (), tuple(planned_rows(options.view, found)))]
+    told = [] if options.view == "damage" else _tell(found, options)
     tasks = [
         Task(splits, continued)
         for splits, continued in zip(found.tasks, _continued(found.tasks), strict=True)
     ]
-    if told:
-        tasks.insert(0, Task((), (), tuple(told)))
+    rows = tuple(planned_rows("damage", found)) if options.view == "damage" else ()
+    if told or rows:
+        tasks.insert(0, Task((), (), tuple(told), rows))
     return list(tasks)
 
 
 def plan_read(options: ReadOptions, conditions: Iterable[Condition], places: Places) -> Plan:
     """The plan of a read, before anything is said of it."""
     query = replace(options.query, conditions=tuple(conditions))
-    return plan(find_logs(options, places), query, places)
+    if options.view == "aborted":
+        query = replace(query, isolation="read_committed")
+    if options.view == "control":
+        # Control batches are looked for among all others: whole segments are gone through once each.
+        query = replace(query, isolation="read_uncommitted", limits=_UNCUT)
+    logs, committed = find_logs(options, places)
+    return plan(logs, query, places, committed)
 
 
-def find_logs(options: ReadOptions, places: Places) -> Sequence[PartitionLog]:
-    """The partitions that a read is about."""
-    return nearby_logs(options.paths, places)
+def find_logs(
+    options: ReadOptions, places: Places
+) -> tuple[Sequence[PartitionLog], Mapping[TopicPartition, Committed]]:
+    """The partitions that a read is about, and what is known of their transactions."""
+    if options.snapshot is None:
+        return nearby_logs(options.paths, places), {}
+    snapshot = read_snapshot(places, options.snapshot)
+    is_error = options.query.fail_on_data_loss and options.view != "damage"
+    logs, changed = pinned_logs(snapshot, places, fail_on_data_loss=is_error)
+    for one in changed:
+        _log.warning("kafka-segments: %s: %s since the snapshot was taken", one.path, one.why)
+    return logs, snapshot.committed()
 
 
 def _continued(tasks: Iterable[Sequence[Split]]) -> list[tuple[bool, ...]]:

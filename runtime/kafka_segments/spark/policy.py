@@ -22,7 +22,7 @@ from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecE
 from kafka_segments.ranges.findings import Note, describe
 from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
 
-__all__ = ["Judge", "Told", "data_loss", "refuse_damage"]
+__all__ = ["Judge", "Told", "data_loss", "is_told_before", "refuse_damage"]
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +64,12 @@ def refuse_damage(damage: Damage) -> KafkaFormatError:
     return error
 
 
+def is_told_before(damage: Damage, split: Split, is_continued: bool) -> bool:
+    """Whether a region begins in the range before one, which has told of it if it is read too."""
+    before = damage.previous_offset
+    return is_continued and before is not None and before + 1 < split.start
+
+
 @dataclass
 class Judge:
     """`ranges.Findings` of one split, under the options of a read.
@@ -94,7 +100,7 @@ class Judge:
             raise damage.error
         if self.options.mode == FAILFAST:
             raise refuse_damage(damage)
-        if not self._is_told_before(damage):
+        if not is_told_before(damage, self.split, self.is_continued):
             self._tell(damage.first_lost_offset, describe(damage))
 
     def pending(self, damage: Damage) -> None:
@@ -113,10 +119,6 @@ class Judge:
     def note(self, note: Note) -> None:
         """Warn: it costs no rows."""
         _log.warning("kafka-segments: %s", note)
-
-    def _is_told_before(self, damage: Damage) -> bool:
-        before = damage.previous_offset
-        return self.is_continued and before is not None and before + 1 < self.split.start
 
     def _tell(self, offset: int | None, text: str) -> None:
         _log.warning(

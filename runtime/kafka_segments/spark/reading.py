@@ -52,11 +52,23 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
         KafkaFormatError: as `read_split`, and what `policy` and the columns raise; with topic and partition.
     """
     settle_down()
-    columns = RowColumns(schema, options.timestamp_overflow)
     places = Places(task_settings(options.settings))
+    judges = (
+        Judge(options, split, is_continued)
+        for split, is_continued in zip(task.splits, task.are_continued, strict=True)
+    )
+    if options.view != "records":
+        from kafka_segments.spark.views import read_view, rows_as_batch
+
+        if task.rows:
+            yield rows_as_batch(task.rows, schema)
+        for judge in judges:
+            yield from read_view(options.view, judge, places, schema)
+        return
+    columns = RowColumns(schema, options.timestamp_overflow)
     yield from _told_rows(task.told, columns)
-    for split, is_continued in zip(task.splits, task.are_continued, strict=True):
-        yield from _split_rows(split, Judge(options, split, is_continued), columns, places)
+    for judge in judges:
+        yield from _split_rows(judge.split, judge, columns, places)
 
 
 def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places) -> Iterator[pa.RecordBatch]:
