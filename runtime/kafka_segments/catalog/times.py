@@ -4,8 +4,9 @@ Strategy: as a broker finds it (UnifiedLog.searchOffsetInLocalLog, LogSegment.fi
 FileRecords.searchForTimestamp): `.timeindex` says which segments, and which part of one, hold earlier records
 only; headers say it of batches; then the records of one batch are read, those of control batches and of
 aborted transactions too. Two things are different. A time index has no checksum: what it claims is held
-against the batch that it names, and without that nothing is left out. And a segment without a timestamp,
-which a broker judges by the time its file was changed, does not end the search.
+against the batch that it names, and without that nothing is left out. And the search goes on to the next
+segment, where a broker finds nothing if the first one that it looks into has no such record: one whose latest
+record the cleaner took, or one without times, which is judged by the time its file was changed.
 
 Where damage may have held that record, `start` begins there, so that whoever reads is told.
 """
