@@ -107,6 +107,13 @@ def test_no_secret_is_repeated(text: str, hasty: None) -> None:
     assert caught.value.__context__ is None
 
 
+def test_hdfs_without_its_library_says_what_it_needs() -> None:
+    ask, asked = failing("Unable to load libjvm dlopen(/x/libjvm.so) failed: cannot open shared object", 9)
+    with pytest.raises(ReadError, match="JAVA_HOME, HADOOP_HOME and CLASSPATH"):
+        Patience(10, []).run("hdfs://h/x", ask)
+    assert len(asked) == 1
+
+
 def test_what_is_not_there_is_no_failure_of_the_store() -> None:
     def ask() -> None:
         raise FileNotFoundError(errno.ENOENT, "Path does not exist 'b/x'")

@@ -9,7 +9,7 @@ five pieces, 40 MiB, and a reader that stops early has cost little.
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from typing import Protocol
 
 from kafka_segments.errors import StoreError
 
@@ -17,6 +17,7 @@ __all__ = ["LEN_PIECE", "NUM_AHEAD", "AheadSource"]
 
 LEN_PIECE = 8 << 20
 NUM_AHEAD = 2
+_MOST_PIECES = NUM_AHEAD + 3
 _LEN_FIRST = 64 << 10
 _LEN_AHEAD_FROM = 1 << 20
 _GROWTH = 4
@@ -37,8 +38,8 @@ class Ranges(Protocol):
         """See `Entry`."""
         ...
 
-    def fetch(self, position: int, size: int) -> bytes | bytearray:
-        """Get a range; from several threads at the same time."""
+    def fetch(self, position: int, view: memoryview) -> None:
+        """Fill `view` from a position on; called from several threads at the same time."""
         ...
 
     def close(self) -> None:
@@ -63,6 +64,7 @@ class AheadSource:
         self._end = self.size if end is None else min(end, self.size)
         self._lock = threading.Lock()
         self._pieces: list[_Piece] = []  # by position
+        self._spare: list[bytearray] = []  # memory of pieces, to be used again
         self._last = (0, 0)  # what was asked for before
         self._len_next = _LEN_FIRST
         self._is_closed = False
@@ -107,10 +109,19 @@ class AheadSource:
         """Begin a piece of at most this size; it ends where another one begins."""
         end = min(position + size, self.size)
         end = min([end, *(piece.position for piece in self._pieces if piece.position > position)])
-        piece = _Piece(self._ranges, position, end)
+        is_whole = end - position > LEN_PIECE // 2
+        memory = self._spare.pop() if is_whole and self._spare else None
+        if memory is None:
+            memory = bytearray(LEN_PIECE if is_whole else end - position)
+        piece = _Piece(self._ranges, position, end, memory)
         self._pieces.append(piece)
+        self._bound()
         self._pieces.sort(key=lambda one: one.position)
         return piece
+
+    def _bound(self) -> None:
+        """Let spare memory go that would pass the bound together with the pieces there are."""
+        del self._spare[max(0, _MOST_PIECES - len(self._pieces)) :]
 
     def _go_ahead(self, piece: _Piece) -> None:
         """Ask for those behind this piece, if the reader goes on and on."""
@@ -123,9 +134,9 @@ class AheadSource:
             following = self._piece_at(end) or self._ask(end, min(LEN_PIECE, self._end - end))
             end = following.end
 
-    def _wait(self, piece: _Piece) -> Any:
+    def _wait(self, piece: _Piece) -> memoryview:
         try:
-            return memoryview(piece.wait())
+            return piece.wait()
         except StoreError:
             self._pieces.remove(piece)
             raise
@@ -135,7 +146,11 @@ class AheadSource:
         behind = [piece for piece in self._pieces if piece.end <= position]
         ahead = [piece for piece in self._pieces if piece.end > position]
         near = [piece for piece in ahead if piece.position <= position + NUM_AHEAD * LEN_PIECE]
+        for piece in behind[:-1]:
+            if len(piece.memory) == LEN_PIECE and piece.is_sound:
+                self._spare.append(piece.memory)
         self._pieces = behind[-1:] + near[: NUM_AHEAD + 2]
+        self._bound()
 
     def close(self) -> None:
         """Let go of everything; what is under way ends by itself."""
@@ -147,19 +162,22 @@ class AheadSource:
 
 
 class _Piece:
-    """A range that is being got, in a thread of its own."""
+    """A range that is being got, in a thread of its own, into memory that is large enough."""
 
-    def __init__(self, ranges: Ranges, position: int, end: int) -> None:
+    def __init__(self, ranges: Ranges, position: int, end: int, memory: bytearray) -> None:
         self.position, self.end = position, end
+        self.memory = memory
+        self.is_sound = False
+        self._view = memoryview(memory)[: end - position]
         self._ranges = ranges
-        self._data: bytes | bytearray = b""
         self._error: StoreError | None = None
         self._done = threading.Event()
         threading.Thread(target=self._run, name="kafka-segments-ahead", daemon=True).start()
 
     def _run(self) -> None:
         try:
-            self._data = self._ranges.fetch(self.position, self.end - self.position)
+            self._ranges.fetch(self.position, self._view)
+            self.is_sound = True
         except StoreError as error:
             self._error = error
         except BaseException as error:
@@ -167,9 +185,9 @@ class _Piece:
         finally:
             self._done.set()
 
-    def wait(self) -> bytes | bytearray:
+    def wait(self) -> memoryview:
         """Its bytes; the ranges' own bound on time is the bound of this."""
         self._done.wait()
         if self._error is not None:
             raise self._error
-        return self._data
+        return self._view

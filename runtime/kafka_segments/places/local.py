@@ -33,6 +33,16 @@ class LocalFiles:
         entries = (self.entry(os.path.join(directory, name)) for name in names)
         return [entry for entry in entries if entry is not None]
 
+    def files_below(self, directory: str) -> list[Entry]:
+        """All files in a directory and in those in it, by path; links to directories are not followed."""
+        found: list[Entry] = []
+        for entry in self.entries(directory):
+            if not entry.is_directory:
+                found.append(entry)
+            elif not os.path.islink(entry.path):
+                found += self.files_below(entry.path)
+        return sorted(found, key=lambda entry: entry.path)
+
     def entry(self, path: str) -> Entry | None:
         """One file or directory; None if it does not exist."""
         try:

@@ -50,6 +50,10 @@ class FileSystem(Protocol):
         """What is in a directory, by name."""
         ...
 
+    def files_below(self, directory: str) -> list[Entry]:
+        """All files in a directory and in those in it, by path."""
+        ...
+
     def entry(self, path: str) -> Entry | None:
         """One file or directory; None if it does not exist."""
         ...

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import time
 from datetime import datetime
 from itertools import count
@@ -23,6 +24,7 @@ __all__ = ["StoredObject", "identity_of"]
 
 _SHORTEST = 256 << 10  # a range that is asked for after many failures
 _LEN_MARK = 16
+_MOST_HANDLES = 4
 _NS = 10**9
 
 Stamp = tuple[int, int, str]
@@ -50,8 +52,11 @@ class StoredObject:
         self._system, self._key = system, key
         self._patience = patience
         self.address = address
-        self._file, self._stamp = patience.run(address, self._open)
+        opened, self._stamp = patience.run(address, self._open)
+        self._handles = [opened]  # those that nobody is reading from
+        self._lock = threading.Lock()
         self._numbers = count()
+        self._is_closed = False
 
     @property
     def size(self) -> int:
@@ -63,71 +68,65 @@ class StoredObject:
         """See `Entry`."""
         return identity_of(*self._stamp[:2])
 
-    def fetch(self, position: int, size: int) -> bytes | bytearray:
-        """Get a range; threads may get several at the same time.
+    def fetch(self, position: int, view: memoryview) -> None:
+        """Fill `view` from a position on; threads may get several ranges at the same time.
 
         Raises:
-            StoreError: the store refused or went on failing, or the object is no longer the same.
+            StoreError: the store refused or went on failing, or the object is no longer the same. `view` must
+                then not be used for anything else: an answer that comes too late may still be written there.
         """
+        is_first = next(self._numbers) == 0
         end = time.monotonic() + self._patience.seconds
-        if next(self._numbers) == 0:
-            return self._fetch_first(position, size, end)
-        data = self._fetch_all(position, size, end)
-        self._check(end)
-        return data
+        step, has_failed, done = len(view), False, 0
 
-    def _fetch_first(self, position: int, size: int, end: float) -> bytearray:
-        """The range that is not checked by asking once more what the object is.
-
-        Where a store sends less than it was asked for, the library (26.0 at least) returns memory that nobody
-        has written as if it had come. So what it has not written is made known by bytes that no object has.
-        """
-        data, mark = bytearray(size), os.urandom(min(size, _LEN_MARK))
-
-        def ask() -> None:
-            data[size - len(mark) :] = mark
-            self._file.seek(position)
-            self._file.readinto(data)
-
-        self._patience.run(self.address, ask, end=end, kind=StoreError)
-        if len(mark) == _LEN_MARK and data.endswith(mark):
-            raise self._shorter(position + size)
-        if len(mark) < _LEN_MARK:  # such few bytes may be what they are
-            self._check(end)
-        return data
-
-    def _fetch_all(self, position: int, size: int, end: float) -> bytes | bytearray:
-        step, has_failed = size, False
-        parts: list[bytes] = []
-        missing = size
-
-        def ask() -> bytes:
+        def ask() -> int:
             nonlocal step, has_failed
             if has_failed:
                 step = max(step // 2, _SHORTEST)
             has_failed = True
-            part: bytes = self._file.read_at(min(step, missing), position + size - missing)
+            part = view[done : done + step]
+            self._read(position + done, part)
             has_failed = False
-            return part
+            return len(part)
 
-        while missing:
-            part = self._patience.run(self.address, ask, end=end, kind=StoreError)
-            if not part:
-                raise self._shorter(position + size)
-            parts.append(part)
-            missing -= len(part)
-        return parts[0] if len(parts) == 1 else bytearray().join(parts)
+        while done < len(view):
+            done += self._patience.run(self.address, ask, end=end, kind=StoreError)
+        if not is_first or len(view) < _LEN_MARK:
+            handle = self._patience.run(self.address, self._opened_same, end=end, kind=StoreError)
+            self._give_back(handle)
 
-    def _shorter(self, end: int) -> StoreError:
-        detail = f"{CHANGED} (it had {self.size} bytes, and ends before {end} now)"
-        return StoreError(detail, errno=errno.ESTALE, path=self.address)
+    def _read(self, position: int, view: memoryview) -> None:
+        """One request.
 
-    def _check(self, end: float) -> None:
-        opened, stamp = self._patience.run(self.address, self._open, end=end, kind=StoreError)
-        opened.close()
+        Where a store sends less than it was asked for, the library (26.0 at least) counts as read what nobody
+        has written. So what it has not written is made known by bytes that no object has.
+        """
+        with self._lock:
+            handle = self._handles.pop() if self._handles else None
+        if handle is None:
+            handle = self._opened_same()
+        mark = os.urandom(min(len(view), _LEN_MARK))
+        view[len(view) - len(mark) :] = mark
+        handle.seek(position)
+        num_read = handle.readinto(view)
+        self._give_back(handle)
+        if num_read < len(view) or (len(mark) == _LEN_MARK and view[-_LEN_MARK:] == mark):
+            detail = f"{CHANGED} (it had {self.size} bytes, and ends before {position + len(view)} now)"
+            raise StoreError(detail, errno=errno.ESTALE, path=self.address)
+
+    def _opened_same(self) -> Any:
+        opened, stamp = self._open()
         if stamp != self._stamp:
             detail = f"{CHANGED} (it was {_said(self._stamp)}, and is {_said(stamp)} now)"
             raise StoreError(detail, errno=errno.ESTALE, path=self.address)
+        return opened
+
+    def _give_back(self, handle: Any) -> None:
+        with self._lock:
+            if len(self._handles) < _MOST_HANDLES and not self._is_closed:
+                self._handles.append(handle)
+                return
+        handle.close()
 
     def _open(self) -> tuple[Any, Stamp]:
         """One request, where the store's library tells with it what the object is; else two."""
@@ -142,7 +141,11 @@ class StoredObject:
 
     def close(self) -> None:
         """Give back what is held; requests that are under way end by themselves."""
-        self._file.close()
+        with self._lock:
+            self._is_closed = True
+            handles, self._handles = self._handles, []
+        for handle in handles:
+            handle.close()
 
 
 def _said(stamp: Stamp) -> str:

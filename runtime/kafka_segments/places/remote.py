@@ -21,8 +21,8 @@ from kafka_segments.places.trouble import Patience
 
 __all__ = ["RemoteFiles"]
 
-_CONNECT_SECONDS, _SILENCE_SECONDS = 5, 15
-_NUM_TRIES = 3  # of the AWS SDK itself; `Patience` goes on with it
+_CONNECT_SECONDS, _SILENCE_SECONDS = 5, 10
+_NUM_TRIES = 2  # of the AWS SDK itself; `Patience` goes on with it, and a process that ends waits for the SDK
 
 
 class RemoteFiles:
@@ -57,12 +57,20 @@ class RemoteFiles:
 
     def entries(self, directory: str) -> list[Entry]:
         """What is in a directory, by name: objects, and prefixes of objects."""
+        return sorted(self._listed(directory, False), key=lambda entry: entry.name)
+
+    def files_below(self, directory: str) -> list[Entry]:
+        """All objects whose names begin so, by path."""
+        found = self._listed(directory, True)
+        return sorted((entry for entry in found if not entry.is_directory), key=lambda entry: entry.path)
+
+    def _listed(self, directory: str, is_deep: bool) -> list[Entry]:
         from pyarrow.fs import FileSelector
 
-        key = self._key(directory)
+        selector = FileSelector(self._key(directory), recursive=is_deep)
         address = f"{self._prefix}{directory}"
-        infos = self._patience.run(address, lambda: self._system.get_file_info(FileSelector(key)))
-        return sorted((self._entry(info) for info in infos), key=lambda entry: entry.name)
+        infos = self._patience.run(address, lambda: self._system.get_file_info(selector))
+        return [self._entry(info) for info in infos]
 
     def entry(self, path: str) -> Entry | None:
         """One object or prefix; None if there is none."""

@@ -45,6 +45,11 @@ _REFUSAL = (
     "or look at the store's settings (fs.s3a.access.key, fs.s3a.session.token, ...; docs/stores.md)"
 )
 
+_NO_HDFS = (
+    "hdfs is read through libhdfs, which is not to be had here: set JAVA_HOME, HADOOP_HOME and CLASSPATH "
+    "(`hadoop classpath --glob`), or copy the files"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -66,6 +71,8 @@ class Told:
             return f"{CHANGED}; it said: {self.text}", errno.ESTALE
         if _REFUSED.search(self.text):
             return f"{_REFUSAL}; it said: {self.text}", errno.EACCES
+        if "libjvm" in self.text or "libhdfs" in self.text:
+            return f"{_NO_HDFS}; it said: {self.text}", errno.EIO
         return f"the store failed: {self.text}{tail}", self.errno or errno.EIO
 
 
@@ -112,6 +119,8 @@ class Patience:
                 return run_bounded(ask, end - time.monotonic())
             except TimeoutError:
                 pass
+            except StoreError:
+                raise
             except (OSError, ValueError, _arrow_error()) as error:
                 told = self._told(error)
             # Outside the handler: the library's exception must not hang on ours.
