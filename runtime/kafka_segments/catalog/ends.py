@@ -179,13 +179,17 @@ def _from(source: Source, segment: StoredSegment, offset: int, position: int) ->
 
 
 def _is_sound_at(source: Source, offset: int, position: int) -> bool:
-    """Whether a valid batch stands at a position, and begins at or before an offset."""
+    """Whether a valid batch stands at a position, and begins at or before an offset.
+
+    Where a wrapper of the old formats begins only its messages know; brokers before 0.11 noted that offset, not
+    the last one.
+    """
     if not 0 <= position < source.size:
         return False
     entry = next(Scan(source).entries(position), None)
     if not isinstance(entry, Batch) or not entry.crc_valid:
         return False
-    return (entry.last_offset if entry.base_offset is None else entry.base_offset) <= offset
+    return entry.base_offset is None or entry.base_offset <= offset
 
 
 def _scanned(source: Source, segment: StoredSegment, position: int) -> SegmentEnd:
