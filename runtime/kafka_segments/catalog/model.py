@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_segments.errors import KafkaFormatError
 from kafka_segments.indexes import LeaderEpoch
 
 __all__ = [
+    "Chunks",
     "LeftOut",
     "LogEnd",
     "Loss",
@@ -40,6 +42,22 @@ class StoredFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Chunks:
+    """How a segment was cut into chunks that were compressed one by one, as a manifest says.
+
+    Attributes:
+        len_chunk: bytes of a chunk before it was compressed; the last one may have fewer.
+        size: bytes of the segment.
+        stored: how many bytes each has in the file, as the manifest has it (`stored.chunk_sizes` reads it):
+            with thousands of segments, most are never opened.
+    """
+
+    len_chunk: int
+    size: int
+    stored: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredSegment:
     """One copy of one segment.
 
@@ -50,6 +68,11 @@ class StoredSegment:
         beside: what belongs to it, by suffix: `index`, `timeindex`, `txnindex`, `snapshot`,
             `leader-epoch-checkpoint`.
         form: how the bytes are stored: `plain`, or a name that `catalog.stored` knows.
+        end_offset: behind its last offset: the next segment's base offset (there may be no record close
+            before it), or what a manifest says; None where neither is known, as of the newest segment.
+        leader_epochs: the lineage up to this segment's end, where each has its own: in a tier; else None.
+        chunks: of a segment in such a form.
+        size: bytes of the segment, however many are stored.
     """
 
     file: StoredFile
@@ -57,11 +80,13 @@ class StoredSegment:
     is_newest: bool = False
     beside: Mapping[str, StoredFile] = field(default_factory=dict)
     form: str = "plain"
+    end_offset: int | None = None
+    leader_epochs: tuple[LeaderEpoch, ...] | None = None
+    chunks: Chunks | None = None
 
     @property
     def size(self) -> int:
-        """Bytes of the segment, however many are stored."""
-        return self.file.size
+        return self.file.size if self.chunks is None else self.chunks.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +116,9 @@ class PartitionCopy:
         leader_epochs: the lineage; empty if it is not noted.
         end: see `LogEnd`.
         is_compacted: the cleaner has been here; None if nobody noted whether.
+        is_tiered: it is a tier's, not a broker's.
+        left_out: segments that are there and do not count, and why.
+        findings: files beside the segments that could not be read; what they note counts as not noted.
     """
 
     path: str
@@ -102,6 +130,9 @@ class PartitionCopy:
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     end: LogEnd = LogEnd()
     is_compacted: bool | None = None
+    is_tiered: bool = False
+    left_out: tuple[LeftOut, ...] = ()
+    findings: tuple[KafkaFormatError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +165,9 @@ class PartitionLog:
         end: of the copy that reaches farthest.
         is_compacted: see `PartitionCopy`.
         copies: the directories it was made from.
+        left_out: what is there and does not count, and why: of each copy, and of those that went astray.
+        findings: of the copies.
+        leader_epochs: the lineage of the log as it was put together; empty if it is not known.
     """
 
     topic: str
@@ -144,6 +178,9 @@ class PartitionLog:
     end: LogEnd = LogEnd()
     is_compacted: bool | None = None
     copies: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    findings: tuple[KafkaFormatError, ...] = ()
+    leader_epochs: tuple[LeaderEpoch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,69 +1,14 @@
-"""From what a listing showed to bytes: files, parts of files, segments."""
+"""Segments as handles, wherever and in whatever form they are stored."""
 
 from __future__ import annotations
 
 from kafka_segments.catalog.model import StoredFile, StoredSegment
+from kafka_segments.catalog.stored import open_beside, open_file, open_stored
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.places import Places
 from kafka_segments.segment import Segment
-from kafka_segments.storage import Source
 
 __all__ = ["is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
-
-
-class _Part:
-    """A part of a source, as a source."""
-
-    descriptor = -1
-    is_memory = False
-
-    def __init__(self, whole: Source, file: StoredFile) -> None:
-        self.name, self.size = file.path, file.size
-        self._whole, self._position = whole, file.position
-        if file.position + file.size > whole.size:
-            whole.close()
-            detail = f"it has {whole.size} bytes; {file.size} were to be at position {file.position}"
-            raise ReadError(detail, position=whole.size, path=file.path)
-
-    def read(self, position: int, size: int) -> bytes | memoryview:
-        return self._whole.read(self._position + position, size)
-
-    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
-        return self._whole.window(self._position + position, size, buffer)
-
-    def close(self) -> None:
-        self._whole.close()
-
-
-def open_file(places: Places, file: StoredFile) -> Source:
-    """Open a file, or the part of it that is meant.
-
-    Raises:
-        ReadError: it does not exist any more, cannot be opened, or is shorter than a part of it.
-    """
-    source = places.open(file.path)
-    is_part = file.position > 0 or file.size < source.size
-    # A whole file may have grown since; what was listed of it is what is meant.
-    return _Part(source, file) if is_part else source
-
-
-def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source | None:
-    """Open what belongs to a segment, None if there is no such file; errors as `open_file`."""
-    file = segment.beside.get(suffix)
-    return None if file is None else open_file(places, file)
-
-
-def open_stored(places: Places, segment: StoredSegment) -> Source:
-    """Open a segment's bytes as a broker had them.
-
-    Raises:
-        ReadError: see `open_file`.
-        OptionError: the form is not known.
-    """
-    if segment.form != "plain":
-        raise OptionError(f"segments stored as {segment.form!r} cannot be read", path=segment.file.path)
-    return open_file(places, segment.file)
 
 
 def open_segment_of(
@@ -76,8 +21,7 @@ def open_segment_of(
     """Open a segment where it lies; close it afterwards.
 
     Raises:
-        ReadError: see `open_file`.
-        OptionError: see `open_stored`.
+        KafkaFormatError: see `stored.open_stored`.
     """
     source = open_stored(places, segment)
     return Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)

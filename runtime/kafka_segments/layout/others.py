@@ -1,4 +1,4 @@
-"""What is no segment of today's Kafka: Redpanda's, those of Kafka 0.7, offset checkpoints, a tier's chunks."""
+"""No segments of today's Kafka: Redpanda's, those of Kafka 0.7, offset checkpoints, a tier's chunks."""
 
 from __future__ import annotations
 

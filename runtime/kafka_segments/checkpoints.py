@@ -1,0 +1,140 @@
+"""What a broker notes of all partitions at the top of a log directory, and whether one holds it open.
+
+Strategy: each log directory's files are read once. Offsets are noted from time to time, so they lag: the high
+watermark by `replica.high.watermark.checkpoint.interval.ms` (5 s), the log start offset by a minute. A file
+that cannot be read is told and passed over, as a broker does (LogManager.loadLogs).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+
+from kafka_segments import layout
+from kafka_segments.directories import Directory, above, is_address, real_path
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.places import Places
+
+__all__ = ["ROOT_FILES", "Checkpoints", "is_locked"]
+
+_log = logging.getLogger(__name__)
+
+LOG_START = "log-start-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
+ROOT_FILES = (LOG_START, "recovery-point-offset-checkpoint", "meta.properties")
+"""Files by which the top of a log directory is known."""
+_LOCK = ".lock"
+
+Offsets = Mapping[tuple[str, int], int]
+
+
+class Checkpoints:
+    """The checkpoints of log directories, each read once."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._errors: dict[str, KafkaFormatError] = {}
+        self._offsets: dict[str, Offsets | None] = {}
+        self._is_live: dict[str, bool] = {}
+
+    def log_start_offset(self, directory: Directory) -> int | None:
+        """Below it records are deleted ones; None if that is not noted, as where the log begins anyway."""
+        return self._noted(directory, LOG_START)
+
+    def high_watermark(self, directory: Directory) -> int | None:
+        """As it was noted last; None if it was not."""
+        return self._noted(directory, HIGH_WATERMARK)
+
+    def is_cleaned(self, directory: Directory) -> bool | None:
+        """True if the log cleaner was here; None if nothing tells: a follower may fetch cleaned records."""
+        return None if self._noted(directory, CLEANED) is None else True
+
+    def is_live(self, directory: Directory) -> bool:
+        """Whether a broker holds the log directory open at this moment; see `is_locked`."""
+        for root in _roots(directory):
+            if root not in self._is_live:
+                self._is_live[root] = not is_address(root) and is_locked(_join(root, _LOCK))
+            if self._is_live[root]:
+                return True
+        return False
+
+    def findings(self, directory: Directory) -> list[KafkaFormatError]:
+        """What of all this could not be read."""
+        roots = _roots(directory)
+        return [error for path, error in self._errors.items() if above(path) in roots]
+
+    def _noted(self, directory: Directory, file: str) -> int | None:
+        key = (directory.name.topic, directory.name.partition)
+        for root in _roots(directory):
+            is_listed = directory.beside is not None and root == above(directory.path)
+            if is_listed and directory.beside is not None and file not in directory.beside:
+                continue
+            offsets = self._read(_join(root, file))
+            if offsets is not None and key in offsets:
+                return offsets[key]
+        return None
+
+    def _read(self, path: str) -> Offsets | None:
+        if path not in self._offsets:
+            self._offsets[path] = self._read_anew(path)
+        return self._offsets[path]
+
+    def _read_anew(self, path: str) -> Offsets | None:
+        try:
+            if self._places.entry(path) is None:
+                return None
+            source = self._places.open(path)
+            try:
+                size = min(source.size, layout.MAX_LEN_OFFSET_CHECKPOINT + 1)  # one more, to be refused
+                return layout.read_offset_checkpoint(source.read(0, size))
+            finally:
+                source.close()
+        except KafkaFormatError as error:
+            error.path = path
+            _log.warning("%s; what it notes is not known%s", error, _CONSEQUENCES.get(_name(path), ""))
+            self._errors[path] = error
+            return None
+
+
+_CONSEQUENCES = {LOG_START: ": deleted records may come along"}
+
+
+def is_locked(path: str) -> bool:
+    """Whether another process has locked a file, as a broker does with `.lock`; no lock is taken.
+
+    Java's FileLock is a POSIX lock (LogManager.lockLogDirs: FileLock.tryLock), which can be asked for
+    (F_GETLK, by lockf's F_TEST). What cannot be tested counts as locked, and that is told: to stop at a high
+    watermark too early does less harm than to take for committed what is not.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
+        return True
+    try:
+        os.lockf(descriptor, os.F_TEST, 0)
+    except OSError as error:
+        if not isinstance(error, (PermissionError, BlockingIOError)):
+            _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _roots(directory: Directory) -> list[str]:
+    """The directory above, as it was given and where it really lies."""
+    path = directory.path or "."
+    return list(dict.fromkeys((above(path), above(real_path(path)))))
+
+
+def _join(root: str, name: str) -> str:
+    return f"{root.rstrip('/')}/{name}"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

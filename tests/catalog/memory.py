@@ -1,0 +1,53 @@
+"""A little file system in memory, behind the facade that everything goes through: `memory:/...`."""
+
+from __future__ import annotations
+
+import errno
+
+from kafka_segments.errors import ReadError
+from kafka_segments.places import Entry, Places
+from kafka_segments.storage import Source, open_source
+
+
+class MemoryPlaces(Places):
+    """Files by address; counts what is asked for.
+
+    Attributes:
+        files: bytes, and when they were written in nanoseconds.
+        asked: the calls, one word and an address each.
+    """
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__()
+        self.files = {path: (data, 0) for path, data in files.items()}
+        self.asked: list[tuple[str, str]] = []
+
+    def entries(self, directory: str) -> list[Entry]:
+        self.asked.append(("list", directory))
+        prefix = directory.rstrip("/") + "/"
+        names = {path[len(prefix) :].partition("/")[0] for path in self.files if path.startswith(prefix)}
+        if not names:
+            raise ReadError("there is none", errno=errno.ENOENT, path=directory)
+        found = [self._entry(prefix + name) for name in sorted(names)]
+        return [entry for entry in found if entry is not None]
+
+    def entry(self, path: str) -> Entry | None:
+        self.asked.append(("entry", path))
+        return self._entry(path.rstrip("/"))
+
+    def open(self, path: str) -> Source:
+        self.asked.append(("open", path))
+        if path not in self.files:
+            raise ReadError("there is none", errno=errno.ENOENT, path=path)
+        source = open_source(self.files[path][0])
+        source.name = path
+        return source
+
+    def _entry(self, path: str) -> Entry | None:
+        name = path.rpartition("/")[2]
+        if path in self.files:
+            data, modified = self.files[path]
+            return Entry(path, name, False, len(data), modified, f"{len(data)}:{modified}")
+        if any(other.startswith(path + "/") for other in self.files):
+            return Entry(path, name, True, 0, 0, "")
+        return None
