@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_segments.catalog.discovery import FileOptions
 from kafka_segments.catalog.query import Bound, Topics
 from kafka_segments.errors import OptionError
 from kafka_segments.spark.options import ReadOptions
@@ -19,18 +20,12 @@ def parse(**options: str) -> ReadOptions:
 
 def test_defaults_are_the_connectors() -> None:
     options = parse()
-    assert options == ReadOptions(("/a",), files=options.files)
+    assert options == ReadOptions(("/a",))
     assert (options.query.start, options.query.end) == (Bound("earliest"), Bound("latest"))
     assert options.query.isolation == "read_uncommitted"
     assert options.query.fail_on_data_loss
     assert (options.view, options.mode, options.columns) == ("records", "FAILFAST", None)
-    assert options.files == {
-        "path_glob_filter": None,
-        "modified_before": None,
-        "modified_after": None,
-        "recursive": False,
-        "ignore_missing": False,
-    }
+    assert options.files == FileOptions()
 
 
 def test_names_in_any_case_and_values_of_all() -> None:
@@ -59,7 +54,7 @@ def test_names_in_any_case_and_values_of_all() -> None:
     assert (options.timestamp_overflow, options.header_keys) == ("clamp", "binary")
     assert options.columns == ("offset", "Headers")
     assert options.best_of_replicas
-    assert (options.files["recursive"], options.files["path_glob_filter"]) == (True, "*.log")
+    assert options.files == FileOptions("*.log", recursive=True)
     assert dict(options.settings) == {"fs.s3a.access.key": "AKIA"}
 
 
@@ -80,10 +75,10 @@ def test_paths() -> None:
 
 def test_times_of_files() -> None:
     files = parse(modifiedAfter="2026-01-31T12:00:00Z", modifiedBefore="2026-01-31T13:00:00+00:30").files
-    assert files["modified_after"] == 1_769_860_800 * 10**9
-    assert files["modified_before"] == (1_769_860_800 + 1800) * 10**9
+    assert files.modified_after == 1_769_860_800 * 10**9
+    assert files.modified_before == (1_769_860_800 + 1800) * 10**9
     local = parse(modifiedBefore="2026-01-31T13:00:00", timeZone="Europe/Paris").files
-    assert local["modified_before"] == 1_769_860_800 * 10**9
+    assert local.modified_before == 1_769_860_800 * 10**9
 
 
 def test_isolation_has_two_names() -> None:

@@ -7,6 +7,7 @@ through Spark.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -20,8 +21,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_segments import errors
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.nearby import nearby_logs
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.places import Places
@@ -70,7 +72,8 @@ def plan_ingest(sources: Sequence[str], destination: str) -> Plan:
     """
     import kafka_segments.arrow  # noqa: F401  says what to install, before a worker stumbles
 
-    logs = nearby_logs(sources, Places())
+    places = Places()
+    logs = resolve(places, discover(places, [os.path.abspath(source) for source in sources]))
     for log in logs:
         partition_path(log.topic, log.partition)
     return Plan(

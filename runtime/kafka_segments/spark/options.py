@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from kafka_segments.catalog.discovery import FileOptions
 from kafka_segments.catalog.options import query_of, unused_options
 from kafka_segments.catalog.query import Query
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
@@ -56,7 +57,7 @@ class ReadOptions:
     Attributes:
         paths: as given; those of this machine absolute, because tasks run in another directory.
         query: which records.
-        files: of the segments' files, those that count; arguments of `catalog.discovery.FileOptions`.
+        files: which of the segments' files count.
         settings: for stores.
         view: one of `VIEWS`.
         columns: asked for by name; None is the view's usual ones.
@@ -74,7 +75,7 @@ class ReadOptions:
 
     paths: tuple[str, ...]
     query: Query = field(default_factory=Query)
-    files: Mapping[str, str | int | bool | None] = field(default_factory=dict)
+    files: FileOptions = field(default_factory=FileOptions)
     settings: Settings = field(default_factory=Settings)
     view: str = "records"
     columns: tuple[str, ...] | None = None
@@ -176,21 +177,20 @@ def _file(given: Mapping[str, str], name: str) -> str | None:
     return _absolute(given[name]) if name in given else None
 
 
-def _files(given: Mapping[str, str]) -> dict[str, str | int | bool | None]:
-    """Arguments of `FileOptions`."""
+def _files(given: Mapping[str, str]) -> FileOptions:
     after, before = _time(given, "modifiedAfter"), _time(given, "modifiedBefore")
     if after is not None and before is not None and after >= before:
         raise OptionError(
             f"options modifiedAfter ({given['modifiedafter']}) and modifiedBefore "
             f"({given['modifiedbefore']}) leave no time between them"
         )
-    return {
-        "path_glob_filter": given.get("pathglobfilter"),
-        "modified_before": before,
-        "modified_after": after,
-        "recursive": _boolean(given, "recursiveFileLookup", False),
-        "ignore_missing": _boolean(given, "ignoreMissingFiles", False),
-    }
+    return FileOptions(
+        path_glob_filter=given.get("pathglobfilter"),
+        modified_before=before,
+        modified_after=after,
+        recursive=_boolean(given, "recursiveFileLookup", False),
+        ignore_missing=_boolean(given, "ignoreMissingFiles", False),
+    )
 
 
 def _time(given: Mapping[str, str], name: str) -> int | None:

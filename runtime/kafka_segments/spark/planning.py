@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from pyspark.sql.datasource import InputPartition
 
 from kafka_segments.catalog.committed import Committed, Pin
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.nearby import nearby_logs
+from kafka_segments.catalog.offsets import select
 from kafka_segments.catalog.planning import Plan, plan
+from kafka_segments.catalog.pruning import drop_by_partition
 from kafka_segments.catalog.query import Condition, Limits, TopicPartition
 from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
-from kafka_segments.errors import MissingCodecError
+from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import describe
 from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
@@ -77,22 +80,48 @@ def plan_read(options: ReadOptions, conditions: Iterable[Condition], places: Pla
     if options.view == "control":
         # Control batches are looked for among all others: whole segments are gone through once each.
         query = replace(query, isolation="read_uncommitted", limits=_UNCUT)
-    logs, committed = find_logs(options, places)
+    logs, committed = find_logs(options, query.conditions, places)
     return plan(logs, query, places, committed)
 
 
 def find_logs(
-    options: ReadOptions, places: Places
+    options: ReadOptions, conditions: Sequence[Condition], places: Places
 ) -> tuple[Sequence[PartitionLog], Mapping[TopicPartition, Committed]]:
     """The partitions that a read is about, and what is known of their transactions."""
     if options.snapshot is None:
-        return nearby_logs(options.paths, places), {}
+        return logs_at(options, conditions, places), {}
     snapshot = read_snapshot(places, options.snapshot)
     is_error = options.query.fail_on_data_loss and options.view != "damage"
     logs, changed = pinned_logs(snapshot, places, fail_on_data_loss=is_error)
     for one in changed:
         _log.warning("kafka-segments: %s: %s since the snapshot was taken", one.path, one.why)
     return logs, snapshot.committed()
+
+
+def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Places) -> list[PartitionLog]:
+    """The logs at the paths of a read, each offset once; partitions that nobody asks for are not looked at.
+
+    Raises:
+        KafkaFormatError: see `discover` and `resolve`.
+    """
+    files, topics = options.files, options.query.topics
+
+    def is_wanted(topic: str, partition: int | None) -> bool:
+        if topics.names is not None and topic not in topics.names:
+            return False
+        known = topics.partitions
+        if known is not None and not any(
+            name == topic and partition in (None, number) for name, number in known
+        ):
+            return False
+        return partition is None or drop_by_partition(topic, partition, conditions) is None
+
+    logs = resolve(places, discover(places, options.paths, files, is_wanted))
+    try:
+        select(logs, topics)
+    except OptionError:  # it is to say what there is
+        return resolve(places, discover(places, options.paths, files))
+    return logs
 
 
 def _continued(tasks: Iterable[Sequence[Split]]) -> list[tuple[bool, ...]]:
