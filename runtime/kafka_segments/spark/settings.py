@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from pyspark.sql import SparkSession
+
 from kafka_segments.spark.names import STORE_PREFIXES
 from kafka_segments.spark.options import Settings
 
-__all__ = ["driver_settings", "task_settings"]
+__all__ = ["driver_settings", "of_session", "task_settings"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +36,13 @@ _PROPERTY = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:]?\s*(.*?)\s*")
 def driver_settings(options: Mapping[str, str]) -> Settings:
     """Settings for the process that plans: of the files there are, and the options of the read."""
     return Settings({**_of_files(os.environ), **options})
+
+
+def of_session(spark: SparkSession, options: Mapping[str, str]) -> Settings:
+    """Settings for the process of a user, who has a classic session."""
+    return Settings(
+        {**_of_files(os.environ), **_of_hadoop(dict(spark.sparkContext.getConf().getAll())), **options}
+    )
 
 
 def task_settings(options: Mapping[str, str]) -> Settings:
