@@ -14,9 +14,9 @@ from kafka_segments.catalog.model import Loss, Split
 from kafka_segments.catalog.planning import Plan
 from kafka_segments.entries import Damage
 from kafka_segments.errors import TransactionInDoubtError
-from kafka_segments.ranges.findings import describe
+from kafka_segments.ranges.findings import Note, describe
 
-__all__ = ["PLANNED", "Row", "damage_row", "loss_row", "planned_rows"]
+__all__ = ["PLANNED", "Row", "damage_row", "loss_row", "note_row", "planned_rows"]
 
 Row = Mapping[str, Any]
 """Values by the view's names of columns; what is left out is null."""
@@ -32,11 +32,11 @@ def planned_rows(view: str, plan: Plan) -> Iterator[Row]:
     yield from _MAKERS[view](plan)
 
 
-def damage_row(topic: str | None, partition: int | None, kind: str, damage: Damage) -> Row:
-    """Damage as a row of the view `damage`."""
+def damage_row(where: tuple[str | None, int | None], kind: str, damage: Damage) -> Row:
+    """Damage as a row of the view `damage`; `where` is topic and partition, as far as they are known."""
     return {
-        "topic": topic,
-        "partition": partition,
+        "topic": where[0],
+        "partition": where[1],
         "kind": kind,
         "firstOffset": damage.first_lost_offset,
         "lastOffset": damage.last_lost_offset,
@@ -53,10 +53,22 @@ def loss_row(loss: Loss) -> Row:
     return {
         "topic": loss.topic,
         "partition": loss.partition,
-        "kind": "loss",
+        "kind": "lost",
         "firstOffset": loss.first_offset,
         "lastOffset": loss.last_offset,
         "message": str(loss),
+    }
+
+
+def note_row(note: Note) -> Row:
+    """What costs no record as a row of the view `damage`."""
+    return {
+        "topic": note.topic,
+        "partition": note.partition,
+        "kind": "note",
+        "position": note.position,
+        "message": str(note),
+        "sourceFile": note.path,
     }
 
 
@@ -122,10 +134,11 @@ def _state(committed: Committed, producer_id: int, first: int, last: int) -> str
 
 def _damage(plan: Plan) -> Iterable[Row]:
     yield from map(loss_row, plan.losses)
-    whose = {split.segment.file.path: (split.topic, split.partition) for task in plan.tasks for split in task}
+    whose: dict[str, tuple[str | None, int | None]] = {
+        split.segment.file.path: (split.topic, split.partition) for task in plan.tasks for split in task
+    }
     for doubt in plan.doubts:
-        topic, partition = whose.get(doubt.path, (None, None))
-        yield damage_row(topic, partition, "damage", doubt)
+        yield damage_row(whose.get(doubt.path, (None, None)), "damage", doubt)
     for finding in plan.findings:
         yield {
             "kind": "note",

@@ -16,7 +16,7 @@ from kafka_segments.catalog.model import PartitionLog, Split
 from kafka_segments.catalog.offsets import select
 from kafka_segments.catalog.planning import Plan, plan
 from kafka_segments.catalog.pruning import drop_by_partition
-from kafka_segments.catalog.query import Condition, Limits, TopicPartition
+from kafka_segments.catalog.query import Condition, TopicPartition
 from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
 from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.places import Places
@@ -29,8 +29,6 @@ from kafka_segments.spark.settings import driver_settings
 __all__ = ["Task", "make_tasks"]
 
 _log = logging.getLogger(__name__)
-
-_UNCUT = Limits(max_partition_bytes=1 << 62)
 
 
 @dataclass
@@ -77,9 +75,6 @@ def plan_read(options: ReadOptions, conditions: Iterable[Condition], places: Pla
     query = replace(options.query, conditions=tuple(conditions))
     if options.view == "aborted":
         query = replace(query, isolation="read_committed")
-    if options.view == "control":
-        # Control batches are looked for among all others: whole segments are gone through once each.
-        query = replace(query, isolation="read_uncommitted", limits=_UNCUT)
     logs, committed = find_logs(options, query.conditions, places)
     return plan(logs, query, places, committed)
 

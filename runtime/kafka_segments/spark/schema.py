@@ -95,9 +95,8 @@ VIEW_SCHEMAS: Mapping[str, StructType] = {
         "modified timestamp, isNewest boolean, beside string, form string, sourceFile string"
     ),
     "control": _struct(
-        "topic string, partition int, offset bigint, timestampMs bigint, type string, version int, "
-        "producerId bigint, producerEpoch int, coordinatorEpoch int, leaderEpoch int, value string, "
-        "sourceFile string"
+        "topic string, partition int, offset bigint, timestampMs bigint, type string, typeId int, "
+        "version int, value string, leaderEpoch int, producerId bigint, producerEpoch int, sourceFile string"
     ),
     "aborted": _struct(
         "topic string, partition int, producerId bigint, firstOffset bigint, lastOffset bigint, state string"
