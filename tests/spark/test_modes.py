@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.datasource import CaseInsensitiveDict, EqualTo, GreaterThan, LessThan, LessThanOrEqual
 from tests.runtime import build
 from tests.spark.test_reader import FIRST, batches, flipped, segment
 
@@ -212,3 +212,34 @@ def test_errors_in_all_modes(mode: str, loss: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("kafka_segments.records.decompress", decompress)
     with pytest.raises(MissingCodecError, match="pip install"):
         read(squeezed, mode=mode, failOnDataLoss=loss)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ([LessThan(("offset",), 900)], [0, 1, 2, 5]),
+        ([GreaterThan(("offset",), 900)], []),
+        ([EqualTo(("offset",), 900)], []),
+        ([LessThanOrEqual(("offset",), 1), GreaterThan(("offset",), 0)], [1]),
+        ([EqualTo(("offset",), 4)], []),
+    ],
+)
+def test_filters_beyond_the_end_lose_nothing(filters: list[Any], expected: list[int], tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-4", 0, *batches(0, 1, 2, 5))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), "columns": "offset"}))
+    reader = source.reader(source.schema())
+    reader.pushFilters(filters)
+    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    conditions = reader._conditions
+    assert [row["offset"] for row in rows if all(one.holds(row["offset"]) for one in conditions)] == expected
+
+
+def test_a_newest_segment_that_vanished_is_lost_with_filters_too(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-4", 0, *batches(0, 1))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path)}))
+    reader = source.reader(source.schema())
+    reader.pushFilters([LessThan(("offset",), 900)])
+    (task,) = reader.partitions()
+    (path / FIRST).unlink()
+    with pytest.raises(DataLossError):
+        list(reader.read(task))

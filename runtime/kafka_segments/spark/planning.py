@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from pyspark.sql.datasource import InputPartition
 
@@ -31,19 +32,33 @@ __all__ = ["Task", "make_tasks"]
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A range of offsets, with what its neighbours say of it.
+
+    Attributes:
+        split: the range.
+        is_continued: the one before it in the partition is read too.
+        stop: an offset that no row is asked for from; None for any. The range itself is open there: nobody
+            has said that the log reaches so far.
+    """
+
+    split: Split
+    is_continued: bool = False
+    stop: int | None = None
+
+
 @dataclass
 class Task(InputPartition):
     """What one task reads, in order.
 
     Attributes:
-        splits: ranges of offsets.
-        are_continued: of each, whether the one before it in the partition is read too.
+        parts: what is read.
         told: rows of the view `records` about what planning found amiss.
         rows: of other views, which planning alone can make.
     """
 
-    splits: tuple[Split, ...]
-    are_continued: tuple[bool, ...] = ()
+    parts: tuple[Part, ...]
     told: tuple[Told, ...] = ()
     rows: tuple[Row, ...] = ()
 
@@ -58,15 +73,12 @@ def make_tasks(options: ReadOptions, conditions: Iterable[Condition]) -> list[In
     places = Places(driver_settings(options.settings))
     found = plan_read(options, conditions, places)
     if options.view in PLANNED:
-        return [Task((), (), (), tuple(planned_rows(options.view, found)))]
+        return [Task((), rows=tuple(planned_rows(options.view, found)))]
     told = [] if options.view == "damage" else _tell(found, options)
-    tasks = [
-        Task(splits, continued)
-        for splits, continued in zip(found.tasks, _continued(found.tasks), strict=True)
-    ]
+    tasks = _tasks(found)
     rows = tuple(planned_rows("damage", found)) if options.view == "damage" else ()
     if told or rows:
-        tasks.insert(0, Task((), (), tuple(told), rows))
+        tasks.insert(0, Task((), tuple(told), rows))
     return list(tasks)
 
 
@@ -119,16 +131,22 @@ def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Place
     return logs
 
 
-def _continued(tasks: Iterable[Sequence[Split]]) -> list[tuple[bool, ...]]:
-    before: tuple[str, int] | None = None
-    found = []
-    for splits in tasks:
-        flags = []
-        for split in splits:
-            flags.append(before == (split.topic, split.partition))
-            before = (split.topic, split.partition)
-        found.append(tuple(flags))
-    return found
+def _tasks(found: Plan) -> list[Task]:
+    """The tasks of a plan, each range with what the others say of it."""
+    splits = [split for task in found.tasks for split in task]
+    last = {(split.topic, split.partition): at for at, split in enumerate(splits)}
+    is_open = {(one.topic, one.partition): one.end is None for one in found.ranges}
+    parts = []
+    for at, split in enumerate(splits):
+        key = split.topic, split.partition
+        is_continued = at > 0 and key == (splits[at - 1].topic, splits[at - 1].partition)
+        part = Part(split, is_continued)
+        if at == last[key] and is_open[key] and split.following is None and split.end is not None:
+            # It ends where a condition does, perhaps behind the log's end: nothing is lost between them.
+            part = Part(replace(split, end=None, end_position=None), is_continued, split.end)
+        parts.append(part)
+    waiting = iter(parts)
+    return [Task(tuple(islice(waiting, len(task)))) for task in found.tasks]
 
 
 def _tell(found: Plan, options: ReadOptions) -> list[Told]:

@@ -53,10 +53,7 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
     """
     settle_down()
     places = Places(task_settings(options.settings))
-    judges = (
-        Judge(options, split, is_continued)
-        for split, is_continued in zip(task.splits, task.are_continued, strict=True)
-    )
+    judges = [Judge(options, part.split, part.is_continued, part.stop) for part in task.parts]
     if options.view != "records":
         from kafka_segments.spark.views import read_view, rows_as_batch
 
@@ -89,6 +86,8 @@ def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places)
                 judge.told.clear()
             yield columns.rows(batch)
             following = batch.column("offset")[-1].as_py() + 1
+            if judge.stop is not None and following >= judge.stop:
+                break
     except TimestampRangeError as error:
         raise name_partition(error, split) from None
     except (MemoryError, pa.ArrowMemoryError) as error:
