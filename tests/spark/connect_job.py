@@ -30,7 +30,7 @@ def run(source: str, found: Path) -> None:
             rows = frame.filter("topic = 'multi' AND offset >= 100").select("offset").collect()
             told[pushdown] = [row.offset for row in rows]
         spark.sql(f"CREATE TEMPORARY VIEW v USING `{FORMAT}` OPTIONS (path '{source}', view 'batches')")
-        told["batches"] = spark.sql("SELECT sum(recordCount) FROM v WHERE NOT isControl").first()[0]
+        told["batches"] = spark.sql("SELECT sum(numRecords) FROM v WHERE NOT isControl").first()[0]
         pinned = str(found / "now.snapshot")
         take_snapshot(spark, source, pinned)
         reader = spark.read.format(FORMAT).options(snapshot=pinned, isolationLevel="read_committed")

@@ -146,7 +146,7 @@ def test_columns_on_request(load: Load) -> None:
 def test_views_as_frames(spark: SparkSession, load: Load, tmp_path: Path) -> None:
     rows = [row for row in kafka_rows.rows("kafka-4.3/clean") if row.topic == "transactions"]
     batches_view = load(CLEAN, view="batches", subscribe="transactions")
-    counted = batches_view.filter("NOT isControl").agg({"recordCount": "sum"}).first()[0]
+    counted = batches_view.filter("NOT isControl").agg({"numRecords": "sum"}).first()[0]
     assert counted == len(rows)
     assert load(CLEAN, view="control", subscribe="transactions").filter("type = 'ABORT'").count() > 0
     aborted = load(CLEAN, view="aborted", subscribe="transactions").collect()

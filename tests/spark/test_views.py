@@ -64,7 +64,7 @@ def of_headers(line: Row) -> Row:
         "position": line["position"],
         "size": line["size"],
         "baseOffset": line["base_offset"] if is_new or line["compression"] == "none" else None,
-        "recordCount": line["num_records"] if is_new or line["compression"] == "none" else None,
+        "numRecords": line["num_records"] if is_new or line["compression"] == "none" else None,
         "baseTimestampMs": line["base_timestamp"] if is_new else None,
         "deleteHorizonMs": line["delete_horizon_ms"],
         "leaderEpoch": given(line["partition_leader_epoch"]) if is_new else None,

@@ -84,7 +84,7 @@ _MORE = _struct(
 VIEW_SCHEMAS: Mapping[str, StructType] = {
     "records": StructType([*KAFKA_SCHEMA, HEADERS, *_MORE]),
     "batches": _struct(
-        "topic string, partition int, baseOffset bigint, lastOffset bigint, recordCount int, "
+        "topic string, partition int, baseOffset bigint, lastOffset bigint, numRecords int, "
         "baseTimestampMs bigint, maxTimestampMs bigint, timestampType int, magic int, compression string, "
         "leaderEpoch int, producerId bigint, producerEpoch int, baseSequence int, isTransactional boolean, "
         "isControl boolean, deleteHorizonMs bigint, crc bigint, position bigint, size bigint, "

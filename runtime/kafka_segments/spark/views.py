@@ -25,7 +25,6 @@ pc: Any = pyarrow.compute  # its functions are made while it is imported: no typ
 
 # The views' columns that have another name below.
 _NAMES = {
-    "recordCount": "num_records",
     "baseTimestampMs": "base_timestamp",
     "maxTimestampMs": "max_timestamp",
     "timestampMs": "timestamp",
