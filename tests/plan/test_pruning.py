@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.forms import examples
 from tests.plan import logs
 from tests.plan.logs import PLACES, Entry, Row
 
@@ -44,7 +45,8 @@ def splits_with(folder: Path, query: Query, without: tuple[str, ...] = ()) -> li
     return splits
 
 
-@settings(max_examples=250)
+@pytest.mark.long
+@examples(settings(), 80, 3000)
 @given(
     log=logs.logs,
     asked=conditions.map(tuple),
@@ -68,7 +70,8 @@ def test_pruned_equals_unpruned(
         assert asked_for(found, asked) == asked_for(everything, asked)
 
 
-@settings(max_examples=250)
+@pytest.mark.long
+@examples(settings(), 80, 3000)
 @given(log=logs.logs, asked=time_conditions, without=st.sampled_from([(), ("timeindex",)]))
 def test_with_the_true_skew_too(log: list[Entry], asked: Condition, without: tuple[str, ...]) -> None:
     with mock.patch.object(pruning, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:

@@ -46,18 +46,26 @@ def drop_by_partition(topic: str, partition: int, conditions: Iterable[Condition
 def drop_by_offsets(
     splits: Iterable[Split], conditions: Iterable[Condition]
 ) -> tuple[list[Split], list[LeftOut]]:
-    """Splits with nothing but offsets that may be asked for, at their edges."""
+    """Splits with nothing but offsets that may be asked for, at their edges.
+
+    Of a part of a segment no bytes are counted: only an index could tell.
+    """
     conditions = [one for one in conditions if one.column == "offset"]
+    why = f"the query asks for {' and '.join(str(one) for one in conditions)}"
     kept, left_out = [], []
     for split in splits:
         narrowed: Split | None = split
         for condition in conditions:
             narrowed = narrowed and _narrowed(narrowed, condition)
         if narrowed is None:
-            said = " and ".join(str(one) for one in conditions)
-            left_out.append(_left_out(split, f"the query asks for {said}"))
-        else:
-            kept.append(narrowed)
+            left_out.append(_left_out(split, why))
+            continue
+        kept.append(narrowed)
+        edge = replace(split, end_position=split.position)
+        if narrowed.start > split.start:
+            left_out.append(_left_out(replace(edge, end=narrowed.start), why))
+        if narrowed.end is not None and narrowed.end != split.end:
+            left_out.append(_left_out(replace(edge, start=narrowed.end), why))
     return kept, left_out
 
 
