@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafka_segments.catalog.claims import is_before, position_of, read_claims, verify_claim
 from kafka_segments.catalog.cutting import num_bytes_of
 from kafka_segments.catalog.lookups import open_times
 from kafka_segments.catalog.model import LeftOut, Split
 from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.query import Condition
-from kafka_segments.catalog.times import is_before, position_of, read_claims, verify_claim
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError
@@ -174,7 +174,7 @@ class Pruner:
                 claim, is_any = times.first_not_below(least), len(times) > 0
             if claim is None:
                 return None, is_any and not split.segment.is_newest
-            verify_claim(self.places, split.segment, claim, needs_records=True)
+            verify_claim(self.places, split.segment, claim)
         except KafkaFormatError as error:
             self.findings.append(error)
             return None, False
