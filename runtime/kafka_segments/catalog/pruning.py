@@ -133,6 +133,7 @@ class Pruner:
             if reached is not None:
                 self._drop(split, self._why_over(reached))
             else:
+                is_high_known = False
                 rest, is_low_known = self._by_lower(split)
                 if rest is not None:
                     reached, is_high_known = self._reached(rest)
