@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from kafka_segments import checksum, layout
 from kafka_segments.errors import ChecksumMismatchError, CorruptIndexError, KafkaFormatError, TruncatedError
@@ -299,8 +299,9 @@ def _decoded(source: SourceLike | Source, most: int, decode: Callable[[bytes, st
 
 def _opened(source: SourceLike | Source) -> Source:
     """What is a source already is taken over, and closed."""
+    either: Any = source
     is_source = hasattr(source, "window") and hasattr(source, "descriptor")
-    return cast("Source", source) if is_source else open_source(cast("SourceLike", source))
+    return either if is_source else open_source(either)
 
 
 def _base_offset(path: str, given: int | None) -> int:

@@ -30,7 +30,7 @@ from kafka_segments.indexes import (
     read_transaction_index,
 )
 from kafka_segments.segment import Segment
-from kafka_segments.storage import Source, SourceLike
+from kafka_segments.storage import Source
 from kafka_segments.transactions import (
     AbortedTransaction,
     DataBatch,
@@ -56,7 +56,8 @@ class LogFile:
         path: of the segment, for people.
         base_offset: by its name.
         open_file: opens it.
-        open_beside: opens what belongs to it, by suffix (`txnindex`); None if there is no such file.
+        open_beside: opens what belongs to it, by suffix (`txnindex`), or gives its path; None if there is no
+            such file.
         start: what it has below this offset belongs to another segment.
         end: likewise from this offset on; None for everything.
     """
@@ -64,7 +65,7 @@ class LogFile:
     path: str
     base_offset: int
     open_file: Callable[[], AbstractContextManager[Segment]]
-    open_beside: Callable[[str], SourceLike | Source | None]
+    open_beside: Callable[[str], str | Source | None]
     start: int = 0
     end: int | None = None
 
@@ -323,7 +324,7 @@ def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
 
 def _exists(file: LogFile, suffix: str) -> bool:
     source = file.open_beside(suffix)
-    if source is not None and not isinstance(source, str) and hasattr(source, "close"):
+    if source is not None and not isinstance(source, str):
         source.close()
     return source is not None
 

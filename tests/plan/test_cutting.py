@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.forms import examples
 from tests.plan import logs
 from tests.plan.logs import PLACES, Entry
 
@@ -34,7 +35,8 @@ def one_segment(folder: Path, num: int = 60, interval: int = 100) -> Path:
     return logs.write(folder, entries, segment_bytes=1 << 20, interval=interval)
 
 
-@settings(max_examples=100)
+@pytest.mark.long
+@examples(settings(), 60, 2000)
 @given(log=logs.logs, limits=logs.limits, without=st.sampled_from([(), ("index",)]))
 def test_cut_or_whole_the_rows_are_the_same(
     log: list[Entry], limits: Limits, without: tuple[str, ...]

@@ -10,13 +10,15 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.forms import examples
 from tests.plan import logs
 from tests.plan.logs import PLACES, Entry, Row
 
 from kafka_segments.catalog import pruning
 from kafka_segments.catalog.model import Split
 from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Condition, Limits, Query
+from kafka_segments.catalog.query import Condition, Limits, Query, at_timestamp
+from kafka_segments.layout import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
 
 bounds = st.one_of(st.none(), logs.timestamps)
 values = st.one_of(st.none(), st.none(), st.frozensets(logs.timestamps, min_size=1, max_size=3))
@@ -44,7 +46,8 @@ def splits_with(folder: Path, query: Query, without: tuple[str, ...] = ()) -> li
     return splits
 
 
-@settings(max_examples=250)
+@pytest.mark.long
+@examples(settings(), 80, 3000)
 @given(
     log=logs.logs,
     asked=conditions.map(tuple),
@@ -68,7 +71,8 @@ def test_pruned_equals_unpruned(
         assert asked_for(found, asked) == asked_for(everything, asked)
 
 
-@settings(max_examples=250)
+@pytest.mark.long
+@examples(settings(), 80, 3000)
 @given(log=logs.logs, asked=time_conditions, without=st.sampled_from([(), ("timeindex",)]))
 def test_with_the_true_skew_too(log: list[Entry], asked: Condition, without: tuple[str, ...]) -> None:
     with mock.patch.object(pruning, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
@@ -141,6 +145,24 @@ def test_a_time_index_that_lies_is_found_out_and_costs_no_rows(tmp_path: Path) -
     found = [row for row in logs.rows_of(logs.splits_of(made)) if row[1] >= 1250]
     assert found == everything
     assert made.findings and all("not used" in str(one) for one in made.findings)
+
+
+@pytest.mark.parametrize("padding", [0, 800])
+@pytest.mark.parametrize("kept", [1, 2])
+def test_indexes_whose_end_was_lost_leave_nothing_out_by_it(tmp_path: Path, kept: int, padding: int) -> None:
+    """As after a crash of the machine: the records are on the disk, and of the indexes the first entries."""
+    path = logs.write(tmp_path, [Entry("create2", (at * 100,)) for at in range(40)], segment_bytes=2000)
+    for suffix, size in (("index", LEN_OFFSET_ENTRY), ("timeindex", LEN_TIME_ENTRY)):
+        for index in path.glob(f"*.{suffix}"):
+            index.write_bytes(index.read_bytes()[: kept * size] + bytes(padding * size))
+    for lowest in range(0, 4000, 300):
+        query = Query(conditions=(Condition("timestamp", lowest=lowest),), limits=Limits(max_walk_bytes=0))
+        found = logs.rows_of(splits_with(path, query))
+        assert [row for row in found if row[1] >= lowest] == [
+            (at, at * 100) for at in range(lowest // 100, 40)
+        ]
+        start = logs.planned(path, start=at_timestamp(lowest), limits=Limits(max_walk_bytes=1 << 20))
+        assert logs.splits_of(start)[0].start == lowest // 100
 
 
 def test_headers_are_read_no_further_than_the_budget_reaches(tmp_path: Path) -> None:

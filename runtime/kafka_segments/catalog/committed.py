@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from kafka_segments.catalog.claims import position_of
 from kafka_segments.catalog.model import PartitionLog
 from kafka_segments.catalog.opening import open_beside, open_segment_of, open_stored
-from kafka_segments.catalog.times import piece_end, position_of
+from kafka_segments.catalog.times import piece_end
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OptionError

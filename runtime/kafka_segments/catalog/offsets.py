@@ -13,12 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kafka_segments.catalog.claims import is_before
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
 from kafka_segments.catalog.opening import open_stored
 from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
-from kafka_segments.catalog.times import Finder, is_before
+from kafka_segments.catalog.times import Finder
 from kafka_segments.entries import Batch
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import Scan

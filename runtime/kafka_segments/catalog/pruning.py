@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafka_segments.catalog.claims import is_before, position_of, read_claims, verify_claim
 from kafka_segments.catalog.cutting import num_bytes_of
 from kafka_segments.catalog.lookups import open_times
 from kafka_segments.catalog.model import LeftOut, Split
 from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.query import Condition
-from kafka_segments.catalog.times import is_before, position_of, read_claims, verify_claim
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError
@@ -46,18 +46,26 @@ def drop_by_partition(topic: str, partition: int, conditions: Iterable[Condition
 def drop_by_offsets(
     splits: Iterable[Split], conditions: Iterable[Condition]
 ) -> tuple[list[Split], list[LeftOut]]:
-    """Splits with nothing but offsets that may be asked for, at their edges."""
+    """Splits with nothing but offsets that may be asked for, at their edges.
+
+    Of a part of a segment no bytes are counted: only an index could tell.
+    """
     conditions = [one for one in conditions if one.column == "offset"]
+    why = f"the query asks for {' and '.join(str(one) for one in conditions)}"
     kept, left_out = [], []
     for split in splits:
         narrowed: Split | None = split
         for condition in conditions:
             narrowed = narrowed and _narrowed(narrowed, condition)
         if narrowed is None:
-            said = " and ".join(str(one) for one in conditions)
-            left_out.append(_left_out(split, f"the query asks for {said}"))
-        else:
-            kept.append(narrowed)
+            left_out.append(_left_out(split, why))
+            continue
+        kept.append(narrowed)
+        edge = replace(split, end_position=split.position)
+        if narrowed.start > split.start:
+            left_out.append(_left_out(replace(edge, end=narrowed.start), why))
+        if narrowed.end is not None and narrowed.end != split.end:
+            left_out.append(_left_out(replace(edge, start=narrowed.end), why))
     return kept, left_out
 
 
@@ -125,6 +133,7 @@ class Pruner:
             if reached is not None:
                 self._drop(split, self._why_over(reached))
             else:
+                is_high_known = False
                 rest, is_low_known = self._by_lower(split)
                 if rest is not None:
                     reached, is_high_known = self._reached(rest)
@@ -166,7 +175,7 @@ class Pruner:
                 claim, is_any = times.first_not_below(least), len(times) > 0
             if claim is None:
                 return None, is_any and not split.segment.is_newest
-            verify_claim(self.places, split.segment, claim, needs_records=True)
+            verify_claim(self.places, split.segment, claim)
         except KafkaFormatError as error:
             self.findings.append(error)
             return None, False

@@ -40,7 +40,7 @@ __all__ = [
 
 _FORMAT = "kafka-segments snapshot"
 _VERSION = 1
-_MAX_LEN = 1 << 30
+_MAX_BYTES = 1 << 30
 
 T = TypeVar("T")
 
@@ -149,8 +149,8 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
     """
     source = places.open(path)
     try:
-        if source.size > _MAX_LEN:
-            raise OptionError(f"{source.size} bytes, more than a snapshot may have: {_MAX_LEN}", path=path)
+        if source.size > _MAX_BYTES:
+            raise OptionError(f"{source.size} bytes, more than a snapshot may have: {_MAX_BYTES}", path=path)
         data = bytes(source.read(0, source.size))
     finally:
         source.close()
@@ -164,7 +164,7 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
         decoded: Snapshot = _decoded(Snapshot, content)
         return decoded
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        if isinstance(error, KafkaFormatError):
+        if isinstance(error, OptionError) and error.path is not None:
             raise
         raise OptionError(f"this is no snapshot of kafka-segments: {error}", path=path) from error
 
@@ -252,7 +252,7 @@ def _decoded(kind: Any, value: Any) -> Any:
     """A value of a type from what JSON has of it.
 
     Raises:
-        ValueError, TypeError: it is none; also `KeyError`, `AttributeError`.
+        OptionError: it is none; so are `ValueError`, `TypeError`, `KeyError` and `AttributeError`.
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Damage:
@@ -267,13 +267,14 @@ def _decoded(kind: Any, value: Any) -> Any:
         return _decoded(kind, value)
     if origin is tuple:
         if not isinstance(value, list):
-            raise TypeError(f"{value!r:.40} where a list should be")
+            raise OptionError(f"{value!r:.40} where a list should be")
         kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
         return tuple(_decoded(one, content) for one, content in zip(kinds, value, strict=True))
     if origin is not None and issubclass(origin, Mapping):
         return {name: _decoded(arguments[1], content) for name, content in value.items()}
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise TypeError(f"{value!r:.40} where {kind.__name__} should be")
+    plain: Any = kind
+    if not isinstance(value, plain) or (plain is int and isinstance(value, bool)):
+        raise OptionError(f"{value!r:.40} where {plain.__name__} should be")
     return value
 
 
@@ -281,6 +282,6 @@ def _damage(value: dict[str, Any]) -> Damage:
     described = dict(value["error"])
     cls = getattr(errors, described.pop("class"))
     if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
-        raise TypeError(f"{cls!r:.40} is no error of ours")
+        raise OptionError(f"{cls!r:.40} is no error of ours")
     error = cls(described.pop("detail"), **described)
     return Damage(error=error, **{name: value[name] for name in _DAMAGE})

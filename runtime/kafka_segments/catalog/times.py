@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kafka_segments.catalog.lookups import open_offsets, open_times
+from kafka_segments.catalog.claims import is_before, position_of, read_claims
 from kafka_segments.catalog.model import PartitionLog, Piece, StoredSegment
 from kafka_segments.catalog.opening import open_segment_of, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
@@ -27,125 +27,7 @@ from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 from kafka_segments.storage import Source
 
-__all__ = ["Finder", "TimeClaims", "is_before", "piece_end", "position_of", "read_claims", "verify_claim"]
-
-_MOST_HEADS = 4096  # that lie between two entries of an index: 4096 bytes with a batch of 61 each, many times
-
-
-@dataclass(frozen=True, slots=True)
-class TimeClaims:
-    """What a time index says of a time and is borne out by the log.
-
-    Attributes:
-        before: up to this offset all records are earlier; None if nothing is said.
-        is_all: that is so of the whole segment.
-        greatest: the greatest timestamp of what `before` speaks of; None if nothing is said.
-    """
-
-    before: int | None = None
-    is_all: bool = False
-    greatest: int | None = None
-
-
-def read_claims(
-    places: Places, segment: StoredSegment, timestamp: int, findings: list[KafkaFormatError]
-) -> TimeClaims:
-    """What the segment's time index says of records earlier than `timestamp`.
-
-    Args:
-        places: where files are opened.
-        segment: which.
-        timestamp: milliseconds.
-        findings: gets what is wrong with its indexes.
-    """
-    try:
-        times = open_times(places, segment)
-        if times is None:
-            return TimeClaims()
-        with times:
-            last = times.last()
-            if last is None:
-                return TimeClaims()
-            if last[0] < timestamp:
-                verify_claim(places, segment, last)
-                # While a broker writes, later records may stand behind the last entry.
-                return TimeClaims(last[1], not segment.is_newest, last[0])
-            below = times.last_below(timestamp)
-            if below is None:
-                return TimeClaims(segment.base_offset - 1)
-            verify_claim(places, segment, below)
-            return TimeClaims(below[1], False, below[0])
-    except KafkaFormatError as error:
-        findings.append(error)
-        return TimeClaims()
-
-
-def verify_claim(
-    places: Places, segment: StoredSegment, claim: tuple[int, int], *, needs_records: bool = False
-) -> None:
-    """See that the batch at an offset has a timestamp as its greatest.
-
-    Args:
-        places: where files are opened.
-        segment: whose time index it is.
-        claim: timestamp and offset.
-        needs_records: the batch must hold records that readers are given.
-
-    Raises:
-        OptionError: it has another, or there is no such batch, or no index says where it is.
-        KafkaFormatError: an index cannot be read.
-    """
-    timestamp, offset = claim
-    source = open_stored(places, segment)
-    try:
-        position = position_of(places, segment, offset)
-        if position is None:
-            raise _unproved(segment, claim, "no index tells where that is")
-        for num, head in enumerate(iter_heads(source, position)):
-            if isinstance(head, Damage) or num > _MOST_HEADS:
-                raise _unproved(segment, claim, "there is damage before it, or too much else")
-            if head.last_offset >= offset:
-                if needs_records and not head.has_records:
-                    raise _unproved(segment, claim, "the batch holds no records for readers")
-                if head.max_timestamp == timestamp and (head.first_offset or 0) <= offset:
-                    return
-                raise _unproved(segment, claim, f"the batch at {head.position} has {head.max_timestamp}")
-        raise _unproved(segment, claim, "the log ends before it")
-    finally:
-        source.close()
-
-
-def _unproved(segment: StoredSegment, claim: tuple[int, int], why: str) -> OptionError:
-    detail = f"it says that timestamp {claim[0]} is that of offset {claim[1]}, but {why}; not used"
-    return OptionError(detail, path=segment.beside["timeindex"].path)
-
-
-def position_of(places: Places, segment: StoredSegment, offset: int) -> int | None:
-    """A position from which on everything with this offset or a greater one stands; None without an index.
-
-    Raises:
-        KafkaFormatError: the index cannot be read.
-    """
-    offsets = open_offsets(places, segment)
-    if offsets is None:
-        return None
-    with offsets:
-        below = offsets.last_below(offset)
-        return 0 if below is None or below[1] >= segment.size else below[1]
-
-
-def is_before(source: Source, position: int, offset: int) -> bool:
-    """Whether a sound entry stands at a position and begins at an offset or before it.
-
-    Then everything from that offset on stands there or behind, and a hint was right.
-    """
-    if position == 0:
-        return True
-    found = next(Scan(source).entries(position), None)
-    if not isinstance(found, Batch) or not found.crc_valid or found.position != position:
-        return False
-    first = found.last_offset if found.base_offset is None else found.base_offset
-    return first <= offset
+__all__ = ["Finder", "piece_end"]
 
 
 def piece_end(log: PartitionLog, at: int) -> int | None:
