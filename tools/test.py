@@ -53,6 +53,7 @@ def prepare_oracle() -> None:
     """Fetch Kafka's jars for the Java programs that read with Kafka's own classes."""
     fetch_jars("oracle/pom.xml")
     fetch_jars("transactions/pom.xml")
+    fetch_jars("catalog/pom.xml")
 
 
 def prepare_broker() -> None:

@@ -8,15 +8,15 @@ that cannot be read is told and passed over, as a broker does (LogManager.loadLo
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping
 
 from kafka_segments import layout
 from kafka_segments.directories import Directory, above, is_address, real_path
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.places import Places
+from kafka_segments.places.locks import is_locked
 
-__all__ = ["ROOT_FILES", "Checkpoints", "is_locked"]
+__all__ = ["ROOT_FILES", "Checkpoints"]
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Checkpoints:
         return None if self._noted(directory, CLEANED) is None else True
 
     def is_live(self, directory: Directory) -> bool:
-        """Whether a broker holds the log directory open at this moment; see `is_locked`."""
+        """Whether a broker holds the log directory open at this moment; see `places.locks`."""
         for root in _roots(directory):
             if root not in self._is_live:
                 self._is_live[root] = not is_address(root) and is_locked(_join(root, _LOCK))
@@ -99,31 +99,6 @@ class Checkpoints:
 
 
 _CONSEQUENCES = {LOG_START: ": deleted records may come along"}
-
-
-def is_locked(path: str) -> bool:
-    """Whether another process has locked a file, as a broker does with `.lock`; no lock is taken.
-
-    Java's FileLock is a POSIX lock (LogManager.lockLogDirs: FileLock.tryLock), which can be asked for
-    (F_GETLK, by lockf's F_TEST). What cannot be tested counts as locked, and that is told: to stop at a high
-    watermark too early does less harm than to take for committed what is not.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
-        return True
-    try:
-        os.lockf(descriptor, os.F_TEST, 0)
-    except OSError as error:
-        if not isinstance(error, (PermissionError, BlockingIOError)):
-            _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _roots(directory: Directory) -> list[str]:

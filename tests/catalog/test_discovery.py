@@ -18,10 +18,10 @@ from tests.catalog.memory import MemoryPlaces
 
 from kafka_segments.catalog.discovery import FileOptions, discover
 from kafka_segments.catalog.model import PartitionCopy
-from kafka_segments.checkpoints import is_locked
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.indexes import LeaderEpoch
 from kafka_segments.places import Places
+from kafka_segments.places.locks import is_locked
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"

@@ -36,6 +36,8 @@ class Lineage:
         """
         found: list[LeaderEpoch] = []
         for entry in entries:
+            if found and found[-1].epoch == entry.epoch and found[-1].start_offset <= entry.start_offset:
+                continue
             while found and (found[-1].epoch >= entry.epoch or found[-1].start_offset >= entry.start_offset):
                 found.pop()
             found.append(entry)

@@ -79,7 +79,7 @@ class _Chunked:
         end = position + size
         while position < end:
             at, begin = divmod(position, self._len_chunk)
-            chunk = memoryview(self._chunk(at))
+            chunk = memoryview(self._chunk(at, position))
             part = chunk[begin : begin + end - position]
             parts.append(part)
             position += len(part)
@@ -92,7 +92,8 @@ class _Chunked:
         self._kept.clear()
         self._whole.close()
 
-    def _chunk(self, at: int) -> bytes:
+    def _chunk(self, at: int, position: int) -> bytes:
+        """A chunk, of which the byte at `position` is wanted."""
         with self._lock:
             if at not in self._kept:
                 self._kept[at] = self._decompressed(at)
@@ -102,7 +103,6 @@ class _Chunked:
             found = self._kept[at]
         if isinstance(found, KafkaFormatError):
             reason = f"chunk {at}, stored at position {self._positions[at]}: {found.detail}"
-            position = at * self._len_chunk
             raise ReadError(reason, errno=errno.EIO, position=position, path=self.name) from found
         return found
 
