@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 import threading
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
 
@@ -26,7 +26,6 @@ BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
 
 
-@runtime_checkable
 class Source(Protocol):
     """Random access to `size` bytes, known to people as `name`; threads may read at the same time."""
 
@@ -253,10 +252,11 @@ def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), mmap)
-    if isinstance(source, Source):  # no file object has all of its methods
-        return _Lent(source)
-    if hasattr(source, "read"):
-        return _open_stream(source)
+    given: Any = source
+    if hasattr(given, "window"):  # no file object has one
+        return _Lent(given)
+    if hasattr(given, "read"):
+        return _open_stream(given)
     raise OptionError(f"cannot open a {type(source).__name__}: give a path, bytes or a binary file object")
 
 

@@ -192,6 +192,16 @@ def test_another_machines_files_are_refused() -> None:
         Places().entry("file://elsewhere/x")
 
 
+def test_what_an_older_pyarrow_cannot_be_told_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def older(account_name: str) -> None:
+        """It takes nothing else."""
+
+    monkeypatch.setattr(fs, "AzureFileSystem", older)
+    with pytest.raises(OptionError, match="cannot be told all of account_key, account_name") as caught:
+        Places({"fs.azure.account.key": "canary-7"}).entry(f"abfss://{AZURE}/x")
+    assert "canary" not in str(caught.value)
+
+
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for scheme in SCHEMES.keys() - {"abfs", "abfss"}:

@@ -23,7 +23,7 @@ from kafka_segments.places.trouble import CHANGED, Patience
 __all__ = ["StoredObject", "identity_of"]
 
 _SHORTEST = 256 << 10  # a range that is asked for after many failures
-_LEN_MARK = 16
+_MARK_BYTES = 16
 _MOST_HANDLES = 4
 _NS = 10**9
 
@@ -91,7 +91,7 @@ class StoredObject:
 
         while done < len(view):
             done += self._patience.run(self.address, ask, end=end, kind=StoreError)
-        if not is_first or len(view) < _LEN_MARK:
+        if not is_first or len(view) < _MARK_BYTES:
             handle = self._patience.run(self.address, self._opened_same, end=end, kind=StoreError)
             self._give_back(handle)
 
@@ -105,12 +105,14 @@ class StoredObject:
             handle = self._handles.pop() if self._handles else None
         if handle is None:
             handle = self._opened_same()
-        mark = os.urandom(min(len(view), _LEN_MARK))
+        mark = os.urandom(min(len(view), _MARK_BYTES))
         view[len(view) - len(mark) :] = mark
-        handle.seek(position)
-        num_read = handle.readinto(view)
-        self._give_back(handle)
-        if num_read < len(view) or (len(mark) == _LEN_MARK and view[-_LEN_MARK:] == mark):
+        try:
+            handle.seek(position)
+            num_read = handle.readinto(view)
+        finally:
+            self._give_back(handle)
+        if num_read < len(view) or (len(mark) == _MARK_BYTES and view[-_MARK_BYTES:] == mark):
             detail = f"{CHANGED} (it had {self.size} bytes, and ends before {position + len(view)} now)"
             raise StoreError(detail, errno=errno.ESTALE, path=self.address)
 

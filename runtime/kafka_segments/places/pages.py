@@ -7,24 +7,18 @@ import os
 from functools import cache
 from typing import Any
 
-__all__ = ["resident_pages"]
+__all__ = ["can_tell", "resident_pages"]
 
 _PROT_READ, _MAP_SHARED, _MAP_FAILED = 1, 1, 2**64 - 1
 _CACHESTAT = 451  # the same on all machines but Alpha
+_NUM_COUNTS = 5  # cached, dirty, under writeback, evicted, recently evicted
 _MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x")
 _LOWEST_BIT = bytes(value & 1 for value in range(256))  # the others are reserved
 
 
-class _Range(ctypes.Structure):
-    _fields_ = (("position", ctypes.c_uint64), ("size", ctypes.c_uint64))
-
-
-class _Counts(ctypes.Structure):
-    """As `struct cachestat` of linux/mman.h."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
-    )
+def can_tell() -> bool:
+    """Whether the system's library has the calls for it."""
+    return _libc() is not None
 
 
 def resident_pages(descriptor: int, position: int, size: int) -> bytes | None:
@@ -61,11 +55,16 @@ def resident_pages(descriptor: int, position: int, size: int) -> bytes | None:
 
 def _num_cached(libc: Any, descriptor: int, position: int, size: int) -> int:
     """-1 if the system does not say."""
-    if os.uname().machine not in _MACHINES:
+    if not _has_cachestat():
         return -1
-    part, counts = _Range(position, size), _Counts()
-    failed = libc.syscall(_CACHESTAT, descriptor, ctypes.byref(part), ctypes.byref(counts), 0)
-    return -1 if failed else int(counts.cached)
+    part, counts = (ctypes.c_uint64 * 2)(position, size), (ctypes.c_uint64 * _NUM_COUNTS)()
+    failed = libc.syscall(_CACHESTAT, descriptor, part, counts, 0)
+    return -1 if failed else int(counts[0])
+
+
+@cache
+def _has_cachestat() -> bool:
+    return os.uname().machine in _MACHINES
 
 
 @cache

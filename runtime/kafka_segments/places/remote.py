@@ -120,6 +120,7 @@ def _frozen(value: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
+    import pyarrow as pa
     from pyarrow import fs
 
     arguments = {one: dict(value) if isinstance(value, tuple) else value for one, value in key}
@@ -129,4 +130,9 @@ def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
             "request_timeout": _SILENCE_SECONDS,
             "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_NUM_TRIES),
         }
-    return getattr(fs, name)(**arguments)
+    try:
+        return getattr(fs, name)(**arguments)
+    except TypeError:
+        told = ", ".join(sorted(arguments))
+        detail = f"pyarrow {pa.__version__} cannot be told all of {told} for a {name}: a newer one can"
+        raise OptionError(detail) from None

@@ -18,15 +18,15 @@ from kafka_segments.errors import OptionError
 __all__ = ["SCHEMES", "arguments_of", "secrets_of"]
 
 _SECRET = re.compile(r"key|secret|token|password|sas", re.IGNORECASE)
-_LEN_SECRET = 4  # shorter values are `true`, `80` and the like
+_SHORTEST_SECRET = 4  # shorter values are `true`, `80` and the like
 
 Arguments = dict[str, Any]
 
 
 def secrets_of(settings: Mapping[str, str]) -> list[str]:
     """Values that must not stand in any text, the longest first."""
-    found = {value for name, value in settings.items() if _SECRET.search(name) and len(value) >= _LEN_SECRET}
-    return sorted(found, key=len, reverse=True)
+    named = {value for name, value in settings.items() if _SECRET.search(name)}
+    return sorted((value for value in named if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def arguments_of(scheme: str, authority: str, settings: Mapping[str, str]) -> Arguments:

@@ -20,7 +20,7 @@ import os
 import sys
 import threading
 
-from kafka_segments.places.pages import resident_pages
+from kafka_segments.places.pages import can_tell, resident_pages
 from kafka_segments.storage import Source
 
 __all__ = ["TidySource", "tidy_source"]
@@ -43,7 +43,7 @@ def tidy_source(source: Source, identity: str, status: os.stat_result) -> TidySo
     is_linux = sys.platform == "linux" and hasattr(os, "posix_fadvise")
     if not is_linux or source.descriptor < 0 or source.size == 0:
         return None
-    if _may_know(source, status) and resident_pages(source.descriptor, 0, 1) is not None:
+    if _may_know(source, status) and can_tell():
         return TidySource(source, identity, 0)
     return TidySource(source, identity, _DONTCACHE) if _knows_dontcache(source.descriptor) else None
 
@@ -82,7 +82,7 @@ class TidySource:
         self._flags = flags
         self._page = os.sysconf("SC_PAGE_SIZE")
         # A byte a page, 1 if it was in the cache, or nobody knows.
-        self._pages = bytearray() if flags else bytearray(b"\1") * -(-self.size // self._page)
+        self._pages = bytearray() if flags else bytearray([1]) * -(-self.size // self._page)
         self._learned: set[int] = set()  # stretches of `_LEN_STRETCH`
         self._lock = threading.Lock()
         self._span = (self.size, 0)  # where pages of ours may be

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kafka_segments.errors import ReadError, StoreError
+from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 
-__all__ = ["CHANGED", "Patience", "Told", "run_bounded"]
+__all__ = ["CHANGED", "Patience", "Told", "ask_bounded"]
 
 T = TypeVar("T")
 
@@ -114,18 +114,17 @@ class Patience:
         pause, num_tries = _FIRST_PAUSE, 0
         while True:
             num_tries += 1
-            told: Told | None = None
-            try:
-                return run_bounded(ask, end - time.monotonic())
-            except TimeoutError:
-                pass
-            except StoreError:
-                raise
-            except (OSError, ValueError, _arrow_error()) as error:
-                told = self._told(error)
-            # Outside the handler: the library's exception must not hang on ours.
-            if told is None:
+            answer = ask_bounded(ask, end - time.monotonic())
+            if answer is None:
                 raise kind(self._too_slow, errno=errno.ETIMEDOUT, path=path)
+            error = answer.error
+            if error is None:
+                result: T = answer.value
+                return result
+            # Not in a handler, so that the library's exception does not hang on ours.
+            if isinstance(error, KafkaFormatError) or not isinstance(error, _of_library()):
+                raise error
+            told = self._told(error)
             wait = pause * random.uniform(0.5, 1.5)
             if not told.is_passing or time.monotonic() + wait >= end:
                 tries = f" (asked {num_tries} times in {self.seconds:.0f} s)" if told.is_passing else ""
@@ -147,36 +146,30 @@ class Patience:
         return Told(text, getattr(error, "errno", None))
 
 
-def _arrow_error() -> type[BaseException]:
+def _of_library() -> tuple[type[Exception], ...]:
     import pyarrow as pa
 
-    error: type[BaseException] = pa.ArrowException
-    return error
+    return OSError, ValueError, pa.ArrowException
 
 
-def run_bounded(function: Callable[[], T], seconds: float) -> T:
-    """Its result or exception, or TimeoutError; the thread is then left to itself."""
-    done, box = threading.Event(), _Box()
+@dataclass(slots=True)
+class Answer:
+    """What a function returned, or raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+def ask_bounded(function: Callable[[], Any], seconds: float) -> Answer | None:
+    """Run it in a thread; None if it takes longer, and the thread is left to itself."""
+    done, answer = threading.Event(), Answer()
 
     def run() -> None:
         try:
-            box.value = function()
+            answer.value = function()
         except BaseException as error:
-            box.error = error
+            answer.error = error
         done.set()
 
     threading.Thread(target=run, name="kafka-segments-store", daemon=True).start()
-    if not done.wait(max(seconds, 0.0)):
-        raise TimeoutError
-    if box.error is not None:
-        try:
-            raise box.error
-        finally:
-            box.error = None
-    result: T = box.value
-    return result
-
-
-class _Box:
-    value: Any = None
-    error: BaseException | None = None
+    return answer if done.wait(max(seconds, 0.0)) else None
