@@ -243,3 +243,26 @@ def test_a_newest_segment_that_vanished_is_lost_with_filters_too(tmp_path: Path)
     (path / FIRST).unlink()
     with pytest.raises(DataLossError):
         list(reader.read(task))
+
+
+def test_a_snapshot_ends_where_it_ended(tmp_path: Path) -> None:
+    from kafka_segments.catalog.copies import resolve
+    from kafka_segments.catalog.discovery import discover
+    from kafka_segments.catalog.snapshot import take_snapshot, write_snapshot
+    from kafka_segments.places import Places
+
+    path = segment(tmp_path / "t-4", 0, *batches(0, 1))
+    places, pinned = Places(), str(tmp_path / "now.snapshot")
+    logs = resolve(places, discover(places, [str(path)]))
+    write_snapshot(take_snapshot(logs, places, with_transactions=True), pinned)
+    segment(path, 0, *batches(0, 1, 2))
+    assert offsets(read(path)) == [0, 1, 2]
+    given = {"snapshot": pinned, "columns": "offset,damage"}
+    for filters in ([], [LessThan(("offset",), 2)], [LessThan(("offset",), 900)]):
+        source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
+        reader = source.reader(source.schema())
+        reader.pushFilters(filters)
+        rows = [
+            row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()
+        ]
+        assert [row["offset"] for row in rows] == [0, 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -63,7 +63,7 @@ class Task(InputPartition):
     rows: tuple[Row, ...] = ()
 
 
-def make_tasks(options: ReadOptions, conditions: Iterable[Condition]) -> list[InputPartition]:
+def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[InputPartition]:
     """Find what is to be read, and cut it into tasks.
 
     Raises:
@@ -75,7 +75,7 @@ def make_tasks(options: ReadOptions, conditions: Iterable[Condition]) -> list[In
     if options.view in PLANNED:
         return [Task((), rows=tuple(planned_rows(options.view, found)))]
     told = [] if options.view == "damage" else _tell(found, options)
-    tasks = _tasks(found)
+    tasks = _tasks(found, conditions)
     rows = tuple(planned_rows("damage", found)) if options.view == "damage" else ()
     if told or rows:
         tasks.insert(0, Task((), tuple(told), rows))
@@ -131,22 +131,32 @@ def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Place
     return logs
 
 
-def _tasks(found: Plan) -> list[Task]:
+def _tasks(found: Plan, conditions: Iterable[Condition]) -> list[Task]:
     """The tasks of a plan, each range with what the others say of it."""
+    stops = set(_stops(conditions))
     splits = [split for task in found.tasks for split in task]
     last = {(split.topic, split.partition): at for at, split in enumerate(splits)}
-    is_open = {(one.topic, one.partition): one.end is None for one in found.ranges}
     parts = []
     for at, split in enumerate(splits):
         key = split.topic, split.partition
         is_continued = at > 0 and key == (splits[at - 1].topic, splits[at - 1].partition)
         part = Part(split, is_continued)
-        if at == last[key] and is_open[key] and split.following is None and split.end is not None:
+        if at == last[key] and split.following is None and split.end in stops:
             # It ends where a condition does, perhaps behind the log's end: nothing is lost between them.
             part = Part(replace(split, end=None, end_position=None), is_continued, split.end)
         parts.append(part)
     waiting = iter(parts)
     return [Task(tuple(islice(waiting, len(task)))) for task in found.tasks]
+
+
+def _stops(conditions: Iterable[Condition]) -> Iterator[int]:
+    """Offsets from which on no row fulfils a condition."""
+    for one in conditions:
+        if one.column == "offset":
+            if one.highest is not None:
+                yield one.highest + 1
+            if one.values:
+                yield max(int(value) for value in one.values) + 1
 
 
 def _tell(found: Plan, options: ReadOptions) -> list[Told]:

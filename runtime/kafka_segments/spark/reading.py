@@ -84,15 +84,20 @@ def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places)
             if judge.told:
                 yield from _told_rows(judge.told, columns)
                 judge.told.clear()
-            yield columns.rows(batch)
             following = batch.column("offset")[-1].as_py() + 1
-            if judge.stop is not None and following >= judge.stop:
+            is_over = judge.stop is not None and following > judge.stop
+            yield columns.rows(_before(batch, judge.stop) if is_over else batch)
+            if is_over:
                 break
     except TimestampRangeError as error:
         raise name_partition(error, split) from None
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise _no_memory(split, following, places) from error
     yield from _told_rows(judge.told, columns)
+
+
+def _before(batch: pa.RecordBatch, stop: int | None) -> pa.RecordBatch:
+    return batch.filter(pa.array(batch.column("offset").to_numpy() < stop))
 
 
 def _told_rows(told: list[Told] | tuple[Told, ...], columns: RowColumns) -> Iterator[pa.RecordBatch]:
