@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import pickle
@@ -23,10 +24,12 @@ from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
     OptionError,
+    RecordTooLargeError,
     TimestampRangeError,
     TruncatedError,
     UnknownFormatError,
 )
+from kafka_segments.ranges import reading
 from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
@@ -366,3 +369,17 @@ def test_timestamps_that_just_fit(tmp_path: Path, timestamp: int) -> None:
     data = build.batch(0, [build.record()], base_timestamp=timestamp, max_timestamp=timestamp)
     (row,) = read(segment(tmp_path / "t-0", 0, data))
     assert row["timestamp"] == timestamp * 1000
+
+
+def test_batch_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = batches(0, 1)
+    directory = segment(tmp_path / "t-4", 0, one, two)
+
+    def starved(split: Any, *_more: Any) -> Any:
+        yield from reading.read_split(dataclasses.replace(split, end=1), *_more)
+        raise MemoryError
+
+    monkeypatch.setattr("kafka_segments.spark.reading.read_split", starved)
+    with pytest.raises(RecordTooLargeError, match="topic t, partition 4, offset 1: no memory") as caught:
+        read(directory)
+    assert (caught.value.offset, caught.value.size) == (1, len(two))

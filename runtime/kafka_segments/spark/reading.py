@@ -85,7 +85,7 @@ def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places)
                 yield from _told_rows(judge.told, columns)
                 judge.told.clear()
             following = batch.column("offset")[-1].as_py() + 1
-            is_over = judge.stop is not None and following > judge.stop
+            is_over = judge.stop is not None and following >= judge.stop
             yield columns.rows(_before(batch, judge.stop) if is_over else batch)
             if is_over:
                 break
