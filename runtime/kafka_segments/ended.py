@@ -71,6 +71,14 @@ class Void:
         """By producer: first base offsets, and the last ones; sealed, they ascend and do not overlap."""
         self._unordered: set[int] = set()
 
+    @classmethod
+    def of(cls, found: Iterable[tuple[int, int, int]]) -> Void:
+        """Sealed: producer id, first and last base offset of some of them."""
+        void = cls()
+        for producer_id, first, last in sorted(found):
+            void.add(producer_id, first, last)
+        return void
+
     def __bool__(self) -> bool:
         return bool(self.ranges)
 

@@ -12,6 +12,7 @@ __all__ = [
     "ChecksumMismatchError",
     "CorruptBatchError",
     "CorruptIndexError",
+    "DataLossError",
     "DecodeError",
     "DecompressionError",
     "EncodeError",
@@ -22,6 +23,8 @@ __all__ = [
     "OptionError",
     "OutputError",
     "ReadError",
+    "RecordTooLargeError",
+    "ReplicaMismatchError",
     "StoreError",
     "TimestampRangeError",
     "TransactionInDoubtError",
@@ -91,6 +94,18 @@ class CorruptIndexError(DecodeError):
     """A file beside a segment contradicts itself; Kafka makes such a file anew, from the segment."""
 
 
+class DataLossError(KafkaFormatError):
+    """Offsets that were asked for are not there; `failOnDataLoss` of the Spark source says that this matters.
+
+    `.topic`, `.partition`, `.first_offset`, `.last_offset` say which.
+    """
+
+    topic: str | None = None
+    partition: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+
 class LengthMismatchError(CorruptBatchError):
     """The length field of an entry cannot be true."""
 
@@ -147,6 +162,27 @@ class EncodeError(KafkaFormatError, ValueError):
     rule: str | None = None
     offset: int | None = None
     row: int | None = None
+
+
+class RecordTooLargeError(KafkaFormatError, ValueError):
+    """A record is larger than what can be handed on. `.size` is in bytes, of the columns asked for."""
+
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    size: int | None = None
+
+
+class ReplicaMismatchError(DecodeError):
+    """Two copies of a partition have different batches where they must be the same.
+
+    `.path` and `.position` are of the one, `.other_path` and `.other_position` of the other, `.offset` is the
+    first offset of the batches.
+    """
+
+    other_path: str | None = None
+    other_position: int | None = None
+    offset: int | None = None
 
 
 class TimestampRangeError(KafkaFormatError, OverflowError):

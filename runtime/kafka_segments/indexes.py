@@ -14,11 +14,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_segments import checksum, layout
 from kafka_segments.errors import ChecksumMismatchError, CorruptIndexError, KafkaFormatError, TruncatedError
-from kafka_segments.storage import SourceLike, open_source
+from kafka_segments.storage import Source, SourceLike, open_source
 
 __all__ = [
     "MAX_LEN_CHECKPOINT",
@@ -139,11 +139,11 @@ class PartitionMetadata:
     topic_id: str
 
 
-def read_offset_index(source: SourceLike, base_offset: int | None = None) -> OffsetIndex:
+def read_offset_index(source: SourceLike | Source, base_offset: int | None = None) -> OffsetIndex:
     """Read a `.index`.
 
     Args:
-        source: a path, bytes or a binary file object.
+        source: a path, bytes, a binary file object, or a `storage.Source`, which is closed then.
         base_offset: of the segment; None takes it from the file's name, or 0 if that has none.
 
     Raises:
@@ -167,7 +167,7 @@ def read_offset_index(source: SourceLike, base_offset: int | None = None) -> Off
     return _decoded(source, MAX_LEN_INDEX, decode)
 
 
-def read_time_index(source: SourceLike, base_offset: int | None = None) -> TimeIndex:
+def read_time_index(source: SourceLike | Source, base_offset: int | None = None) -> TimeIndex:
     """Read a `.timeindex`; arguments as for `read_offset_index`.
 
     Raises:
@@ -192,7 +192,9 @@ def read_time_index(source: SourceLike, base_offset: int | None = None) -> TimeI
     return _decoded(source, MAX_LEN_INDEX, decode)
 
 
-def read_transaction_index(source: SourceLike, base_offset: int | None = None) -> tuple[AbortedTxn, ...]:
+def read_transaction_index(
+    source: SourceLike | Source, base_offset: int | None = None
+) -> tuple[AbortedTxn, ...]:
     """Read a `.txnindex`; arguments as for `read_offset_index`.
 
     Raises:
@@ -223,7 +225,7 @@ def read_transaction_index(source: SourceLike, base_offset: int | None = None) -
     return _decoded(source, MAX_LEN_INDEX, decode)
 
 
-def read_producer_snapshot(source: SourceLike) -> tuple[ProducerEntry, ...]:
+def read_producer_snapshot(source: SourceLike | Source) -> tuple[ProducerEntry, ...]:
     """Read a `.snapshot`.
 
     Raises:
@@ -247,7 +249,7 @@ def read_producer_snapshot(source: SourceLike) -> tuple[ProducerEntry, ...]:
     return _decoded(source, MAX_LEN_SNAPSHOT, decode)
 
 
-def read_leader_epochs(source: SourceLike) -> tuple[LeaderEpoch, ...]:
+def read_leader_epochs(source: SourceLike | Source) -> tuple[LeaderEpoch, ...]:
     """Read a `leader-epoch-checkpoint`; a file without a byte holds none.
 
     Raises:
@@ -262,7 +264,7 @@ def read_leader_epochs(source: SourceLike) -> tuple[LeaderEpoch, ...]:
     )
 
 
-def read_partition_metadata(source: SourceLike) -> PartitionMetadata:
+def read_partition_metadata(source: SourceLike | Source) -> PartitionMetadata:
     """Read a `partition.metadata`.
 
     Raises:
@@ -282,8 +284,8 @@ def read_partition_metadata(source: SourceLike) -> PartitionMetadata:
     return _decoded(source, MAX_LEN_CHECKPOINT, decode)
 
 
-def _decoded(source: SourceLike, most: int, decode: Callable[[bytes, str], T]) -> T:
-    opened = open_source(source)
+def _decoded(source: SourceLike | Source, most: int, decode: Callable[[bytes, str], T]) -> T:
+    opened = _opened(source)
     try:
         if opened.size > most:
             raise CorruptIndexError(f"{opened.size} bytes, which is more than this reader takes: {most}")
@@ -293,6 +295,13 @@ def _decoded(source: SourceLike, most: int, decode: Callable[[bytes, str], T]) -
         raise
     finally:
         opened.close()
+
+
+def _opened(source: SourceLike | Source) -> Source:
+    """What is a source already is taken over, and closed."""
+    either: Any = source
+    is_source = hasattr(source, "window") and hasattr(source, "descriptor")
+    return either if is_source else open_source(either)
 
 
 def _base_offset(path: str, given: int | None) -> int:

@@ -15,16 +15,14 @@ aborted transactions; so the shortcut is for directories that a broker has left 
 from __future__ import annotations
 
 import logging
-import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, ReadError, UnknownFormatError
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError
 from kafka_segments.indexes import (
     AbortedTxn,
     ProducerEntry,
@@ -32,7 +30,8 @@ from kafka_segments.indexes import (
     read_producer_snapshot,
     read_transaction_index,
 )
-from kafka_segments.logdir import SegmentFile, with_ends
+from kafka_segments.logdir import with_ends
+from kafka_segments.logfiles import UNOPENED, LogFile, is_unopened, lost_file
 from kafka_segments.segment import Segment
 from kafka_segments.transactions import (
     AbortedTransaction,
@@ -43,14 +42,9 @@ from kafka_segments.transactions import (
     Void,
 )
 
-__all__ = ["UNOPENED", "Outcome", "by_indexes", "by_records", "check_indexes", "is_unopened", "lost_file"]
+__all__ = ["Outcome", "by_indexes", "by_records", "check_indexes"]
 
 _log = logging.getLogger(__name__)
-
-UNOPENED = (ReadError, UnknownFormatError)
-"""What opening a segment raises for the file's sake."""
-
-Open = Callable[[SegmentFile], AbstractContextManager[Segment]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +76,41 @@ class Outcome:
     bare_aborts: array[int] = field(repr=False, compare=False)
 
 
+Check = Callable[[Sequence[LogFile]], None]
+
+
+def _anything(_files: Sequence[LogFile]) -> None:
+    """The check that lets everything be read."""
+
+
 def by_records(
-    files: Sequence[SegmentFile],
-    open_file: Open,
+    files: Sequence[LogFile],
     log_start_offset: int | None,
     findings: Iterable[KafkaFormatError] = (),
+    check: Check = _anything,
 ) -> Outcome:
     """Read the headers of all segments.
 
     Args:
         files: the segments, by base offset; one at least.
-        open_file: opens one of them.
         log_start_offset: if it is known.
         findings: what was found before.
+        check: is called with the segments that will be read, before; it may raise.
 
     Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
     """
     found = list(findings)
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
+    check(files)
     state = Transactions(files[0].base_offset)
     for producer in _snapshot(files[0], found) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
-    ends = _follow(state, files, open_file)
+    ends = _follow(state, files)
     return _outcome(state, log_start_offset, found, ends)
 
 
-def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: int | None) -> Outcome:
+def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything) -> Outcome:
     """Take the shortcut, or `by_records` where it leads nowhere; arguments as there."""
     findings: list[KafkaFormatError] = []
     at, producers = len(files), None
@@ -116,57 +118,40 @@ def by_indexes(files: Sequence[SegmentFile], open_file: Open, log_start_offset: 
         at -= 1
         producers = _snapshot(files[at], findings)
     if producers is None or at == 0:
-        return by_records(files, open_file, log_start_offset, findings if at else ())
+        return by_records(files, log_start_offset, findings if at else (), check)
+    check(files[at:])
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     state = Transactions(files[at].base_offset)
     for producer in producers:
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     try:
-        indexed = _indexed(files, at, open_file)
+        indexed = _indexed(files, at)
         for one in indexed:
             state.void.add(one.producer_id, one.first_offset, one.last_offset)
-        ends = _follow(state, files[at:], open_file)
+        ends = _follow(state, files[at:])
         for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
             raise wrong
     except KafkaFormatError as error:
         _log.warning("%s; the records decide", error)
-        return by_records(files, open_file, log_start_offset, [*findings, error])
+        return by_records(files, log_start_offset, [*findings, error], check)
     unread = [file.base_offset for file in files[1 : at + 1]]
     indexed.extend(state.aborted)
     state.aborted = indexed
     return _outcome(state, log_start_offset, findings, [*unread, *ends])
 
 
-def check_indexes(files: Sequence[SegmentFile], outcome: Outcome) -> list[KafkaFormatError]:
+def check_indexes(files: Sequence[LogFile], outcome: Outcome) -> list[KafkaFormatError]:
     """What the `.txnindex` files say otherwise than the records.
 
     An index may list more than the records show: compaction takes the records of aborted transactions first.
     Of a segment that cannot be opened there is nothing to hold its index against.
     """
-    has_any = any(os.path.exists(_beside(file, suffix)) for file in files for suffix in ("txnindex", "index"))
+    has_any = any(file.has_beside(suffix) for file in files for suffix in ("txnindex", "index"))
     if not has_any:  # the segments alone were copied
         return []
     unread = {damage.path for damage in outcome.damage if is_unopened(damage)}
     return list(_disagreements(files, outcome.aborted, outcome.bare_aborts, unread))
-
-
-def lost_file(file: SegmentFile, following: int | None, error: KafkaFormatError) -> Damage:
-    """A whole segment as damage, because it cannot be opened.
-
-    Args:
-        file: the segment.
-        following: base offset of the next one, None if it is the last.
-        error: one of `UNOPENED`.
-    """
-    base, last = file.base_offset, None if following is None else following - 1
-    return Damage(file.path, 0, file.size, error, base, last, base - 1, following)
-
-
-def is_unopened(damage: Damage) -> bool:
-    """Whether damage is a segment that cannot be opened; what cannot be read in one has a position."""
-    error = damage.error
-    return isinstance(error, UnknownFormatError) or (isinstance(error, ReadError) and error.position is None)
 
 
 def _outcome(
@@ -190,30 +175,28 @@ def _outcome(
     )
 
 
-def _follow(state: Transactions, files: Sequence[SegmentFile], open_file: Open) -> list[int]:
+def _follow(state: Transactions, files: Sequence[LogFile]) -> list[int]:
     """Go through segments; returns where each ends."""
     ends = []
     for file, following in with_ends(files):
         state.begin_file(file.base_offset)
         try:
-            opened = open_file(file)
+            opened = file.open_file()
         except UNOPENED as error:
             state.damaged(lost_file(file, following, error))
         else:
             with opened as segment:
-                state.follow(segment.iter_steps())
+                state.follow(file.steps_of(segment))
         state.end_file(following)
         ends.append(state.file_end_offset)
     return ends
 
 
-def _snapshot(file: SegmentFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:
+def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:
     """What was known of producers where a segment begins; None if nothing can be had."""
-    path = _beside(file, "snapshot")
-    if not os.path.exists(path):
-        return None
     try:
-        return read_producer_snapshot(path)
+        source = file.open_beside("snapshot")
+        return None if source is None else read_producer_snapshot(source)
     except KafkaFormatError as error:
         # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
         _log.warning("%s; passed over", error)
@@ -221,7 +204,7 @@ def _snapshot(file: SegmentFile, findings: list[KafkaFormatError]) -> tuple[Prod
         return None
 
 
-def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> AbortedTransactions:
+def _indexed(files: Sequence[LogFile], count: int) -> AbortedTransactions:
     """The aborted transactions of the first segments, by their indexes."""
     found = AbortedTransactions()
     last_of: dict[int, int] = {}
@@ -230,7 +213,7 @@ def _indexed(files: Sequence[SegmentFile], count: int, open_file: Open) -> Abort
         if not entries:
             continue
         _check_order(file, end, entries, last_of)
-        with open_file(file) as segment:
+        with file.open_file() as segment:
             for entry in entries:
                 _check_marker(file, segment, entry)
         found.extend(map(_as_transaction, entries))
@@ -244,7 +227,7 @@ def _as_transaction(entry: AbortedTxn) -> AbortedTransaction:
 
 
 def _check_order(
-    file: SegmentFile, end: int | None, entries: Sequence[AbortedTxn], last_of: dict[int, int]
+    file: LogFile, end: int | None, entries: Sequence[AbortedTxn], last_of: dict[int, int]
 ) -> None:
     for before, entry in pairwise(entries):
         if entry.last_offset <= before.last_offset:
@@ -258,13 +241,13 @@ def _check_order(
         last_of[entry.producer_id] = entry.last_offset
 
 
-def _check_marker(file: SegmentFile, segment: Segment, entry: AbortedTxn) -> None:
+def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
     """See that the log has the marker."""
-    index_path = _beside(file, "index")
+    index = file.open_beside("index")
     position = 0
-    if os.path.exists(index_path):
+    if index is not None:
         # Entries are of last offsets: the one below the marker's is of a batch before it.
-        position = read_offset_index(index_path, file.base_offset).lookup(entry.last_offset - 1)[1]
+        position = read_offset_index(index, file.base_offset).lookup(entry.last_offset - 1)[1]
     batch = segment.find_batch(entry.last_offset, position)
     is_marker = batch is not None and batch.is_control and batch.producer_id == entry.producer_id
     if batch is None or not is_marker or not _is_abort(segment, batch):
@@ -277,7 +260,7 @@ def _is_abort(segment: Segment, batch: Batch) -> bool:
 
 
 def _disagreements(
-    files: Sequence[SegmentFile],
+    files: Sequence[LogFile],
     aborted: AbortedTransactions,
     bare_aborts: array[int],
     unread: Collection[str] = (),
@@ -294,7 +277,7 @@ def _disagreements(
                 yield error
 
 
-def _by_segment(files: Sequence[SegmentFile], offsets: Iterable[int]) -> list[array[int]]:
+def _by_segment(files: Sequence[LogFile], offsets: Iterable[int]) -> list[array[int]]:
     """In which segment each of some offsets is: their numbers, segment by segment."""
     bases = [file.base_offset for file in files]
     found = [array("q") for _ in files]
@@ -305,9 +288,7 @@ def _by_segment(files: Sequence[SegmentFile], offsets: Iterable[int]) -> list[ar
     return found
 
 
-def _bear_out(
-    file: SegmentFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]
-) -> None:
+def _bear_out(file: LogFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]) -> None:
     """Raise `CorruptIndexError` if a segment's index says otherwise than its records."""
     entries = {(entry.producer_id, entry.last_offset): entry for entry in _transaction_index(file)}
     for one in aborted:
@@ -322,14 +303,17 @@ def _bear_out(
             raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")
 
 
-def _transaction_index(file: SegmentFile) -> tuple[AbortedTxn, ...]:
-    path = _beside(file, "txnindex")
-    return read_transaction_index(path, file.base_offset) if os.path.exists(path) else ()
+def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
+    source = file.open_beside("txnindex")
+    if source is None:
+        return ()
+    entries = read_transaction_index(source, file.base_offset)
+    return tuple(
+        entry
+        for entry in entries
+        if entry.last_offset >= file.start and (file.end is None or entry.last_offset < file.end)
+    )
 
 
-def _beside(file: SegmentFile, suffix: str) -> str:
-    return os.path.join(os.path.dirname(file.path), f"{file.base_offset:020d}.{suffix}")
-
-
-def _wrong(file: SegmentFile, detail: str) -> CorruptIndexError:
-    return CorruptIndexError(detail, path=_beside(file, "txnindex"))
+def _wrong(file: LogFile, detail: str) -> CorruptIndexError:
+    return CorruptIndexError(detail, path=file.path_beside("txnindex"))

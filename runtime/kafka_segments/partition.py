@@ -27,7 +27,8 @@ from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import first_offset_in_name
 from kafka_segments.isolated import IsolatedSegment, LostSegment, Offsets, held_back, left_out
 from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, with_ends
-from kafka_segments.outcomes import UNOPENED, Outcome, by_indexes, by_records, check_indexes, lost_file
+from kafka_segments.logfiles import UNOPENED, LogFile, lost_file
+from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
 from kafka_segments.segment import OnDamage, Segment, check_on_damage, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
@@ -166,7 +167,7 @@ class Partition:
     def outcome(self) -> Outcome:
         """How the transactions ended; worked out when first asked for."""
         way = by_indexes if self._by_indexes else by_records
-        return way(self.segments, self.open_file, self.log_start_offset)
+        return way(self._log_files(), self.log_start_offset)
 
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
         """Those that an ABORT marker has ended, in the order of the markers."""
@@ -187,10 +188,20 @@ class Partition:
 
     def check_indexes(self) -> list[KafkaFormatError]:
         """What is wrong with the files beside the segments, as far as transactions are concerned."""
-        outcome = self.outcome
+        outcome, files = self.outcome, self._log_files()
         if self._by_indexes:
-            outcome = by_records(self.segments, self.open_file, self.log_start_offset)
-        return [*outcome.findings, *check_indexes(self.segments, outcome)]
+            outcome = by_records(files, self.log_start_offset)
+        return [*outcome.findings, *check_indexes(files, outcome)]
+
+    def _log_files(self) -> list[LogFile]:
+        return [self._log_file(file) for file in self.segments]
+
+    def _log_file(self, file: SegmentFile) -> LogFile:
+        def beside(suffix: str) -> str | None:
+            path = os.path.join(os.path.dirname(file.path), f"{file.base_offset:020d}.{suffix}")
+            return path if os.path.exists(path) else None
+
+        return LogFile(file.path, file.base_offset, file.size, partial(self.open_file, file), beside)
 
     def open_file(self, file: SegmentFile) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one is the same each time, and closed with the partition."""
@@ -306,7 +317,9 @@ class Partition:
         try:
             return self.open_file(self.segments[at])
         except UNOPENED as error:
-            return nullcontext(LostSegment(lost_file(self.segments[at], self._ends[at], error)))
+            return nullcontext(
+                LostSegment(lost_file(self._log_file(self.segments[at]), self._ends[at], error))
+            )
 
     def _places(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
         """Which segments may hold offsets of a range that are to be read."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_segments.columnar.reader import Event
+    from kafka_segments.columnar.stretch import Stretch
 
 __all__ = ["OnDamage", "Segment", "check_on_damage", "dispose", "fast_rows", "open_segment"]
 
@@ -231,10 +232,11 @@ class Segment:
         columns: Sequence[str] | None,
         offsets: tuple[int | None, int | None],
         void: Void | None = None,
+        stretch: Stretch | None = None,
     ) -> Iterator[Event]:
         """Like `read_batches`, with all that is to be said beside the records in its place.
 
-        `void`: transactions whose records are left out.
+        `void`: transactions whose records are left out. `stretch`: where to read; everywhere if None.
         """
         from kafka_segments.columnar.reader import ColumnarReader
         from kafka_segments.columnar.schema import schema_of
@@ -248,6 +250,7 @@ class Segment:
             check_crc=self._check_crc,
             max_decompressed=self._max_decompressed,
             void=void,
+            stretch=stretch,
         )
         return reader.events()
 

@@ -14,6 +14,7 @@ import pytest
 from tests.spark.test_ingest import files_below, parquet_rows
 from tests.spark.test_reader import batches, segment
 
+from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 from kafka_segments.spark import ingest as job
 from kafka_segments.spark.parquet import ParquetFile
@@ -27,7 +28,7 @@ from kafka_segments.spark.publish import (
 )
 from kafka_segments.spark.report import Finding, PartitionReport, merge
 from kafka_segments.spark.sink import ParquetWriter, row_of_task
-from kafka_segments.spark.splits import SegmentSplit, pack
+from kafka_segments.spark.splits import pack
 
 
 @pytest.mark.parametrize("name", ["orders", "__consumer_offsets", "a1", "T-5", "nano", "_x"])
@@ -64,8 +65,12 @@ def test_null_topic_is_refused() -> None:
         partition_path("__HIVE_DEFAULT_PARTITION__", 0)
 
 
-def split(partition: int, size: int) -> SegmentSplit:
-    return SegmentSplit("/x", "t", partition, size, True, None)
+def split_of(path: str, partition: int, size: int) -> Split:
+    return Split("t", partition, 0, None, StoredSegment(StoredFile(path, size, ""), 0, is_newest=True))
+
+
+def split(partition: int, size: int) -> Split:
+    return split_of("/x", partition, size)
 
 
 def test_tasks() -> None:
@@ -91,7 +96,7 @@ def test_reports_add_up_and_come_back() -> None:
     assert first.batches == 2
 
 
-def write_task(work: Path, *splits: SegmentSplit) -> Any:
+def write_task(work: Path, *splits: Split) -> Any:
     writer = ParquetWriter(str(work), str(work.parent / "out"), check_crc=True, max_decompressed=1 << 20)
     rows = pa.record_batch([pa.array([row_of_task(splits)])], names=["task"])
     return writer, writer.write(iter([rows]))
@@ -99,7 +104,7 @@ def write_task(work: Path, *splits: SegmentSplit) -> Any:
 
 def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, *batches(0, 1)) / f"{0:020}.log"
-    one = SegmentSplit(str(path), "t", 0, path.stat().st_size, True, None)
+    one = split_of(str(path), 0, path.stat().st_size)
     with WorkDirectory(str(tmp_path / "out")) as work:
         write_task(Path(work.path), one)
         writer, result = write_task(Path(work.path), one)
@@ -118,7 +123,7 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
 def test_abort_removes_what_was_written(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, *batches(0)) / f"{0:020}.log"
     with WorkDirectory(str(tmp_path / "out")) as work:
-        writer, result = write_task(Path(work.path), SegmentSplit(str(path), "t", 0, 1, True, None))
+        writer, result = write_task(Path(work.path), split_of(str(path), 0, 1))
         writer.abort([result, None])
         assert os.listdir(work.path) == ["lock"]
     assert os.listdir(tmp_path) == ["t-0"]
@@ -129,7 +134,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     path = segment(tmp_path / "t-0", 0, *batches(0)) / f"{0:020}.log"
-    one = SegmentSplit(str(path), "t", 0, 1, True, None)
+    one = split_of(str(path), 0, 1)
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     with WorkDirectory(str(tmp_path / "out")) as work, pytest.raises(OutputError, match="No space left"):
         write_task(Path(work.path), one)

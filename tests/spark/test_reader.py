@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import pickle
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,18 @@ from kafka_segments import compression
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptBatchError,
+    DataLossError,
     DecompressionError,
     KafkaFormatError,
     MissingCodecError,
     OptionError,
-    ReadError,
+    RecordTooLargeError,
     TimestampRangeError,
     TruncatedError,
     UnknownFormatError,
 )
-from kafka_segments.spark.options import ReadOptions
-from kafka_segments.spark.schema import kafka_schema
+from kafka_segments.ranges import reading
+from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 VECTORS = kafka_rows.VECTORS
@@ -60,7 +61,7 @@ def read(
 
 def columns(*names: str) -> StructType:
     """Columns of the source by name, written as given."""
-    known = {field.name.lower(): field for field in kafka_schema(include_headers=True)}
+    known = {field.name.lower(): field for field in VIEW_SCHEMAS["records"]}
     return StructType([StructField(name, known[name.lower()].dataType) for name in names])
 
 
@@ -155,7 +156,11 @@ def test_any_columns_in_any_order_and_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "words"),
     [
-        (StructField("sequence", IntegerType()), "no column sequence; the columns are key, value, topic"),
+        (
+            StructField("sequences", IntegerType()),
+            "view records has no column sequences; did you mean sequence?",
+        ),
+        (StructField("zzz", IntegerType()), "view records has no column zzz; there are key, value, topic"),
         (StructField("offset", IntegerType()), "offset is bigint, not int"),
         (StructField("key", StringType()), "key is binary, not string"),
         (StructField("headers", ArrayType(StringType())), "headers is array<struct<key:string"),
@@ -188,43 +193,6 @@ def test_small_segments_share_a_task(tmp_path: Path) -> None:
     source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(tmp_path)}))
     assert len(source.reader(source.schema()).partitions()) == 1
     assert [row["partition"] for row in read(tmp_path)] == list(range(20))
-
-
-# --- options ------------------------------------------------------------------------------------------------
-
-
-def test_options() -> None:
-    options = ReadOptions.parse({"path": "file:/a b%20", "mode": "dropMalformed", "CHECKCRC": "False"})
-    assert options == ReadOptions(("/a b%20",), mode="DROPMALFORMED", check_crc=False)
-    assert ReadOptions.parse({"paths": '["/a", "file:///b"]'}).paths == ("/a", "/b")
-    assert ReadOptions.parse({"path": "/a:b", "maxdecompressedbytes": "7"}).max_decompressed == 7
-
-
-def test_what_spark_adds_for_tables_is_let_pass() -> None:
-    added = {"owner": "me", "provider": "kafka-segments", "location": "file:/a", "option.path": "/a"}
-    assert ReadOptions.parse({"path": "/a", **added}).paths == ("/a",)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "no path"),
-        (
-            {"path": "/a", "startingOffsets": "earliest"},
-            "unknown option startingoffsets; the options are path",
-        ),
-        ({"path": "/a", "includeHeaders": "yes"}, "includeHeaders is 'yes'; it is true or false"),
-        ({"path": "/a", "checkCrc": ""}, "checkCrc is ''"),
-        ({"path": "/a", "mode": "PERMISSIVE"}, "FAILFAST or DROPMALFORMED"),
-        ({"path": "/a", "maxDecompressedBytes": "0"}, "above 0"),
-        ({"path": "/a", "maxDecompressedBytes": "1k"}, "above 0"),
-        ({"path": "s3a://bucket/a"}, "only local files"),
-        ({"path": "hdfs:/a"}, "only local files"),
-    ],
-)
-def test_wrong_options(options: dict[str, str], words: str) -> None:
-    with pytest.raises(OptionError, match=re.escape(words)):
-        ReadOptions.parse(options)
 
 
 # --- what is not sound --------------------------------------------------------------------------------------
@@ -363,14 +331,26 @@ def test_other_programs_logs_are_refused_by_name(tmp_path: Path, mode: str) -> N
 
 
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED"])
-def test_file_that_went_away_since_it_was_listed(tmp_path: Path, mode: str) -> None:
-    directory = segment(tmp_path / "t-0", 0, *batches(0))
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(directory), "mode": mode}))
-    reader = source.reader(source.schema())
-    (task,) = reader.partitions()
-    (directory / FIRST).unlink()
-    with pytest.raises(ReadError, match=r"No such file.*topic t, partition 0"):
-        list(reader.read(task))
+def test_file_that_went_away_since_it_was_listed(
+    tmp_path: Path, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for loss in ("true", "false"):
+        directory = segment(tmp_path / loss / "t-0", 0, *batches(0))
+        options = {"path": str(directory), "mode": mode, "failOnDataLoss": loss}
+        source = KafkaSegmentsDataSource(CaseInsensitiveDict(options))
+        reader = source.reader(source.schema())
+        (task,) = reader.partitions()
+        (directory / FIRST).unlink()
+        if loss == "false":
+            assert list(reader.read(task)) == []
+            assert "no segment has them now" in caplog.text
+        else:
+            with pytest.raises(
+                DataLossError, match=r"t-0, offsets 0 to 0: .*failOnDataLoss=false reads"
+            ) as caught:
+                list(reader.read(task))
+            error = caught.value
+            assert (error.topic, error.partition, error.first_offset) == ("t", 0, 0)
 
 
 @pytest.mark.parametrize("timestamp", [9_223_372_036_854_776, -9_223_372_036_854_776, 2**63 - 1, -(2**63)])
@@ -389,3 +369,17 @@ def test_timestamps_that_just_fit(tmp_path: Path, timestamp: int) -> None:
     data = build.batch(0, [build.record()], base_timestamp=timestamp, max_timestamp=timestamp)
     (row,) = read(segment(tmp_path / "t-0", 0, data))
     assert row["timestamp"] == timestamp * 1000
+
+
+def test_batch_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = batches(0, 1)
+    directory = segment(tmp_path / "t-4", 0, one, two)
+
+    def starved(split: Any, *_more: Any) -> Any:
+        yield from reading.read_split(dataclasses.replace(split, end=1), *_more)
+        raise MemoryError
+
+    monkeypatch.setattr("kafka_segments.spark.reading.read_split", starved)
+    with pytest.raises(RecordTooLargeError, match="topic t, partition 4, offset 1: no memory") as caught:
+        read(directory)
+    assert (caught.value.offset, caught.value.size) == (1, len(two))

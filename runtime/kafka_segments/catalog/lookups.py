@@ -24,6 +24,7 @@ __all__ = ["OffsetLookup", "TimeLookup", "open_offsets", "open_times"]
 
 _LEN_SMALL = 16 << 10  # read at once: a request costs more than the bytes
 _LEN_BLOCK = 4 << 10
+_NUM_AROUND = 4
 
 Decode = Callable[[bytes | memoryview], list[Sequence[int]]]
 Entry = tuple[int, int]
@@ -55,13 +56,17 @@ class _Entries:
         begin = position - start
         return self._block[1][begin : begin + self._len_entry]
 
-    def pair(self, at: int) -> Entry:
-        first, second = self._decode(self.bytes_of(at))
-        return first[0], second[0]
+    def pairs(self, places: Sequence[int]) -> list[Entry]:
+        first, second = self._decode(b"".join([self.bytes_of(at) for at in places]))
+        return list(zip(first, second, strict=True))
 
-    def num_of(self, is_before: Callable[[Entry], bool]) -> int:
-        """How many entries there are before the first for which it does not hold."""
-        return self._bisect(self.num, lambda at: is_before(self.pair(at)))
+    def num_of(self, is_before: Callable[[Entry], bool], guess: int = 0) -> int:
+        """How many entries there are before the first for which it does not hold; perhaps about `guess`."""
+        around = range(max(0, guess - _NUM_AROUND), min(self.num, guess + _NUM_AROUND))
+        holds = [is_before(pair) for pair in self.pairs(around)]
+        if (any(holds) or around.start == 0) and (not all(holds) or around.stop == self.num):
+            return around.start + holds.index(False) if False in holds else around.stop
+        return self._bisect(self.num, lambda at: is_before(self.pairs([at])[0]))
 
     def close(self) -> None:
         self._source.close()
@@ -106,19 +111,37 @@ class _Lookup:
 class OffsetLookup(_Lookup):
     """A `.index`: an append that begins at a position ends with an offset."""
 
+    def __init__(self, entries: _Entries, base_offset: int, last: Entry) -> None:
+        super().__init__(entries, base_offset)
+        self._last = last
+
     def entry(self, at: int) -> Entry:
         """Offset and position of one entry."""
-        relative, position = self._entries.pair(at)
-        return self._base_offset + relative, position
+        return self.entries([at])[0]
+
+    def entries(self, places: Sequence[int]) -> list[Entry]:
+        """Offsets and positions of some entries."""
+        return [(self._base_offset + relative, at) for relative, at in self._entries.pairs(places)]
 
     def last_below(self, offset: int) -> Entry | None:
         """The last entry with an offset below this one: from its position on stands everything that is not.
 
         (OffsetIndex.lookup, one offset before.)
         """
-        relative = offset - self._base_offset
-        num = self._entries.num_of(lambda entry: entry[0] < relative)
+        num = self.num_below(offset)
         return self.entry(num - 1) if num else None
+
+    def num_below(self, offset: int) -> int:
+        """How many entries have an offset below this one."""
+        if not len(self):
+            return 0
+        relative, highest = offset - self._base_offset, max(1, self._last[0])
+        guess = min(len(self), max(0, len(self) * relative // highest))
+        return self._entries.num_of(lambda entry: entry[0] < relative, guess)
+
+    def num_before(self, position: int) -> int:
+        """How many entries have a position before this one."""
+        return self._entries.num_of(lambda entry: entry[1] < position)
 
 
 class TimeLookup(_Lookup):
@@ -126,7 +149,7 @@ class TimeLookup(_Lookup):
 
     def entry(self, at: int) -> Entry:
         """Timestamp and offset of one entry."""
-        timestamp, relative = self._entries.pair(at)
+        timestamp, relative = self._entries.pairs([at])[0]
         return timestamp, self._base_offset + relative
 
     def last(self) -> Entry | None:
@@ -157,9 +180,10 @@ def open_offsets(places: Places, segment: StoredSegment) -> OffsetLookup | None:
         return None
     with _closing_at_errors(source):
         entries = _Entries(source, layout.LEN_OFFSET_ENTRY, layout.read_offset_entries)
-        if entries.num and entries.pair(entries.num - 1)[0] < 0:
+        last = entries.pairs([entries.num - 1])[0] if entries.num else (0, 0)
+        if last[0] < 0:
             raise CorruptIndexError(f"the last offset is below the base offset {segment.base_offset}")
-    return OffsetLookup(entries, segment.base_offset)
+    return OffsetLookup(entries, segment.base_offset, last)
 
 
 def open_times(places: Places, segment: StoredSegment) -> TimeLookup | None:
@@ -174,7 +198,7 @@ def open_times(places: Places, segment: StoredSegment) -> TimeLookup | None:
     with _closing_at_errors(source):
         entries = _Entries(source, layout.LEN_TIME_ENTRY, layout.read_time_entries)
         if entries.num:
-            (first, _), (last, relative) = entries.pair(0), entries.pair(entries.num - 1)
+            (first, _), (last, relative) = entries.pairs([0, entries.num - 1])
             if last < first or relative < 0:
                 raise CorruptIndexError(
                     f"the last entry has timestamp {last} and offset {segment.base_offset + relative}; the "

@@ -8,7 +8,7 @@ from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 
-__all__ = ["is_remote", "open_beside", "open_file", "open_segment_of"]
+__all__ = ["is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
 
 
 def open_segment_of(

@@ -178,9 +178,9 @@ class Condition:
     def __str__(self) -> str:
         said = []
         if self.lowest is not None:
-            said.append(f"{self.column} >= {self.lowest}")
+            said.append(f"{self.column} from {self.lowest} on")
         if self.highest is not None:
-            said.append(f"{self.column} <= {self.highest}")
+            said.append(f"{self.column} up to {self.highest}")
         if self.values is not None:
             some = ", ".join(map(str, sorted(self.values)[:3]))
             said.append(f"{self.column} in ({some}{', ...' if len(self.values) > 3 else ''})")

@@ -13,7 +13,7 @@ from kafka_segments.cli import console, jsonl, text
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.logdir import PartitionDir, list_partitions, with_ends
-from kafka_segments.outcomes import is_unopened
+from kafka_segments.logfiles import is_unopened
 from kafka_segments.partition import Partition
 from kafka_segments.segment import open_segment
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import kafka_segments
-from kafka_segments.cli import aborted, console, convert, dump, ingest
+from kafka_segments.cli import aborted, console, convert, dump, ingest, plan
 from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
 
 __all__ = ["main"]
@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_parser(subparsers)
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)
+    plan.add_parser(subparsers)
     return parser
 
 

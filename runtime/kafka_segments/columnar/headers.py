@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.disposal import OnDamage, check_on_damage, dispose
+from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.table import EntryTable, row_of
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.framing import Scan
@@ -21,7 +22,7 @@ from kafka_segments.storage import Source
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["HEADERS_SCHEMA", "read_headers"]
+__all__ = ["HEADERS_SCHEMA", "array_of", "find_entries", "iter_headers", "iter_tables", "read_headers"]
 
 _MAX_ROWS = 1 << 14
 _LEN_FILE_WINDOW = 4096  # small batches share a read
@@ -54,13 +55,74 @@ Null is what an entry of this magic does not have.
 def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
     """See `Segment.read_headers`."""
     check_on_damage(on_damage)
-    return pa.Table.from_batches(_Headers(source, on_damage).batches(), HEADERS_SCHEMA)
+    return pa.Table.from_batches(_Headers(source, on_damage).batches(0), HEADERS_SCHEMA)
+
+
+def iter_headers(source: Source, position: int = 0) -> Iterator[pa.RecordBatch | Damage]:
+    """The same in pieces, from a position on where an entry begins; damage in its place."""
+    yield from _Headers(source, None).batches(position)
+
+
+def find_entries(source: Source, offset: int) -> list[int]:
+    """Where the reading of an offset and all above may begin, by headers that nobody has verified.
+
+    Returns:
+        Positions of entries, the best first: the first one that may hold the offset or a higher one, and the
+        one before it, with which it is certain that nothing is passed over.
+    """
+    before: list[int] = []
+    for piece in _Headers(source, None).tables(0):
+        if isinstance(piece, Damage):
+            if piece.touches(offset, None):
+                return before
+            continue
+        rows = np.flatnonzero(piece.in_range(offset, None))
+        row = int(rows[0]) if len(rows) else len(piece)
+        if row:
+            before = [piece.value(row - 1, "position")]
+        if row < len(piece):
+            return [piece.value(row, "position"), *before]
+    return before
+
+
+def iter_tables(source: Source, offsets: OffsetRange, stretch: Stretch) -> Iterator[EntryTable | Damage]:
+    """Headers of a part of a segment, as tables that are good until the next; damage in its place.
+
+    Args:
+        source: the segment's bytes.
+        offsets: ends the reading; entries that are out of it, or only partly in it, come too.
+        stretch: where to read.
+    """
+    coverage, end_position = stretch.coverage, stretch.end_position
+    headers = _Headers(source, None)
+    previous = stretch.sound_offset
+    for piece in headers.tables(stretch.position):
+        if isinstance(piece, Damage):
+            if coverage is not None:
+                coverage.damaged()
+            yield piece
+            continue
+        count = len(piece)
+        if end_position is not None:
+            count = offsets.num_before_end(piece, end_position, previous)
+        wanted = piece.before(count)
+        if count:
+            if coverage is not None:
+                coverage.entries(wanted)
+                # Nobody looks inside, so nobody can tell what is missing there.
+                coverage.has_gaps = coverage.has_gaps or bool(wanted.is_wrapper().any())
+            yield wanted
+        if count < len(piece):
+            if coverage is not None:
+                coverage.is_ended = True
+            return
+        previous = piece.last_offset(len(piece) - 1)
 
 
 class _Headers:
     """One pass over a source."""
 
-    def __init__(self, source: Source, on_damage: OnDamage) -> None:
+    def __init__(self, source: Source, on_damage: OnDamage | None) -> None:
         self._source = source
         self._on_damage = on_damage
         self._scan = load_decoder(kafka_log_segment.scanner, check_crc=False, whole=False)
@@ -73,14 +135,18 @@ class _Headers:
         self._buffer = memoryview(bytearray(_LEN_FILE_WINDOW if source.descriptor >= 0 else _LEN_WINDOW))
         self._window: Any = None
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        position = 0
+    def batches(self, position: int) -> Iterator[Any]:
+        for piece in self.tables(position):
+            yield _arrow(piece) if isinstance(piece, EntryTable) else piece
+
+    def tables(self, position: int) -> Iterator[EntryTable | Damage]:
+        """Tables of entries, each good until the next; damage, if nobody else disposes of it."""
         while position < self._source.size:
             status = self._run(position)
             entries = EntryTable(self._rows[: self._state[support.ROW]], kafka_log_segment)
             if len(entries):
                 self._slow.sound_offset = entries.last_offset(len(entries) - 1)
-                yield _arrow(entries)
+                yield entries
             has_moved = self._state[support.AT] > position
             position = int(self._state[support.AT])
             if status == support.DAMAGED or (status == support.SHORT and not has_moved):
@@ -103,13 +169,16 @@ class _Headers:
         self._arguments.set("data", pa.py_buffer(self._window).address, len(self._window))
         return self._scan(self._arguments)
 
-    def _trouble(self, position: int) -> Generator[pa.RecordBatch, None, int]:
+    def _trouble(self, position: int) -> Generator[EntryTable | Damage, None, int]:
         """What the scanner does not take; returns where it can go on."""
         for entry in self._slow.entries(position):
             if isinstance(entry, Damage):
-                dispose(entry, entry.error, self._on_damage)  # pyright: ignore[reportArgumentType]
+                if self._on_damage is None:
+                    yield entry
+                else:
+                    dispose(entry, entry.error, self._on_damage)  # pyright: ignore[reportArgumentType]
             elif isinstance(entry, Batch):
-                yield _arrow(EntryTable(row_of(entry, kafka_log_segment), kafka_log_segment))
+                yield EntryTable(row_of(entry, kafka_log_segment), kafka_log_segment)
             return entry.end_position
         return self._source.size
 
@@ -121,9 +190,11 @@ def _arrow(entries: EntryTable) -> pa.RecordBatch:
 
 
 def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:
-    """A column from its buffers: `pa.array` would import pandas."""
-    values = entries.column(name)
-    absent = ~entries.has(name)
+    return array_of(entries.column(name), kind, ~entries.has(name))
+
+
+def array_of(values: Any, kind: Any, absent: Any) -> pa.Array:
+    """Numbers as an Arrow array of a type, null where `absent`: `pa.array` would import pandas."""
     validity = _bits(~absent) if absent.any() else None
     if pa.types.is_boolean(kind):
         data = _bits(values != 0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +24,10 @@ from kafka_segments.columnar.isolation import VoidRows
 from kafka_segments.columnar.plain import PlainRecords
 from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.scanning import HeaderScan
-from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.schema import decoded_schema
+from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.sweeping import Sweep
-from kafka_segments.columnar.table import EntryTable
+from kafka_segments.columnar.table import EntryTable, count_alike
 from kafka_segments.columnar.unwrapping import Unwrapping
 from kafka_segments.entries import Batch, Damage, Padding, Record, SoundBatches
 from kafka_segments.errors import KafkaFormatError
@@ -42,6 +43,7 @@ __all__ = ["ColumnarReader", "Event"]
 _SWEPT_FROM = 8 << 20  # a position: smaller files are not worth compiling the sweep for
 
 Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
+T = TypeVar("T")
 _Steps: TypeAlias = Generator[Event, None, tuple[int, int] | None]
 
 
@@ -50,12 +52,13 @@ class ColumnarReader:
 
     Args:
         source: the segment's bytes.
-        schema: the columns wanted, some of `SCHEMA` in any order.
+        schema: the columns wanted, see `schema.schema_of`.
         start: only records from this offset on; None is open.
         end: only records below this offset; None is open.
         check_crc: verify the checksum of every entry.
         max_decompressed: bytes that one batch may decompress to.
         void: transactions whose records are left out.
+        stretch: the part of the source to read; all of it if None.
         module: the generated module with the scanner; what reads the records, its `CONTENTS` say. The slow
             way knows Kafka's own formats only.
     """
@@ -70,21 +73,30 @@ class ColumnarReader:
         check_crc: bool,
         max_decompressed: int,
         void: Void | None = None,
+        stretch: Stretch | None = None,
         module: ModuleType = kafka_log_segment,
     ) -> None:
         self._source = source
+        self._stretch = stretch = stretch or Stretch()
+        self._coverage = stretch.coverage
         self._void = VoidRows(void) if void else None
         self._schema = schema
         self._module = module
-        self._start, self._end = start, end
+        self._range = OffsetRange(start, end)
+        self._bounds = start, end
         self._max_decompressed = max_decompressed
         self._check_crc = check_crc
-        self._headers = HeaderScan(source, module, check_crc=check_crc)
+        self._headers = HeaderScan(
+            source, module, check_crc=check_crc, end_position=stretch.end_position or None
+        )
         self._scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
+        if stretch.sound_offset is not None:
+            self._scan.sound_offset = stretch.sound_offset
         self._plain = PlainRecords(max_decompressed)
-        if self._is_ranged and "offset" not in schema.names:
-            schema = schema.append(SCHEMA.field("offset"))
-        self._decoded = schema
+        self._decoded = decoded_schema(schema, bool(self._range))
+        # Whether rows that wait may be out of the range. Of a stretch, the entries on either side are looked
+        # at by others too, which go by their headers as well: so each record comes once, whatever it says.
+        self._has_edges = self._is_strict = bool(self._range) and not stretch.is_shared
         self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
         self._decoder: RecordDecoder | None = None
         self._sweeps: dict[int, Sweep] = {}
@@ -102,21 +114,23 @@ class ColumnarReader:
             self._decoders[key] = RecordDecoder(module, schema, max_items=MAX_NUM_HEADERS)
         return self._decoders[key]
 
-    @property
-    def _is_ranged(self) -> bool:
-        return self._start is not None or self._end is not None
-
     def events(self) -> Iterator[Event]:
         """Everything in file order; arrow batches at the latest before what comes behind their records.
 
         A batch whose checksum is wrong comes as `Batch`, before its damage.
         """
-        position = 0
+        position = self._stretch.position
         while True:
             sweep = self._next_sweep(position)
-            rows, position, is_trouble = yield from self._headers.scan(position, sweep)
+            found = self._headers.scan(position, sweep)
+            rows, position, is_trouble = yield from self._chosen(found)
             if len(rows):
-                yield from self._sound(EntryTable(rows, self._module), sweep)
+                entries = EntryTable(rows, self._module)
+                num_wanted = self._num_wanted(entries)
+                if num_wanted:
+                    yield from self._sound(entries.before(num_wanted), sweep)
+                if num_wanted < len(entries):
+                    break
             elif not is_trouble:
                 break
             if is_trouble:
@@ -124,16 +138,32 @@ class ColumnarReader:
                 position = yield from self._trouble(position)
         yield from self._flush()
 
+    def _num_wanted(self, entries: EntryTable) -> int:
+        """How many of some entries come before the end of what is to be read."""
+        end_position = self._stretch.end_position
+        if end_position is None:
+            return len(entries)
+        num_wanted = self._range.num_before_end(entries, end_position, self._scan.sound_offset)
+        if self._coverage is not None:
+            self._coverage.is_ended = num_wanted < len(entries)
+        return num_wanted
+
     def _next_sweep(self, position: int) -> Sweep | None:
         """What takes the next window in one go, should it go on like the last: with plain records."""
         content = self._plain_content
         is_worth_it = _SWEPT_FROM <= position < self._source.size
-        if content is None or self._is_ranged or not (self._headers.can_sweep and is_worth_it):
+        if content is None or not (self._headers.can_sweep and is_worth_it):
             return None
         if content not in self._sweeps:
             decoder = self._decoder_of(content, False)
-            is_selective = self._void is not None
-            self._sweeps[content] = Sweep(self._headers, decoder, content, self._module, is_selective)
+            self._sweeps[content] = Sweep(
+                self._headers,
+                decoder,
+                content,
+                self._module,
+                is_selective=self._void is not None,
+                offsets=self._bounds,
+            )
         return self._sweeps[content]
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
@@ -143,35 +173,47 @@ class ColumnarReader:
     def _selected(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows in the range of offsets, and the columns asked for."""
         for batch in batches:
-            if not self._is_ranged:
-                yield batch
-                continue
-            offsets = batch.column("offset").to_numpy()
-            inside = np.ones(len(offsets), bool)
-            if self._start is not None:
-                inside &= offsets >= self._start
-            if self._end is not None:
-                inside &= offsets < self._end
-            if inside.any():
-                kept = batch if inside.all() else batch.filter(pa.array(inside))
-                yield kept.select(self._schema.names)
+            if self._coverage is not None:
+                self._coverage.rows(batch)
+            if self._has_edges:
+                yield from self._range.select(batch, self._schema.names)
+            else:
+                yield batch if self._decoded is self._schema else batch.select(self._schema.names)
 
     def _trouble(self, position: int) -> Generator[Event, None, int]:
         """What stands where the scanner stopped, up to where it can go on; returns that position."""
         for entry in self._scan.entries(position):
             if isinstance(entry, Batch) and entry.crc_valid is not False:
+                if self._ends_with(entry):
+                    break
                 yield SoundBatches(1, entry.size)
                 if self._void is None or not self._void.holds(entry):
                     yield from self._slowly(entry, 0)
                 return entry.end_position
+            if isinstance(entry, Damage) and self._coverage is not None:
+                self._coverage.damaged()
             yield entry
             if not isinstance(entry, Batch):
                 return entry.end_position
         return self._source.size
 
+    def _ends_with(self, batch: Batch) -> bool:
+        """Whether the reading ends with an entry that the scanner has not taken."""
+        end_position = self._stretch.end_position
+        is_over = end_position is not None and self._range.is_behind(batch, end_position)
+        if self._coverage is not None and is_over:
+            self._coverage.is_ended = True
+        elif self._coverage is not None:
+            self._coverage.batch(batch)
+        return is_over
+
     def _sound(self, entries: EntryTable, sweep: Sweep | None) -> Iterator[Event]:
         """The records of sound entries; of those that a sweep has taken already, none."""
+        if self._coverage is not None:
+            self._coverage.entries(entries)
         first = 0 if sweep is None else sweep.num_decoded
+        if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
+            self._has_edges = True
         stopped = None if sweep is None or sweep.refused is None else (0, sweep.refused)
         kinds = self._kinds(entries) if first < len(entries) else np.empty(0)
         wanted = first + np.flatnonzero(kinds[first:] != kinds_of.SKIPPED)
@@ -194,10 +236,13 @@ class ColumnarReader:
             wanted = wanted[at + 1 :]
         if slow_row != len(entries) - 1:
             self._scan.sound_offset = entries.last_offset(len(entries) - 1)
-        yield _count(entries, self._start, self._end)
+        if self._has_edges and not self._is_strict:
+            yield from self._flush()
+            self._has_edges = False
+        yield entries.count(*(self._bounds if first < len(entries) else (None, None)))
 
     def _kinds(self, entries: EntryTable) -> Any:
-        kinds = entries.kinds(self._start, self._end)
+        kinds = entries.kinds(*self._bounds)
         if self._void is not None:
             kinds[self._void.mask(entries)] = kinds_of.SKIPPED
         return kinds
@@ -228,14 +273,9 @@ class ColumnarReader:
 
     def _decode_spans(self, decoder: RecordDecoder, data: tuple[int, int], spans: Any) -> _Steps:
         steps = decoder.decode(data, self._headers.table, spans)
-        while True:
-            try:
-                batch = next(steps)
-            except StopIteration as stop:
-                result: tuple[int, int] | None = stop.value
-                return result
-            if decoder is self._decoder:
-                yield from self._selected(iter((batch,)))
+        if decoder is self._decoder:
+            return (yield from self._chosen(steps))
+        return (yield from _emptied(steps))
 
     def _decode_compressed(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
         window = memoryview(self._headers.window)
@@ -272,7 +312,7 @@ class ColumnarReader:
         columns = {name: entries.column(name)[rows] for name in ("codec", "magic", "timestamp_type")}
         times, done = entries.column("max_timestamp")[rows], 0
         while done < len(rows):
-            same = slice(done, done + _count_alike([column[done:] for column in columns.values()]))
+            same = slice(done, done + count_alike([column[done:] for column in columns.values()]))
             magic, codecs = int(columns["magic"][done]), columns["codec"][same]
             contents = places[same].copy()  # some may have to be decompressed again
             try:
@@ -283,20 +323,19 @@ class ColumnarReader:
             appended = times[these] if magic and columns["timestamp_type"][done] else None
             batches = self._headers.table
             steps = unwrapping.run(self._plain.data, contents[:num_plain], batches, rows[these], appended)
-            num_done, num_yielded = yield from self._yielded(steps)
+            num_done, num_yielded = yield from self._chosen(steps)
             done += num_done
             if num_done == 0 or num_yielded is not None:
                 return done, num_yielded or 0
         return None
 
-    def _yielded(
-        self, steps: Generator[pa.RecordBatch, None, tuple[int, int | None]]
-    ) -> Generator[Event, None, tuple[int, int | None]]:
+    def _chosen(self, steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:
+        """What is decoded on the way: the rows in the range of offsets; returns what the steps do."""
         while True:
             try:
                 batch = next(steps)
             except StopIteration as stop:
-                result: tuple[int, int | None] = stop.value
+                result: T = stop.value
                 return result
             yield from self._selected(iter((batch,)))
 
@@ -313,7 +352,7 @@ class ColumnarReader:
         """Decompress and decode with one call as many batches as that takes; see `Inflation.run`."""
         codec = int(codecs[0])
         loop = self._plain.loop(codec)
-        if loop is None or self._is_ranged:
+        if loop is None:
             return 0, None
         key = codec, id(decoder)
         if key not in self._inflations:
@@ -323,7 +362,7 @@ class ColumnarReader:
         source = self._headers.address, len(self._headers.window)
         target = self._plain.begin(loop, source, places[:count])
         run = self._inflations[key].run(target, self._headers.table, places[:count], spans[:count])
-        return (yield from run)
+        return (yield from self._chosen(run))
 
     def _slowly(self, batch: Batch, num_yielded: int) -> Iterator[Event]:
         """A batch by the exact way, but for the records of it that were yielded already."""
@@ -339,26 +378,20 @@ class ColumnarReader:
             self._scan.passed(batch)
         except KafkaFormatError as error:
             damage = self._scan.damage_of(batch, error, last_offset)
-        rows = [record for record in records[num_yielded:] if self._is_inside(record.offset)]
-        yield from record_batches(rows, columns=self._schema.names)
+        rows = records[num_yielded:]
+        if self._is_strict or not self._range.covers(batch):
+            rows = [record for record in rows if self._range.holds(record.offset)]
+        yield from record_batches(rows, columns=self._schema.names, batch=batch)
         if damage is not None:
             yield damage
 
-    def _is_inside(self, offset: int) -> bool:
-        after_start = self._start is None or offset >= self._start
-        return after_start and (self._end is None or offset < self._end)
 
-
-def _count(entries: EntryTable, start: int | None, end: int | None) -> SoundBatches:
-    is_read = entries.in_range(start, end)
-    if is_read.all():  # one behind the other
-        last = len(entries) - 1
-        return SoundBatches(len(entries), entries.value(last, "end_position") - entries.value(0, "position"))
-    sizes = entries.column("end_position") - entries.column("position")
-    return SoundBatches(int(is_read.sum()), int(sizes[is_read].sum()))
-
-
-def _count_alike(columns: list[Any]) -> int:
-    """How many rows, from the first on, have its values in all of these columns."""
-    others = np.flatnonzero(np.any([column != column[0] for column in columns], axis=0))
-    return int(others[0]) if len(others) else len(columns[0])
+def _emptied(steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:
+    """Take the steps for what they return alone; nothing is yielded."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        yield from ()

@@ -29,6 +29,7 @@ Checksum = Callable[[bytes | memoryview, int], int]
 _LEN_WINDOW = 4 << 20
 _LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
 _LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied, for a sweep
+_LEN_EDGE = 64 << 10  # what is read beyond the place where no more may be wanted, and twice as much then
 _MAX_ROWS = 4096
 _NUM_STATE = 16
 
@@ -48,6 +49,7 @@ class HeaderScan:
         source: the segment's bytes.
         module: the generated module with the scanner, e.g. `columns.kafka_log_segment`.
         check_crc: whether an entry with a wrong checksum counts as not sound.
+        end_position: where there may be nothing more to read; None is the source's end.
 
     Attributes:
         window: the bytes that the last scan was of; valid until the next one.
@@ -59,8 +61,12 @@ class HeaderScan:
         can_sweep: whether the scanner itself finds out what is sound.
     """
 
-    def __init__(self, source: Source, module: ModuleType, *, check_crc: bool) -> None:
+    def __init__(
+        self, source: Source, module: ModuleType, *, check_crc: bool, end_position: int | None = None
+    ) -> None:
         self._source = source
+        self._end_position = end_position
+        self._len_edge = _LEN_EDGE
         self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
         # Where decoders cannot compute CRC-32C (ARM, old x86), the package does it here.
         self._verifies = check_crc and not cpu.has_crc32c()
@@ -105,8 +111,7 @@ class HeaderScan:
             is the end.
         """
         readable = self._source.size - position
-        size = min(_LEN_MEMORY_WINDOW if sweep and self._source.is_memory else self._len_window, readable)
-        self._len_window = _LEN_WINDOW
+        size = min(self._size_wanted(position, sweep is not None), readable)
         while size > 0:
             try:
                 self._load(position, size)
@@ -127,6 +132,18 @@ class HeaderScan:
                 return rows, position, True
             size = larger
         return self._rows[:0], position, False
+
+    def _size_wanted(self, position: int, is_swept: bool) -> int:
+        """How large the next window is to be, if so much is there."""
+        size, self._len_window = self._len_window, _LEN_WINDOW
+        if is_swept and self._source.is_memory:
+            size = _LEN_MEMORY_WINDOW
+        if self._end_position is None:
+            return size
+        edge = self._end_position + self._len_edge - position
+        if edge < size:  # this window shows the end, or the next one looks farther
+            self._len_edge *= 2
+        return min(size, max(edge, _LEN_EDGE))
 
     def _load(self, position: int, size: int) -> None:
         if size > len(self._buffer) and not self._source.is_memory:

@@ -43,13 +43,15 @@ from kafka_segments_generated.columns._support import (
 __all__ = ["Sweep", "sweeper"]
 
 # What the loop's own state holds beside the two functions: the window's bytes, the table's rows, the bytes of
-# a piece; how wide the table is, where three columns stand in it (one that has to be 0, twice the same unless
-# transactions are not for the loop), which content is taken. After it: the scanner's last answer, and whether
-# all of the window has been scanned that was to be.
-LENGTH, NUM_ROWS, PIECE, WIDTH, IS_CONTROL, IS_APART, NUM_RECORDS, TAKEN, STATUS, IS_OVER = range(
-    NUM_CHAINED, NUM_CHAINED + 10
+# a piece; how wide the table is, where five columns stand in it (one that has to be 0, twice the same unless
+# transactions are not for the loop), which content is taken, and which offsets: the first and the last. After
+# it: the scanner's last answer, and whether all of the window has been scanned that was to be.
+LENGTH, NUM_ROWS, PIECE, WIDTH, IS_CONTROL, IS_APART, NUM_RECORDS, BASE_OFFSET, LAST_OFFSET_DELTA = range(
+    NUM_CHAINED, NUM_CHAINED + 9
 )
-_NUM_STATE = NUM_CHAINED + 10
+TAKEN, LOWEST, HIGHEST, STATUS, IS_OVER = range(NUM_CHAINED + 9, NUM_CHAINED + 14)
+_NUM_STATE = NUM_CHAINED + 14
+_LONGS = np.iinfo(np.int64)
 
 
 def scan_on(state: Longs, scan: Longs, length: int, max_rows: int) -> int:
@@ -59,6 +61,15 @@ def scan_on(state: Longs, scan: Longs, length: int, max_rows: int) -> int:
     status = run(state, FIRST)
     store(state, STATUS, status)
     return status
+
+
+def is_inside(state: Longs, table: Longs, place: int) -> bool:
+    """Whether all offsets of a batch are wanted, as far as its header tells; see `EntryTable.in_range`."""
+    first = load(table, place + load(state, BASE_OFFSET))
+    if first < load(state, LOWEST):
+        return False
+    delta = load(table, place + load(state, LAST_OFFSET_DELTA))
+    return first + max(delta, load(table, place + load(state, NUM_RECORDS)) - 1) <= load(state, HIGHEST)
 
 
 def count_taken(state: Longs, scan: Longs, table: Longs, spans: Longs, row: int) -> int:
@@ -72,7 +83,7 @@ def count_taken(state: Longs, scan: Longs, table: Longs, spans: Longs, row: int)
             break
         if load(table, place + load(state, IS_APART)) != 0:
             break
-        if load(table, place + load(state, NUM_RECORDS)) < 1:
+        if load(table, place + load(state, NUM_RECORDS)) < 1 or not is_inside(state, table, place):
             break
         store(spans, 3 * row, load(table, place + PAYLOAD) - window)
         store(spans, 3 * row + 1, load(table, place + END_PAYLOAD) - window)
@@ -126,6 +137,7 @@ class Sweep:
         content: which one is taken, by the scanner's numbers.
         module: the generated module of the scanner.
         is_selective: whether batches of transactions are left to the caller, some of which are void.
+        offsets: batches that may have others are left to the caller too: first, and behind the last.
 
     Attributes:
         num_decoded: of the last window: how many rows of its table have been decoded.
@@ -138,7 +150,9 @@ class Sweep:
         decoder: RecordDecoder,
         content: int,
         module: ModuleType,
+        *,
         is_selective: bool = False,
+        offsets: tuple[int | None, int | None] = (None, None),
     ) -> None:
         self._headers, self._decoder = headers, decoder
         self._sweep = load_decoder(sweeper)
@@ -150,6 +164,11 @@ class Sweep:
         state[IS_CONTROL] = state[IS_APART] = module.BATCH_COLUMNS.index("is_control")
         if is_selective:
             state[IS_APART] = module.BATCH_COLUMNS.index("is_transactional")
+        state[BASE_OFFSET] = module.BATCH_COLUMNS.index("base_offset")
+        state[LAST_OFFSET_DELTA] = module.BATCH_COLUMNS.index("last_offset_delta")
+        start, end = offsets
+        state[LOWEST] = _LONGS.min if start is None else start
+        state[HIGHEST] = _LONGS.max if end is None else end - 1
         state[NUM_RECORDS] = module.BATCH_COLUMNS.index("num_records")
         arrays = {"state": state, "scan": headers.state, "spans": self._spans, "decode": decoder.state}
         for name, array in arrays.items():

@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.compression import CODEC_NAMES
-from kafka_segments.entries import Batch
+from kafka_segments.entries import Batch, SoundBatches
 from kafka_segments.layout import wrap_long
 
-__all__ = ["COMPRESSED", "CONTROL", "PLAIN", "SKIPPED", "SLOW", "WRAPPED", "EntryTable", "row_of"]
+__all__ = [
+    "COMPRESSED",
+    "CONTROL",
+    "PLAIN",
+    "SKIPPED",
+    "SLOW",
+    "WRAPPED",
+    "EntryTable",
+    "count_alike",
+    "row_of",
+]
 
 SKIPPED, PLAIN, COMPRESSED, WRAPPED, CONTROL, SLOW = range(6)
 """Nothing to read here; records, or a message, as they are; compressed records; messages in a wrapper;
@@ -93,16 +103,35 @@ class EntryTable:
             return first
         return max(first, wrap_long(first + self.value(row, "last_offset_delta")))
 
-    def highest_offset(self) -> int:
-        """The highest `last_offset` of all; in a log that nobody has edited, the last one's."""
+    def last_offsets(self) -> Any:
+        """`last_offset` of all."""
         first = self.column("base_offset")
         delta = np.where(self.is_batch(), self.column("last_offset_delta"), 0)
-        return int(np.maximum(first, first + delta).max())
+        return np.maximum(first, first + delta)
+
+    def highest_offset(self) -> int:
+        """The highest `last_offset` of all; in a log that nobody has edited, the last one's."""
+        return int(self.last_offsets().max())
+
+    def num_records(self) -> int:
+        """Records of all, as the headers tell; a message of an old format is one."""
+        counts = self.column("num_records")
+        return int(counts.sum() if self._has_batches_alone() else np.where(self.is_batch(), counts, 1).sum())
+
+    def chosen(self, mask: Any) -> EntryTable:
+        """Some rows, as a copy."""
+        return EntryTable(self._rows[mask], self._module)
+
+    def before(self, row: int) -> EntryTable:
+        """The rows before one."""
+        return EntryTable(self._rows[:row], self._module)
 
     def in_range(self, start: int | None, end: int | None) -> Any:
         """Whether an entry may have records with offsets in `[start, end)`; see `Batch.highest_offset`."""
         first = self.column("base_offset")
         inside = np.ones(len(first), bool)
+        if (start is None or first.min() >= start) and (end is None or first.max() < end):
+            return inside
         is_batch = self.is_batch()
         if start is not None:
             last = first + np.where(is_batch, self.column("last_offset_delta"), 0)
@@ -112,6 +141,23 @@ class EntryTable:
         if end is not None:
             inside &= (first < end) | ~is_batch
         return inside
+
+    def is_inside(self, start: int | None, end: int | None) -> bool:
+        """Whether all have offsets in `[start, end)` alone, as far as headers can tell; wrappers cannot."""
+        first = self.column("base_offset")
+        if not self._has_batches_alone() or (start is not None and first.min() < start):
+            return False
+        counted = first + self.column("num_records") - 1
+        return end is None or max(self.highest_offset(), int(counted.max())) < end
+
+    def count(self, start: int | None, end: int | None) -> SoundBatches:
+        """How many may have records with offsets in `[start, end)`, and their bytes."""
+        is_read = self.in_range(start, end)
+        if is_read.all():  # one behind the other
+            last = len(self) - 1
+            return SoundBatches(len(self), self.value(last, "end_position") - self.value(0, "position"))
+        sizes = self.column("end_position") - self.column("position")
+        return SoundBatches(int(is_read.sum()), int(sizes[is_read].sum()))
 
     def kinds(self, start: int | None, end: int | None) -> Any:
         """What each row is: `SKIPPED`, `PLAIN`..."""
@@ -162,6 +208,21 @@ class EntryTable:
     def _is_codec_known(self) -> Any:
         return self.column("codec") <= _highest_codec(self._module)[self.column("content")]
 
+    def is_wrapper(self) -> Any:
+        """Whether an entry is a message of an old format that holds others."""
+        if self._has_batches_alone():
+            return np.zeros(len(self), bool)
+        return ~self.is_batch() & (self.column("codec") != 0)
+
+    def _has_batches_alone(self) -> bool:
+        return bool(self.is_batch().all())
+
     def is_batch(self) -> Any:
         """Whether an entry holds records, and is not a message of an old format."""
         return _is_repeated(self._module)[self.column("content")]
+
+
+def count_alike(columns: list[Any]) -> int:
+    """How many rows, from the first on, have its values in all of these columns."""
+    others = np.flatnonzero(np.any([column != column[0] for column in columns], axis=0))
+    return int(others[0]) if len(others) else len(columns[0])

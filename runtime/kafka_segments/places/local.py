@@ -27,7 +27,7 @@ class LocalFiles:
     def entries(self, directory: str) -> list[Entry]:
         """What is in a directory, by name; what vanishes meanwhile is not.
 
-        One that cannot be asked, such as a link that leads nowhere, is a file of 0 bytes: opening it says why.
+        One that cannot be asked, such as a link to nowhere, is a file of 0 bytes: opening it says why.
         """
         try:
             with os.scandir(directory) as found:

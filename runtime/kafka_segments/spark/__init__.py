@@ -2,7 +2,13 @@
 
 Users need no import: `spark.read.format("kafka-segments").load(directory)` finds the format by itself,
 through the module `pyspark_kafka_segments`.
+
+`take_snapshot` pins what is to be read in a file, for `.option("snapshot", ...)`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from kafka_segments.errors import MissingExtraError
 
@@ -11,3 +17,21 @@ try:
 except ImportError as error:
     message = f"this needs pyspark ({error}): pip install 'kafka-segments[spark]'"
     raise MissingExtraError(message, extra="spark") from error
+
+if TYPE_CHECKING:
+    from kafka_segments.spark.snapshots import take_snapshot
+
+__all__ = ["take_snapshot"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import late: the data source must be found quickly, and by those who lack an extra."""
+    if name == "take_snapshot":
+        from kafka_segments.spark.snapshots import take_snapshot
+
+        return take_snapshot
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,104 +1,157 @@
-"""Arrow batches of records as the columns that Spark's `kafka` source has."""
+"""Arrow batches of records as the columns that Spark's `kafka` source has.
+
+Strategy: what is the same in all rows is built once and cut to length for each batch; keys, values and
+offsets are handed on as they are. Only timestamps are computed for each row, in one pass of numpy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
 from kafka_segments.errors import TimestampRangeError
 from kafka_segments.layout import java_text
-from kafka_segments.spark.splits import SegmentSplit
 
-__all__ = ["source_columns", "spark_batch"]
+__all__ = ["RowColumns"]
 
 # Of our columns, those that a column of Spark's is made from, by its name in lower case (a user's schema may
 # write it in any). The offset always comes along: it counts the rows, and an error names it.
 _SOURCES = {
     "key": "key",
     "value": "value",
+    "offset": "offset",
     "timestamp": "timestamp",
+    "timestampms": "timestamp",
     "timestamptype": "timestamp_type",
     "headers": "headers",
+    "leaderepoch": "leader_epoch",
+    "producerid": "producer_id",
+    "producerepoch": "producer_epoch",
+    "sequence": "sequence",
 }
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 _MICROS = 1000
 _MAX_MILLIS = (2**63 - 1) // _MICROS
+_MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
+
+_Builder = Callable[[pa.RecordBatch, pa.DataType], pa.Array]
 
 
-def source_columns(schema: pa.Schema) -> list[str]:
-    """Which of our columns the columns of `schema` are made from; the offset in any case."""
-    names = (name.lower() for name in schema.names)
-    return ["offset", *(_SOURCES[name] for name in names if name in _SOURCES)]
-
-
-def spark_batch(batch: pa.RecordBatch, schema: pa.Schema, split: SegmentSplit) -> pa.RecordBatch:
-    """Data records as a batch of exactly `schema`: some of the columns of the `kafka` source, in any order.
+class RowColumns:
+    """Makes batches of exactly one schema: some of the columns of the view `records`, in any order.
 
     Args:
-        batch: has the columns of `source_columns`.
         schema: Spark's.
-        split: where the records are from.
+        timestamp_overflow: what becomes of timestamps beyond microseconds: `error`, `null`, `clamp`.
 
-    Raises:
-        TimestampRangeError: a timestamp is beyond what microseconds in 64 bits can say.
+    Attributes:
+        sources: which of our columns are needed.
     """
-    columns = [_BUILDERS[field.name.lower()](batch, split, field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def __init__(self, schema: pa.Schema, timestamp_overflow: str = "error") -> None:
+        self.sources = list(
+            dict.fromkeys(
+                ["offset", *(_SOURCES[name] for name in map(str.lower, schema.names) if name in _SOURCES)]
+            )
+        )
+        self._schema = schema
+        self._overflow = timestamp_overflow
+        self._fields = [(field.name.lower(), field.type) for field in schema]
+        self._constants: dict[str, Any] = {}
+        self._repeated: dict[str, tuple[Any, pa.Array]] = {}
+        self._builders: dict[str, _Builder] = {
+            "timestamp": self._timestamps,
+            "timestampms": lambda batch, _type: batch.column("timestamp").view(pa.int64()),
+            "headers": _headers,
+        }
+
+    def begin(self, topic: str, partition: int, source_file: str | None = None) -> None:
+        """Say where the batches to come are from."""
+        self._constants = {"topic": topic, "partition": partition, "sourcefile": source_file, "damage": None}
+
+    def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Data records as a batch of the schema.
+
+        Args:
+            batch: has the columns `sources`.
+
+        Raises:
+            TimestampRangeError: a timestamp is beyond the range, if that is to be an error.
+        """
+        columns = [self._column(batch, name, kind) for name, kind in self._fields]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    @property
+    def has_damage(self) -> bool:
+        """Whether the column `damage` is among those asked for."""
+        return any(name == "damage" for name, _kind in self._fields)
+
+    def damage_row(self, topic: str, partition: int, offset: int | None, text: str) -> pa.RecordBatch:
+        """One row that tells of damage; all else is null, and the offset if it is not known."""
+        values = {"topic": topic, "partition": partition, "offset": offset, "damage": text}
+        columns = [pa.array([values.get(name)], kind) for name, kind in self._fields]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _column(self, batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
+        if name in self._constants:
+            return self._repeat(name, self._constants[name], kind, batch.num_rows)
+        if name in self._builders:
+            return self._builders[name](batch, kind)
+        column = batch.column(_SOURCES[name])
+        return column if column.type == kind else column.cast(kind)
+
+    def _repeat(self, name: str, value: Any, kind: pa.DataType, num_rows: int) -> pa.Array:
+        known, array = self._repeated.get(name, (None, None))
+        if array is None or known != value or len(array) < num_rows:
+            array = pa.repeat(pa.scalar(value, kind), max(num_rows, _MANY_ROWS))
+            self._repeated[name] = value, array
+        return array.slice(0, num_rows)
+
+    def _timestamps(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        millis = batch.column("timestamp").view(pa.int64()).to_numpy()
+        is_null = None
+        if len(millis) and (millis.max() > _MAX_MILLIS or millis.min() < -_MAX_MILLIS):
+            if self._overflow == "error":
+                raise self._out_of_range(batch, millis)
+            if self._overflow == "null":
+                is_null = (millis > _MAX_MILLIS) | (millis < -_MAX_MILLIS)
+            millis = np.clip(millis, -_MAX_MILLIS, _MAX_MILLIS)
+        return pa.array(millis * _MICROS, mask=is_null).view(kind)
+
+    def _out_of_range(self, batch: pa.RecordBatch, millis: Any) -> TimestampRangeError:
+        row = int(np.flatnonzero((millis > _MAX_MILLIS) | (millis < -_MAX_MILLIS))[0])
+        offset, timestamp = batch.column("offset")[row].as_py(), int(millis[row])
+        return TimestampRangeError(
+            f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond the range of Spark's "
+            'timestamps (microseconds); .option("timestampOverflow", "null") or "clamp" reads on, the column '
+            "timestampMs has it as it is",
+            offset=offset,
+            timestamp=timestamp,
+        )
 
 
-def _timestamps(batch: pa.RecordBatch, split: SegmentSplit, column_type: pa.DataType) -> pa.Array:
-    millis = batch.column("timestamp").view(pa.int64())
-    extremes = pc.min_max(millis).as_py()
-    if extremes["min"] < -_MAX_MILLIS or extremes["max"] > _MAX_MILLIS:
-        raise _out_of_range(batch, split, millis)
-    return pc.multiply(millis, _MICROS).view(column_type)
-
-
-def _out_of_range(batch: pa.RecordBatch, split: SegmentSplit, millis: pa.Array) -> TimestampRangeError:
-    row = next(row for row, value in enumerate(millis.to_pylist()) if abs(value) > _MAX_MILLIS)
-    offset, timestamp = batch.column("offset")[row].as_py(), millis[row].as_py()
-    return TimestampRangeError(
-        f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond the range of Spark's "
-        "timestamps (microseconds); read this topic without the column timestamp, as in "
-        '.schema("key binary, value binary, offset bigint"), or with `kafka-segments dump`',
-        offset=offset,
-        timestamp=timestamp,
-        path=split.path,
-    )
-
-
-def _headers(batch: pa.RecordBatch, _split: SegmentSplit, column_type: pa.DataType) -> pa.Array:
-    """Headers with keys as text; null, not an empty list, for a record without any (as the connector's)."""
+def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+    """Headers; null, not an empty list, for a record without any (as the connector's)."""
     headers = batch.column("headers")
     pairs = headers.values
-    struct = column_type.value_type
-    arrays = [_text(pairs.field("key")), pairs.field("value")]
-    texts = pa.StructArray.from_arrays(arrays, fields=[struct.field(0), struct.field(1)])
+    struct = kind.value_type
+    keys, values = pairs.field("key"), pairs.field("value")
+    if struct.field(0).type == pa.string():
+        keys = _text(keys)
+    structs = pa.StructArray.from_arrays([keys, values], fields=[struct.field(0), struct.field(1)])
     is_empty = pc.equal(pc.list_value_length(headers), 0)
-    return pa.ListArray.from_arrays(headers.offsets, texts, type=column_type, mask=is_empty)
+    return pa.ListArray.from_arrays(headers.offsets, structs, type=kind, mask=is_empty)
 
 
 def _text(keys: pa.Array) -> pa.Array:
-    """Keys as text, each different one decoded once."""
-    encoded = keys.dictionary_encode()
-    texts = pa.array([java_text(key) for key in encoded.dictionary.to_pylist()], pa.string())
-    return texts.take(encoded.indices)
-
-
-def _repeat(batch: pa.RecordBatch, value: str | int, column_type: pa.DataType) -> pa.Array:
-    return pa.repeat(pa.scalar(value, column_type), batch.num_rows)
-
-
-_BUILDERS: dict[str, Callable[[pa.RecordBatch, SegmentSplit, pa.DataType], pa.Array]] = {
-    "key": lambda batch, _split, _type: batch.column("key"),
-    "value": lambda batch, _split, _type: batch.column("value"),
-    "topic": lambda batch, split, column_type: _repeat(batch, split.topic, column_type),
-    "partition": lambda batch, split, column_type: _repeat(batch, split.partition, column_type),
-    "offset": lambda batch, _split, _type: batch.column("offset"),
-    "timestamp": _timestamps,
-    "timestamptype": lambda batch, _split, column_type: batch.column("timestamp_type").cast(column_type),
-    "headers": _headers,
-}
+    """Keys as text: as they are if all are UTF-8, else each different one decoded once, as Java does."""
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        encoded = keys.dictionary_encode()
+        texts = pa.array([java_text(key) for key in encoded.dictionary.to_pylist()], pa.string())
+        return texts.take(encoded.indices)

@@ -7,6 +7,7 @@ through Spark.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -20,14 +21,17 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_segments import errors
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
+from kafka_segments.catalog.model import Split
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
-from kafka_segments.logdir import list_partitions
+from kafka_segments.places import Places
 from kafka_segments.spark.publish import WorkDirectory, check_destination, partition_path
 from kafka_segments.spark.report import PartitionReport, merge
 from kafka_segments.spark.session import open_session
 from kafka_segments.spark.sink import FORMAT, ParquetSink, row_of_task
-from kafka_segments.spark.splits import SegmentSplit, pack, segment_splits
+from kafka_segments.spark.splits import pack, segment_splits
 
 __all__ = ["Ingest", "Plan", "ingest", "plan_ingest"]
 
@@ -40,14 +44,14 @@ class Plan:
     """What is to be read, and where it goes."""
 
     destination: str
-    splits: list[SegmentSplit]
+    splits: list[Split]
     empty: list[PartitionReport]
     """All partitions, those without a segment to read too."""
 
     @property
     def num_bytes(self) -> int:
         """Of all segments."""
-        return sum(split.size for split in self.splits)
+        return sum(split.segment.size for split in self.splits)
 
 
 @dataclass(frozen=True)
@@ -68,13 +72,14 @@ def plan_ingest(sources: Sequence[str], destination: str) -> Plan:
     """
     import kafka_segments.arrow  # noqa: F401  says what to install, before a worker stumbles
 
-    partitions = list_partitions(sources)
-    for partition in partitions:
-        partition_path(partition.topic, partition.partition)
+    places = Places()
+    logs = resolve(places, discover(places, [os.path.abspath(source) for source in sources]))
+    for log in logs:
+        partition_path(log.topic, log.partition)
     return Plan(
         check_destination(destination, sources),
-        segment_splits(partitions),
-        [PartitionReport(partition.topic, partition.partition) for partition in partitions],
+        segment_splits(logs),
+        [PartitionReport(log.topic, log.partition) for log in logs],
     )
 
 

@@ -1,102 +1,268 @@
-"""The data source's options."""
+"""The data source's options: what is to be read, how, and in which shape."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
+from kafka_segments.catalog.discovery import FileOptions
+from kafka_segments.catalog.options import query_of, unused_options
+from kafka_segments.catalog.query import Query
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
+from kafka_segments.spark.names import STORE_PREFIXES, check_names
 
-__all__ = ["DROPMALFORMED", "FAILFAST", "ReadOptions"]
+__all__ = ["DROPMALFORMED", "FAILFAST", "PERMISSIVE", "VIEWS", "ReadOptions", "Settings"]
 
 FAILFAST = "FAILFAST"
+PERMISSIVE = "PERMISSIVE"
 DROPMALFORMED = "DROPMALFORMED"
 
-_KNOWN = ("path", "paths", "includeHeaders", "checkCrc", "mode", "maxDecompressedBytes")
-# What Spark itself puts beside the user's options when a table was made with SQL.
-_SPARKS_OWN = (
-    "owner",
-    "provider",
-    "location",
-    "external",
-    "comment",
-    "is_managed_location",
-    "serialization.format",
-)
-_SPARKS_PREFIXES = ("option.", "spark.sql.")
-_URI_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
+VIEWS = ("records", "batches", "segments", "control", "aborted", "damage")
+_ISOLATION = "kafka.isolation.level"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=/)")
+# Spark writes `file:/x` for local paths; people write `file:///x`.
+_OF_THIS_MACHINE = re.compile(r"file:(?://)?(/(?:[^/].*)?)", re.IGNORECASE | re.DOTALL)
+_HADOOP = "spark.hadoop."
+
+
+class Settings(Mapping[str, str]):
+    """Settings for stores, by Hadoop's names. They may hold secrets: no text of it shows a value."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = dict(settings or {})
+
+    def __getitem__(self, name: str) -> str:
+        return self._settings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(sorted(self._settings))})"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """The options of a read, checked. `paths` are local paths, as given."""
+    """The options of a read, checked.
+
+    Attributes:
+        paths: as given; those of this machine absolute, because tasks run in another directory.
+        query: which records.
+        files: which of the segments' files count.
+        settings: for stores.
+        view: one of `VIEWS`.
+        columns: asked for by name; None is the view's usual ones.
+        include_headers: whether these have `headers`.
+        header_keys: `text` or `binary`; None is text, unless a schema says otherwise.
+        timestamp_overflow: what becomes of a timestamp that Spark's microseconds cannot say: `error`, `null`,
+            `clamp`.
+        mode: FAILFAST, PERMISSIVE, DROPMALFORMED: what becomes of damage.
+        check_crc: verify the checksums.
+        max_decompressed: bytes that one batch may decompress to.
+        best_of_replicas: take sound batches from other copies, where one is damaged.
+        snapshot: file that pins what is to be read; None looks anew each time.
+        remarks: to be told once: options that mean nothing here, or that others make useless.
+    """
 
     paths: tuple[str, ...]
+    query: Query = field(default_factory=Query)
+    files: FileOptions = field(default_factory=FileOptions)
+    settings: Settings = field(default_factory=Settings)
+    view: str = "records"
+    columns: tuple[str, ...] | None = None
     include_headers: bool = False
-    check_crc: bool = True
+    header_keys: str | None = None
+    timestamp_overflow: str = "error"
     mode: str = FAILFAST
+    check_crc: bool = True
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+    best_of_replicas: bool = False
+    snapshot: str | None = None
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
         """Check options as Spark hands them over: names in any case, values strings, many paths as JSON.
 
         Raises:
-            OptionError: an unknown option, or a value that is none of those allowed.
+            OptionError: an unknown option, a value that is none of those allowed, or options that
+                contradict each other.
         """
         given = {name.lower(): value for name, value in options.items()}
-        known = {name.lower() for name in _KNOWN}
-        for name in given:
-            if name not in known and name not in _SPARKS_OWN and not name.startswith(_SPARKS_PREFIXES):
-                raise OptionError(f"unknown option {name}; the options are {', '.join(_KNOWN)}")
+        ignored = check_names(given)
+        _check_pairs(given)
         return cls(
             paths=_paths(given),
+            query=query_of(_with_isolation(given)),
+            files=_files(given),
+            settings=Settings(_settings(given)),
+            view=_one_of(given, "view", VIEWS) or "records",
+            columns=_columns(given),
             include_headers=_boolean(given, "includeHeaders", False),
+            header_keys=_one_of(given, "headerKeys", ("text", "binary")),
+            timestamp_overflow=_one_of(given, "timestampOverflow", ("error", "null", "clamp")) or "error",
+            mode=_one_of(given, "mode", (FAILFAST, PERMISSIVE, DROPMALFORMED)) or FAILFAST,
             check_crc=_boolean(given, "checkCrc", True),
-            mode=_mode(given),
             max_decompressed=_size(given, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED),
+            best_of_replicas=_one_of(given, "replicas", ("first", "best")) == "best",
+            snapshot=_file(given, "snapshot"),
+            remarks=tuple(_remarks(given, ignored)),
         )
 
 
+def _check_pairs(given: Mapping[str, str]) -> None:
+    """Options that cannot both be meant."""
+    view = given.get("view", "records").lower()
+    for name in ("includeHeaders", "headerKeys", "timestampOverflow"):
+        if name.lower() in given and view not in ("records", "control"):
+            raise OptionError(f"option {name} is of rows that are records, and view={view} has none")
+    if "snapshot" in given and ("path" in given or "paths" in given):
+        raise OptionError("give snapshot or a path, not both: a snapshot holds the list of its files")
+    for name in ("pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup"):
+        if "snapshot" in given and name.lower() in given:
+            raise OptionError(f"give snapshot or {name}, not both: a snapshot holds the list of its files")
+    levels = [given[name].lower() for name in ("isolationlevel", _ISOLATION) if name in given]
+    if len(set(levels)) > 1:
+        raise OptionError(f"options isolationLevel and {_ISOLATION} differ: {levels[0]!r}, {levels[1]!r}")
+    names = {name.strip().lower() for name in given.get("columns", "").split(",")}
+    are_both = view == "records" and "columns" in given and "includeheaders" in given
+    if are_both and _boolean(given, "includeHeaders", False) != ("headers" in names):
+        raise OptionError(
+            f"options columns and includeHeaders differ: the one {'has' if 'headers' in names else 'lacks'} "
+            f"headers, the other is {given['includeheaders']}"
+        )
+
+
+def _with_isolation(given: Mapping[str, str]) -> Mapping[str, str]:
+    level = given.get("isolationlevel", given.get(_ISOLATION))
+    return given if level is None else {**given, _ISOLATION: level}
+
+
 def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
-    paths = json.loads(given["paths"]) if "paths" in given else []
+    try:
+        paths = json.loads(given["paths"]) if "paths" in given else []
+    except ValueError as error:
+        raise OptionError(
+            f'option paths is {given["paths"]!r:.80}; it is JSON such as ["/a","/b"]'
+        ) from error
     if "path" in given:
         paths.append(given["path"])
-    if not paths:
+    if not paths and "snapshot" not in given:
         raise OptionError(
             "no path: give one or more to .load(...); in SQL, CREATE TEMPORARY VIEW ... OPTIONS (path '...') "
             "(Spark can forget the options of CREATE TABLE: then query the table WITH (path = '...'))"
         )
-    return tuple(_local(path) for path in paths)
+    return tuple(map(_absolute, paths))
 
 
-def _local(path: str) -> str:
-    """Spark writes `file:/x` or `file:///x` for local paths."""
-    match = _URI_SCHEME.match(path)
-    if match is None:
+def _absolute(path: object) -> str:
+    if not isinstance(path, str) or not path:
+        raise OptionError(f"{path!r} is no path")
+    local = _OF_THIS_MACHINE.fullmatch(path)
+    if local is None and _SCHEME.match(path):
         return path
-    if match[1].lower() != "file":
-        raise OptionError(f"only local files are read, not {match[1]}: mount or copy it", path=path)
-    return "/" + path[match.end() :].lstrip("/")
+    return os.path.abspath(path if local is None else local[1])
+
+
+def _file(given: Mapping[str, str], name: str) -> str | None:
+    return _absolute(given[name]) if name in given else None
+
+
+def _files(given: Mapping[str, str]) -> FileOptions:
+    after, before = _time(given, "modifiedAfter"), _time(given, "modifiedBefore")
+    if after is not None and before is not None and after >= before:
+        raise OptionError(
+            f"options modifiedAfter ({given['modifiedafter']}) and modifiedBefore "
+            f"({given['modifiedbefore']}) leave no time between them"
+        )
+    return FileOptions(
+        path_glob_filter=given.get("pathglobfilter"),
+        modified_before=before,
+        modified_after=after,
+        recursive=_boolean(given, "recursiveFileLookup", False),
+        ignore_missing=_boolean(given, "ignoreMissingFiles", False),
+    )
+
+
+def _time(given: Mapping[str, str], name: str) -> int | None:
+    """Nanoseconds since 1970. For a time without a zone Spark takes the session's, which nobody tells us."""
+    value = given.get(name.lower())
+    if value is None:
+        return None
+    try:
+        time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", value))
+    except ValueError as error:
+        raise OptionError(f"option {name} is {value!r}; it is a time such as 2026-01-31T12:00:00Z") from error
+    zone = _zone(given)
+    if time.tzinfo is None and zone is None:
+        raise OptionError(
+            f"option {name} is {value!r}, a time of no zone: write {value}Z for UTC, or give option timeZone"
+        )
+    since = time.replace(tzinfo=time.tzinfo or zone) - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
+
+
+def _zone(given: Mapping[str, str]) -> tzinfo | None:
+    name = given.get("timezone")
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError, below
+        raise OptionError(f"option timeZone is {name!r}; it is a name such as Europe/Paris or UTC") from error
+    except KeyError as error:
+        raise OptionError(f"there is no time zone {name!r} (option timeZone) on this machine") from error
+
+
+def _settings(given: Mapping[str, str]) -> dict[str, str]:
+    named = {name: value for name, value in given.items() if name.startswith(STORE_PREFIXES)}
+    return {name.removeprefix(_HADOOP): value for name, value in named.items()}
+
+
+def _columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
+    if "columns" not in given:
+        return None
+    names = tuple(name.strip() for name in given["columns"].split(","))
+    twice = {name.lower() for name in names if [one.lower() for one in names].count(name.lower()) > 1}
+    if not all(names) or twice:
+        raise OptionError(
+            f"option columns is {given['columns']!r:.200}; it is names with commas between them, each once"
+        )
+    return names
+
+
+def _remarks(given: Mapping[str, str], ignored: list[str]) -> Iterator[str]:
+    yield from unused_options(given)
+    if ignored:
+        yield f"no broker is asked, so these options mean nothing here: {', '.join(ignored)}"
 
 
 def _boolean(given: Mapping[str, str], name: str, default: bool) -> bool:
     value = given.get(name.lower())
     if value is None:
         return default
-    if value.lower() not in ("true", "false"):
+    if value.strip().lower() not in ("true", "false"):
         raise OptionError(f"option {name} is {value!r}; it is true or false")
-    return value.lower() == "true"
+    return value.strip().lower() == "true"
 
 
-def _mode(given: Mapping[str, str]) -> str:
-    mode = given.get("mode", FAILFAST).upper()
-    if mode not in (FAILFAST, DROPMALFORMED):
-        raise OptionError(f"option mode is {given['mode']!r}; it is {FAILFAST} or {DROPMALFORMED}")
-    return mode
+def _one_of(given: Mapping[str, str], name: str, values: tuple[str, ...]) -> str | None:
+    value = given.get(name.lower())
+    if value is None:
+        return None
+    known = {one.lower(): one for one in values}
+    if value.strip().lower() not in known:
+        raise OptionError(f"option {name} is {value!r}; it is {', '.join(values[:-1])} or {values[-1]}")
+    return known[value.strip().lower()]
 
 
 def _size(given: Mapping[str, str], name: str, default: int) -> int:

@@ -1,129 +1,132 @@
-"""From a split to its data records, and what is to be done about what is not sound.
-
-Strategy: everything goes through one place, `iter_batches`, for the data source and for `ingest`. They
-differ in the `Findings` they pass: one raises or warns, the other counts and lists.
-
-Pending: in the newest segment of a partition a broker may be writing at this moment. A last batch that is
-cut off by the end of the file, or in a preallocated file by the zeros up to it, is not yet there: no damage.
-Its first bytes, so far as they are there, must be those of an entry that could follow.
-"""
+"""The rows of a task: its splits one after the other, as batches of the schema asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+import gc
+from collections.abc import Iterator
 
-from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
-from kafka_segments.errors import KafkaFormatError, TruncatedError
-from kafka_segments.layout import LEN_PREFIX, read_prefix
-from kafka_segments.segment import open_segment
-from kafka_segments.spark.splits import SegmentSplit
-from kafka_segments.storage import open_source
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from kafka_segments.catalog.model import Split
+from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.walking import Head, iter_heads
+from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import name_partition
+from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.spark.columns import RowColumns
+from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.planning import Task
+from kafka_segments.spark.policy import Judge, Told
+from kafka_segments.spark.settings import task_settings
 
-    from kafka_segments.columnar.reader import Event
+__all__ = ["read_task", "settle_down"]
 
-__all__ = ["Findings", "describe", "iter_batches", "name_partition"]
+# Of a row in Spark (ByteArrayMethods.MAX_ROUNDED_ARRAY_LENGTH), less what is not key, value and headers.
+_MAX_ROW_SIZE = (1 << 31) - 1 - (1 << 16)
 
-
-class Findings(Protocol):
-    """What is told about a segment beside its records, in file order. Any of these may raise."""
-
-    def batches(self, batches: SoundBatches) -> None:
-        """Sound batches and messages that hold offsets at or above the log start offset."""
-
-    def damage(self, damage: Damage) -> None:
-        """A damaged region that may have cost records."""
-
-    def pending(self, damage: Damage) -> None:
-        """The newest segment's last batch is not whole yet."""
+_is_settled = False
 
 
-def iter_batches(
-    split: SegmentSplit, findings: Findings, columns: Sequence[str], *, check_crc: bool, max_decompressed: int
-) -> Iterator[pa.RecordBatch]:
-    """Yield the data records at or above the log start offset; control records are left out.
+def settle_down() -> None:
+    """Once in a worker: what is loaded now stays, and need not be looked at again.
+
+    Spark collects garbage after each task; over pyspark and pyarrow that takes 30 ms, which is most of what a
+    small task costs.
+    """
+    global _is_settled  # noqa: PLW0603
+    if not _is_settled:
+        gc.freeze()
+        _is_settled = True
+
+
+def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a task as rows.
 
     Args:
-        split: what to read.
-        findings: who is told of the rest.
-        columns: names of the columns wanted, see `columnar.schema`.
-        check_crc: verify the checksum of every batch.
-        max_decompressed: bytes that one batch may decompress to.
+        task: what to read.
+        schema: Spark's; of every batch.
+        options: of the read.
 
     Raises:
-        KafkaFormatError: the file cannot be opened or is another program's; and whatever `findings` raises.
+        KafkaFormatError: as `read_split`, and what `policy` and the columns raise; with topic and partition.
     """
-    start = split.log_start_offset
-    with open_segment(split.path, check_crc=check_crc, max_decompressed=max_decompressed) as segment:
-        events = segment.iter_columnar(columns, (start, None))
-        for event, is_pending in _judge(events, split.is_newest):
-            if isinstance(event, SoundBatches):
-                findings.batches(event)
-            elif isinstance(event, Damage):
-                if is_pending:
-                    findings.pending(event)
-                elif event.touches(start, None):
-                    findings.damage(event)
-            elif not isinstance(event, Batch | Padding):  # the damage of such a batch follows it
-                yield event
+    settle_down()
+    places = Places(task_settings(options.settings))
+    judges = [Judge(options, part.split, part.is_continued, part.stop) for part in task.parts]
+    if options.view != "records":
+        from kafka_segments.spark.views import read_view, rows_as_batch
+
+        if task.rows:
+            yield rows_as_batch(task.rows, schema)
+        for judge in judges:
+            yield from read_view(options.view, judge, places, schema)
+        return
+    columns = RowColumns(schema, options.timestamp_overflow)
+    yield from _told_rows(task.told, columns)
+    for judge in judges:
+        yield from _split_rows(judge.split, judge, columns, places)
 
 
-def describe(damage: Damage) -> str:
-    """Where a damaged region is, what is wrong, and the offsets that it may have cost, for people."""
-    first, last = damage.first_lost_offset, damage.last_lost_offset
-    if first is None and last is None:
-        lost = "offsets lost: unknown or none"
-    else:
-        lost = f"offsets lost: {'?' if first is None else first} to {'?' if last is None else last}"
-    where = f"{damage.path}, position {damage.position} to {damage.end_position}"
-    return f"{where}: {type(damage.error).__name__}: {damage.error.detail}; {lost}"
-
-
-def name_partition(error: KafkaFormatError, split: SegmentSplit) -> KafkaFormatError:
-    """The error, with file, topic and partition in its message."""
-    error.path = error.path or split.path
-    error.detail += f" (topic {split.topic}, partition {split.partition})"
-    return error
-
-
-def _judge(events: Iterable[Event], is_newest: bool) -> Iterator[tuple[Event, bool]]:
-    """Events, and of each whether it is a pending batch, which only the event behind it can tell."""
-    batch: Batch | None = None
-    before: Event | None = None
-    for event in chain(events, [None]):
-        if before is not None:
-            is_pending = is_newest and isinstance(before, Damage) and _is_pending(before, event, batch)
-            yield before, is_pending
-            if isinstance(before, Batch):
-                batch = before
-        before = event
-
-
-def _is_pending(damage: Damage, behind: Event | None, batch: Batch | None) -> bool:
-    if behind is not None and not isinstance(behind, Padding):
-        return False
-    if behind is not None and damage.end_position - damage.position < LEN_PREFIX:
-        return True  # a few bytes before the zeros
-    is_cut = isinstance(damage.error, TruncatedError)
-    if behind is not None and batch is not None and batch.position == damage.position:
-        # Its header is there, and the entry that it announces ends among the zeros.
-        is_cut = is_cut or batch.end_position > damage.end_position
-    return is_cut and _could_follow(damage)
-
-
-def _could_follow(damage: Damage) -> bool:
-    """Whether what begins there could be the log's next entry, so far as its bytes are there."""
-    if damage.end_position - damage.position < LEN_PREFIX:
-        return True
-    source = open_source(damage.path)
+def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places) -> Iterator[pa.RecordBatch]:
+    options = judge.options
+    reading = Reading(
+        columns.sources,
+        check_crc=options.check_crc,
+        max_decompressed=options.max_decompressed,
+        is_best=options.best_of_replicas,
+        max_row_size=_MAX_ROW_SIZE,
+    )
+    columns.begin(split.topic, split.partition, split.segment.file.path)
+    following = split.start
     try:
-        prefix = read_prefix(source.read(damage.position, LEN_PREFIX))
-    finally:
-        source.close()
-    if not prefix.is_known or prefix.len_body < prefix.min_len_body:
-        return False
-    return damage.first_lost_offset is None or prefix.base_offset >= damage.first_lost_offset
+        for batch in read_split(split, places, reading, judge):
+            if judge.told:
+                yield from _told_rows(judge.told, columns)
+                judge.told.clear()
+            following = batch.column("offset")[-1].as_py() + 1
+            is_over = judge.stop is not None and following >= judge.stop
+            yield columns.rows(_before(batch, judge.stop) if is_over else batch)
+            if is_over:
+                break
+    except TimestampRangeError as error:
+        raise name_partition(error, split) from None
+    except (MemoryError, pa.ArrowMemoryError) as error:
+        raise _no_memory(split, following, places) from error
+    yield from _told_rows(judge.told, columns)
+
+
+def _before(batch: pa.RecordBatch, stop: int | None) -> pa.RecordBatch:
+    return batch.filter(pa.array(batch.column("offset").to_numpy() < stop))
+
+
+def _told_rows(told: list[Told] | tuple[Told, ...], columns: RowColumns) -> Iterator[pa.RecordBatch]:
+    for one in told:
+        if columns.has_damage:
+            yield columns.damage_row(one.topic, one.partition, one.offset, one.text)
+
+
+def _no_memory(split: Split, offset: int, places: Places) -> RecordTooLargeError:
+    """A batch that is larger than the memory there is: its records, decompressed, and their columns."""
+    gc.collect()
+    size = None
+    try:
+        source = open_stored(places, split.segment)
+        try:
+            heads = (head for head in iter_heads(source, 0) if isinstance(head, Head))
+            size = next((one.end_position - one.position for one in heads if one.last_offset >= offset), None)
+        finally:
+            source.close()
+    except (KafkaFormatError, MemoryError):
+        pass  # the size is not known, then
+    said = "" if size is None else f", which has {size} bytes in the file"
+    return RecordTooLargeError(
+        f"topic {split.topic}, partition {split.partition}, offset {offset}: no memory for the batch "
+        f"that holds it{said}; give Python more (spark.executor.pyspark.memory, if that is set), or "
+        "leave the column out that is so large",
+        topic=split.topic,
+        partition=split.partition,
+        offset=offset,
+        size=size,
+        path=split.segment.file.path,
+    )

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
+from kafka_segments.catalog.model import Loss
 from kafka_segments.entries import Damage, SoundBatches
 from kafka_segments.errors import MissingCodecError
-from kafka_segments.spark.reading import describe
+from kafka_segments.ranges.findings import Note, describe
 
 __all__ = [
     "DAMAGE",
@@ -99,7 +100,7 @@ def merge(reports: Iterable[PartitionReport]) -> list[PartitionReport]:
 
 
 class Counts:
-    """Counts what a segment holds into its partition's report (`reading.Findings`)."""
+    """Counts what a segment holds into its partition's report (`ranges.Findings`)."""
 
     def __init__(self, partition: PartitionReport) -> None:
         self._partition = partition
@@ -123,6 +124,13 @@ class Counts:
         size = damage.end_position - damage.position
         where = f"{damage.path}, position {damage.position} to {damage.end_position}"
         self._add(PENDING, f"{where}: the last batch is not whole yet ({size} bytes); read again later")
+
+    def lost(self, loss: Loss) -> None:
+        """The segment is gone."""
+        self._add(NOT_OPENED, str(loss))
+
+    def note(self, note: Note) -> None:
+        """It is somewhere else, or another one now, and was read all the same."""
 
     def end_segment(self, path: str) -> None:
         """Say of a file in which nothing was sound what that means."""

@@ -10,24 +10,26 @@ most of the time.
 
 from __future__ import annotations
 
-import json
+import base64
 import os
+import pickle
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from kafka_segments.catalog.model import Split
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
-from kafka_segments.spark import reading
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import name_partition
 from kafka_segments.spark.publish import TEXT_MARKER, data_path, is_surely_text, partition_path, publish
 from kafka_segments.spark.report import NOT_OPENED, Counts, Finding, PartitionReport, merge
 from kafka_segments.spark.schema import INGEST_SCHEMA, arrow_schema
-from kafka_segments.spark.splits import SegmentSplit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,9 +41,9 @@ __all__ = ["FORMAT", "ParquetSink", "row_of_task"]
 FORMAT = "kafka-segments-parquet"
 
 
-def row_of_task(splits: Sequence[SegmentSplit]) -> str:
+def row_of_task(splits: Sequence[Split]) -> str:
     """A task as the text that travels in a row."""
-    return json.dumps([asdict(split) for split in splits])
+    return base64.b64encode(pickle.dumps(tuple(splits))).decode()
 
 
 class ParquetSink(DataSource):
@@ -89,7 +91,7 @@ class ParquetWriter(DataSourceArrowWriter):
         result = TaskResult([], [])
         rows = (row for batch in iterator for row in batch.column(0).to_pylist())
         for row in rows:
-            splits = [SegmentSplit(**split) for split in json.loads(row)]
+            splits: tuple[Split, ...] = pickle.loads(base64.b64decode(row))
             for (topic, partition), group in groupby(
                 splits, key=lambda split: (split.topic, split.partition)
             ):
@@ -97,7 +99,7 @@ class ParquetWriter(DataSourceArrowWriter):
         return result
 
     def _write_partition(
-        self, partition: PartitionReport, splits: Iterable[SegmentSplit], result: TaskResult
+        self, partition: PartitionReport, splits: Iterable[Split], result: TaskResult
     ) -> None:
         directory = partition_path(partition.topic, partition.partition)
         name = f"{directory}/part-{uuid.uuid4().hex}.parquet"
@@ -114,29 +116,25 @@ class ParquetWriter(DataSourceArrowWriter):
 
         return ParquetFile(os.path.join(data_path(self._work), name), arrow_schema(INGEST_SCHEMA))
 
-    def _write_segment(self, split: SegmentSplit, partition: PartitionReport, file: ParquetFile) -> None:
-        from kafka_segments.spark.columns import source_columns, spark_batch
+    def _write_segment(self, split: Split, partition: PartitionReport, file: ParquetFile) -> None:
+        from kafka_segments.ranges.reading import Reading, read_split
+        from kafka_segments.spark.columns import RowColumns
 
         counts = Counts(partition)
-        batches = reading.iter_batches(
-            split,
-            counts,
-            source_columns(file.schema),
-            check_crc=self._check_crc,
-            max_decompressed=self._max_decompressed,
-        )
+        columns = RowColumns(file.schema)
+        reading = Reading(columns.sources, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
         try:
-            for batch in batches:
+            for batch in read_split(split, Places(), reading, counts):
                 _count(batch, partition)
-                file.write(spark_batch(batch, file.schema, split))
-            counts.end_segment(split.path)
+                file.write(columns.rows(batch))
+            counts.end_segment(split.segment.file.path)
         except OutputError:
             raise
         except (ReadError, UnknownFormatError) as error:
             # A file that cannot be opened or is another program's; the rest is done all the same.
             partition.findings.append(Finding(NOT_OPENED, str(error)))
         except KafkaFormatError as error:
-            raise reading.name_partition(error, split) from error
+            raise name_partition(error, split) from error
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish what the messages name, and leave the reports in the work directory."""

@@ -1,51 +1,55 @@
 """The data source `kafka-segments`: `spark.read.format("kafka-segments").load(directory)`.
 
-Strategy: a task reads whole segments. Everything it needs rides in its `Task`: what `partitions()` sets on
-the reader, `read()` never sees (it is pickled before). No override of `pushFilters`: with it Spark 4.1 to 4.3
-would refuse every read unless a setting is on. pyarrow is imported where rows are made, so that the format
-can be found, and say what is missing, without it.
+Strategy: everything that a task needs rides in its `Task` or in the reader: what `partitions()` sets on the
+reader, `read()` never sees (it is pickled before). pyarrow is imported where rows are made, so that the
+format can be found, and say what is missing, without it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from kafka_segments.entries import Damage, SoundBatches
-from kafka_segments.errors import KafkaFormatError, MissingCodecError
-from kafka_segments.logdir import list_partitions
-from kafka_segments.spark import reading
-from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, ReadOptions
-from kafka_segments.spark.schema import arrow_schema, check_schema, kafka_schema
-from kafka_segments.spark.splits import SegmentSplit, pack, segment_splits
+from kafka_segments.catalog.query import Condition
+from kafka_segments.spark.filters import Pusher, conditions_of
+from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.planning import Task, make_tasks
+from kafka_segments.spark.schema import arrow_schema, check_schema, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KafkaSegmentsDataSource", "KafkaSegmentsReader", "Task"]
+__all__ = ["KafkaSegmentsDataSource", "KafkaSegmentsReader"]
 
 _log = logging.getLogger(__name__)
 
+# Columns that conditions can be of, by view: those whose values are what they are called in `records`.
+_CONDITIONED = {"records": ("topic", "partition", "offset", "timestamp", "timestampms")}
+_WHOLE = ("topic", "partition")
+
 
 class KafkaSegmentsDataSource(DataSource):
-    """Reads Kafka's segment files, with the schema of Spark's own `kafka` source.
+    """Reads Kafka's segment files, with the schema and the options of Spark's own `kafka` source.
 
-    Options:
-        path, paths: log directories, partitions' directories, or `.log` files.
-        includeHeaders: `true` adds the column `headers`. Default `false`.
-        checkCrc: `false` trusts the checksums. Default `true`.
-        mode: `FAILFAST` (default) fails at damage; `DROPMALFORMED` delivers what is sound and warns on the
-            executor's standard error.
-        maxDecompressedBytes: what one batch may decompress to.
+    All options are in docs/spark.md. Those of connections are accepted and mean nothing.
 
     Example:
         `spark.read.format("kafka-segments").option("includeHeaders", "true").load("/var/lib/kafka/data")`
     """
+
+    def __init__(self, options: dict[str, str]) -> None:
+        """Called once for each `load`, so options are checked, and remarks made, here.
+
+        Raises:
+            OptionError: see `ReadOptions.parse`.
+        """
+        super().__init__(options)
+        for remark in ReadOptions.parse(options).remarks:
+            _log.warning("kafka-segments: %s", remark)
 
     @classmethod
     def name(cls) -> str:
@@ -56,93 +60,56 @@ class KafkaSegmentsDataSource(DataSource):
         """The columns, if the user gives no schema.
 
         Raises:
-            OptionError: see `ReadOptions.parse`.
+            OptionError: an unknown column is asked for.
         """
-        return kafka_schema(ReadOptions.parse(self.options).include_headers)
+        return schema_of(ReadOptions.parse(self.options))
 
     def reader(self, schema: StructType) -> KafkaSegmentsReader:
-        """A reader of the columns in `schema`, any of ours in any order.
+        """A reader of the columns in `schema`, any of the view's in any order.
 
         Raises:
             OptionError: see `ReadOptions.parse` and `check_schema`.
         """
-        check_schema(schema)
-        return KafkaSegmentsReader(schema, ReadOptions.parse(self.options))
-
-
-@dataclass
-class Task(InputPartition):
-    """The segments that one task reads, one after the other."""
-
-    splits: tuple[SegmentSplit, ...]
+        options = ReadOptions.parse(self.options)
+        check_schema(schema, options)
+        return KafkaSegmentsReader(schema, options)
 
 
 class KafkaSegmentsReader(DataSourceReader):
-    """Lists segments on the driver (`partitions`), reads them on executors (`read`)."""
+    """Plans on the driver (`partitions`), reads on executors (`read`)."""
 
     def __init__(self, schema: StructType, options: ReadOptions) -> None:
         self._schema = schema
         self._options = options
+        self._conditions: list[Condition] = []
+
+    @property
+    def pushFilters(self) -> Pusher:  # noqa: N802
+        """Takes what filters say for sure; Spark looks at every row again. See `filters`."""
+        return Pusher(self._push)
+
+    def _push(self, filters: list[Any]) -> Iterable[Any]:
+        columns = _CONDITIONED.get(self._options.view, _WHOLE)
+        self._conditions = conditions_of(filters, columns)
+        return filters
 
     def partitions(self) -> list[InputPartition]:
-        """One task for a large segment or several small ones.
+        """The tasks; what there is to read is looked for anew.
 
         Raises:
-            KafkaFormatError: see `list_partitions`.
+            KafkaFormatError: see `planning.make_tasks`.
         """
-        splits = segment_splits(list_partitions(self._options.paths))
-        return [Task(task) for task in pack(splits)]
+        return make_tasks(self._options, self._conditions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task as arrow batches of exactly the schema asked for.
 
         Raises:
-            KafkaFormatError: damage, if the mode is FAILFAST; in both modes a file that cannot be opened,
-                and a timestamp out of range.
+            KafkaFormatError: what is damaged or lost, where that is an error; a file that cannot be opened; a
+                value that Spark cannot take.
         """
         if not isinstance(partition, Task):
-            return  # there was no segment to plan: Spark then sends one InputPartition(None)
-        from kafka_segments.spark.columns import source_columns, spark_batch
+            return  # there was nothing to plan: Spark then sends one InputPartition(None)
+        from kafka_segments.spark.reading import read_task
 
-        schema = arrow_schema(self._schema)
-        for split in partition.splits:
-            batches = reading.iter_batches(
-                split,
-                _Policy(self._options.mode, split),
-                source_columns(schema),
-                check_crc=self._options.check_crc,
-                max_decompressed=self._options.max_decompressed,
-            )
-            try:
-                for batch in batches:
-                    yield spark_batch(batch, schema, split)
-            except KafkaFormatError as error:
-                raise reading.name_partition(error, split) from error
-
-
-class _Policy:
-    """What the modes say of damage (`reading.Findings`)."""
-
-    def __init__(self, mode: str, split: SegmentSplit) -> None:
-        self._mode = mode
-        self._split = split
-
-    def batches(self, batches: SoundBatches) -> None:
-        """Sound; nothing to do."""
-
-    def damage(self, damage: Damage) -> None:
-        """Raise or warn. A codec that is not installed is no damage of the file: it raises in both modes."""
-        if self._mode == FAILFAST or isinstance(damage.error, MissingCodecError):
-            damage.error.path = damage.path
-            if self._mode == FAILFAST:
-                damage.error.detail += f'; .option("mode", "{DROPMALFORMED}") reads what is sound'
-            raise damage.error
-        _log.warning(
-            "kafka-segments: topic %s, partition %d: %s",
-            self._split.topic,
-            self._split.partition,
-            reading.describe(damage),
-        )
-
-    def pending(self, damage: Damage) -> None:
-        """A later read will see it."""
+        yield from read_task(partition, arrow_schema(self._schema), self._options)

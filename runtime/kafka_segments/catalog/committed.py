@@ -1,0 +1,168 @@
+"""What of a log is committed: the last stable offset, what pins it, and which batches are void.
+
+Strategy: `outcomes`, over the segments of a log wherever they lie: by `.txnindex` and `.snapshot` where these
+are sound, else by all headers. What would have to be read for that is bounded; above it somebody with more
+hands has to do it, and write a snapshot of the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from kafka_segments.catalog.claims import position_of
+from kafka_segments.catalog.model import PartitionLog
+from kafka_segments.catalog.opening import open_beside, open_segment_of, open_stored
+from kafka_segments.catalog.times import piece_end
+from kafka_segments.catalog.walking import Head, iter_heads
+from kafka_segments.entries import Damage
+from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.isolated import held_back, left_out
+from kafka_segments.logfiles import LogFile
+from kafka_segments.outcomes import Outcome, by_indexes
+from kafka_segments.places import Places
+
+__all__ = ["Committed", "Pin", "read_committed"]
+
+_MOST_HEADS = 4096
+
+Void = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """An open transaction that the last stable offset is held at.
+
+    Attributes:
+        producer_id: whose.
+        first_offset: of its first batch.
+        timestamp: the greatest of that batch, milliseconds; None if the batch is not there any more.
+    """
+
+    producer_id: int
+    first_offset: int
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """How the transactions of a partition ended, as far as readers must know.
+
+    Attributes:
+        last_stable_offset: up to it everything is decided.
+        end_offset: behind the last offset of the log.
+        void: producer id, first and last base offset of batches that nobody is to be given.
+        pin: what holds the last stable offset back; None if it is the log's end.
+        doubts: transactions of which damage has taken the end, as far as they are left out.
+    """
+
+    last_stable_offset: int
+    end_offset: int
+    void: tuple[Void, ...] = ()
+    pin: Pin | None = None
+    doubts: tuple[Damage, ...] = ()
+
+    def void_of(self, ranges: Sequence[tuple[int, int | None]]) -> list[tuple[Void, ...]]:
+        """The void batches that may hold offsets of each range.
+
+        Args:
+            ranges: starts and ends, ascending.
+        """
+        waiting = sorted(self.void, key=lambda one: one[1], reverse=True)
+        active: list[Void] = []
+        before: list[Void] = []
+        found = []
+        for start, end in ranges:
+            while waiting and (end is None or waiting[-1][1] < end):
+                active.append(waiting.pop())
+            past = [one for one in active if one[2] < start]
+            active = [one for one in active if one[2] >= start]
+            # Ranges are of base offsets: the last batch that begins before may reach into it.
+            latest = max((one[2] for one in [*past, *before]), default=-1)
+            before = [one for one in [*past, *before] if one[2] == latest]
+            found.append(tuple(sorted([*before, *active])))
+        return found
+
+
+def read_committed(
+    log: PartitionLog, places: Places, max_bytes: int, findings: list[KafkaFormatError]
+) -> Committed:
+    """Work out how a log's transactions ended.
+
+    Args:
+        log: the partition; one piece at least.
+        places: where files are opened.
+        max_bytes: of the segments whose headers must be gone through; 0 allows none.
+        findings: gets what is wrong with indexes.
+
+    Raises:
+        ReadError: a segment cannot be read.
+        OptionError: more would have to be gone through.
+    """
+
+    def check(files: Sequence[LogFile]) -> None:
+        wanted = {file.path for file in files}
+        size = sum(piece.segment.size for piece in log.pieces if piece.segment.file.path in wanted)
+        if size > max_bytes:
+            raise OptionError(
+                f"to know which transactions of {log.topic}-{log.partition} were committed, {size} bytes "
+                f"have to be gone through, and while planning that is done with {max_bytes} at most: take a "
+                "snapshot first (kafka_segments.spark.take_snapshot) and give it as snapshot="
+            )
+
+    files = [_log_file(log, at, places) for at in range(len(log.pieces))]
+    outcome = by_indexes(files, log.log_start_offset, check)
+    findings += outcome.findings
+    return _committed(log, places, outcome)
+
+
+def _log_file(log: PartitionLog, at: int, places: Places) -> LogFile:
+    piece = log.pieces[at]
+    segment = piece.segment
+    return LogFile(
+        segment.file.path,
+        segment.base_offset,
+        segment.size,
+        partial(open_segment_of, places, segment),
+        partial(open_beside, places, segment),
+        piece.start,
+        None if piece.end is None else piece_end(log, at),
+    )
+
+
+def _committed(log: PartitionLog, places: Places, outcome: Outcome) -> Committed:
+    pin = None
+    for first in outcome.open[:1]:
+        timestamp = _timestamp_at(log, places, first.producer_id, first.first_offset)
+        pin = Pin(first.producer_id, first.first_offset, timestamp)
+    doubts = [left_out(one) for one in outcome.doubtful]
+    doubts += [held_back(one, outcome) for one in outcome.open[:1] if one.damage is not None]
+    void = [
+        (producer_id, first, last)
+        for producer_id, (firsts, lasts) in outcome.void.ranges.items()
+        for first, last in zip(firsts, lasts, strict=True)
+    ]
+    return Committed(outcome.last_stable_offset, outcome.end_offset, tuple(sorted(void)), pin, tuple(doubts))
+
+
+def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: int) -> int | None:
+    """The greatest timestamp of the batch that begins with an offset; None if it is not there."""
+    for at, piece in enumerate(log.pieces):
+        end = piece_end(log, at)
+        if piece.start > offset or (end is not None and end <= offset):
+            continue
+        try:
+            position = position_of(places, piece.segment, offset) or 0
+        except KafkaFormatError:
+            position = 0
+        source = open_stored(places, piece.segment)
+        try:
+            for num, head in enumerate(iter_heads(source, position)):
+                if isinstance(head, Head) and head.first_offset == offset and head.producer_id == producer_id:
+                    return head.max_timestamp
+                if isinstance(head, Head) and (head.first_offset or 0) > offset and num < _MOST_HEADS:
+                    return None
+        finally:
+            source.close()
+    return None

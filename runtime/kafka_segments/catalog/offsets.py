@@ -1,0 +1,309 @@
+"""Which offsets of each partition are read, and what of the request is not there.
+
+Strategy: as Spark's connector resolves its options (KafkaOffsetReaderAdmin), where a broker's answers come
+from files: the earliest offset is the log start; the latest is the last stable offset at `read_committed`,
+else the high watermark where a broker is writing, else the end of the last whole valid batch. That last one
+stays open, so that the reader finds it, unless a number is needed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kafka_segments.catalog.claims import is_before
+from kafka_segments.catalog.committed import Committed
+from kafka_segments.catalog.lookups import open_offsets
+from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
+from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
+from kafka_segments.catalog.times import Finder
+from kafka_segments.entries import Batch
+from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.framing import Scan
+from kafka_segments.places import Places
+
+__all__ = ["LogView", "Range", "check_partitions", "resolve", "select"]
+
+_INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics that a consumer's pattern does not match: Topic.INTERNAL_TOPICS."""
+
+
+_MAX_OFFSET = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Offsets of a partition that are to be read.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        start: first offset.
+        end: behind the last offset; None is the end of the log.
+        log_start_offset: of what is there.
+        log_end_offset: likewise, if it was worked out.
+        end_is: why it ends there, for people.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int | None
+    log_start_offset: int
+    log_end_offset: int | None
+    end_is: str
+
+
+def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[LeftOut]]:
+    """The partitions that are asked for, and those that are not.
+
+    Raises:
+        OptionError: a topic or a partition that is asked for by name is not there.
+    """
+    logs = list(logs)
+    there = {(log.topic, log.partition) for log in logs}
+    names = {topic for topic, _partition in there}
+    if topics.names is not None and not topics.names <= names:
+        raise _absent(f"topic {min(topics.names - names)}", names)
+    if topics.partitions is not None and not topics.partitions <= there:
+        topic, partition = min(topics.partitions - there)
+        own = sorted(number for name, number in there if name == topic)
+        if own:
+            raise _absent(f"partition {partition} of {topic}", map(str, own))
+        raise _absent(f"topic {topic}", names)
+    chosen = [log for log in logs if _is_asked_for(log, topics)]
+    if not chosen and logs and topics.pattern is not None:
+        raise _absent(f"topic that matches {topics.pattern!r}", names)
+    return chosen, [
+        _whole(log, "its topic or partition is not asked for") for log in logs if log not in chosen
+    ]
+
+
+def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
+    if topics.names is not None:
+        return log.topic in topics.names
+    if topics.pattern is not None:
+        return log.topic not in _INTERNAL and re.search(topics.pattern, log.topic) is not None
+    return topics.partitions is None or (log.topic, log.partition) in topics.partitions
+
+
+def _absent(what: str, there: Iterable[str]) -> OptionError:
+    some = sorted(there)
+    shown = ", ".join(some[:10]) + (", ..." if len(some) > 10 else "")
+    return OptionError(f"there is no {what} in these paths; there is {shown or 'nothing at all'}")
+
+
+def _whole(log: PartitionLog, why: str) -> LeftOut:
+    num_bytes = sum(piece.segment.size for piece in log.pieces)
+    path = log.copies[0] if log.copies else (log.pieces[0].segment.file.path if log.pieces else "")
+    return LeftOut(log.topic, log.partition, None, None, path, num_bytes, why)
+
+
+def check_partitions(logs: Sequence[PartitionLog], query: Query) -> None:
+    """Where offsets or times are given by partition, all partitions that are read must have one.
+
+    Raises:
+        OptionError: one has none, or one is named that is not read (KafkaOffsetReaderAdmin's assertion).
+    """
+    there = {(log.topic, log.partition) for log in logs}
+    for side, bound in (("starting", query.start), ("ending", query.end)):
+        if bound.kind not in ("offsets", "timestamps"):
+            continue
+        different = sorted(there ^ bound.by_partition.keys())
+        if different:
+            (topic, partition), is_there = different[0], different[0] in there
+            what = "is read and has none" if is_there else "has one and is not read"
+            raise OptionError(
+                f"{side} {bound.kind} must be given for exactly the partitions that are read: "
+                f"{topic}-{partition} {what} ({len(different)} such); -1 is the latest offset, -2 the first"
+            )
+
+
+@dataclass
+class LogView:
+    """A log as the query may see it: its start and its ends, worked out when they are asked for.
+
+    Attributes:
+        log: the partition; one piece at least.
+        places: where files are opened.
+        finder: of offsets by times.
+        committed: of its transactions; None at `read_uncommitted`.
+        losses: what was asked for and is not there, so far.
+        left_out: what is there and behind where reading ends, so far.
+    """
+
+    log: PartitionLog
+    places: Places
+    finder: Finder
+    committed: Committed | None = None
+    losses: list[Loss] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        """The first offset there is."""
+        return max(self.log.log_start_offset or 0, self.log.pieces[0].start)
+
+    @cached_property
+    def end(self) -> int:
+        """Behind the last whole valid batch."""
+        piece = self.log.pieces[-1]
+        if self.committed is not None:
+            return max(self.committed.end_offset, self.start)
+        if piece.end is not None:
+            return piece.end
+        return max(_end_of(self.log, self.places, self.finder), self.start)
+
+    def is_behind_newest(self, offset: int) -> bool:
+        """Whether an offset may be behind the end; asking for the end takes a read."""
+        return offset > self.log.pieces[-1].start
+
+    def lose(self, first: int, behind: int, why: str) -> None:
+        """Note that offsets `[first, behind)` are not there."""
+        if first < behind:
+            self.losses.append(Loss(self.log.topic, self.log.partition, first, behind - 1, why))
+
+
+def resolve(view: LogView, query: Query) -> Range:
+    """The range of one partition; what is amiss is noted in the view.
+
+    Raises:
+        OptionError: no record is as late as the starting time, the range begins behind its end, or the high
+            watermark is asked for and not known.
+        KafkaFormatError: a file that is needed for it cannot be read.
+    """
+    visible, why = _visible_end(view, query)
+    end, end_is = _ending(view, query.end, visible, why)
+    start = _starting(view, query, visible)
+    if query.start.kind == "earliest" and end is not None:
+        start = min(start, end)
+    if end_is != why and end is not None and start > end:
+        raise OptionError(
+            f"the range of {view.log.topic}-{view.log.partition} begins at offset {start}, which is behind "
+            f"its end: {end_is}, {end}"
+        )
+    start, end = _there(view, query, start, end)
+    if visible is not None and (end is None or end > visible):
+        end, end_is = visible, why
+    start = start if end is None else min(start, end)
+    log_end = view.__dict__.get("end")
+    return Range(view.log.topic, view.log.partition, start, end, view.start, log_end, end_is)
+
+
+def _visible_end(view: LogView, query: Query) -> tuple[int | None, str]:
+    """Where reading ends at the latest, and why; None is the end of the log."""
+    log_end = view.log.end
+    candidates = []
+    if view.committed is not None:
+        words = "the last stable offset"
+        if view.committed.pin is not None:
+            pin = view.committed.pin
+            words += (
+                f" (producer {pin.producer_id} has had a transaction open since offset {pin.first_offset})"
+            )
+        candidates.append((view.committed.last_stable_offset, words))
+    if query.end.kind == "high-watermark" or (log_end.is_live and query.end.kind != "log-end"):
+        if log_end.high_watermark is not None:
+            high_watermark = max(log_end.high_watermark, view.start)
+            candidates.append((min(high_watermark, view.end), "the high watermark"))
+        elif query.end.kind == "high-watermark":
+            raise OptionError(
+                f"the high watermark of {view.log.topic}-{view.log.partition} is not known: no "
+                "replication-offset-checkpoint has it; endingOffsets=log-end reads to the end of the log"
+            )
+    if not candidates:
+        return None, "the end of the log"
+    end, why = min(candidates)
+    if end < view.end:
+        newest = view.log.pieces[-1].segment.file.path
+        size = sum(piece.segment.size for piece in view.log.pieces if piece.start >= end)
+        key = view.log.topic, view.log.partition
+        view.left_out.append(LeftOut(*key, end, view.end - 1, newest, size, f"behind {why}"))
+    return end, why
+
+
+def _ending(view: LogView, bound: Bound, visible: int | None, why: str) -> tuple[int | None, str]:
+    offset = _number(bound, view.log)
+    if offset is not None and offset != LATEST:
+        return offset, "the ending offset"
+    timestamp = _timestamp(bound, view.log)
+    if timestamp is not None:
+        found = view.finder.find(view.log, timestamp, view.start, is_start=False)
+        if found is not None and (visible is None or found < visible):
+            return found, f"the first record at or after {timestamp}"
+    return visible, why
+
+
+def _starting(view: LogView, query: Query, visible: int | None) -> int:
+    offset = _number(query.start, view.log)
+    if offset is not None and offset != EARLIEST:
+        return offset
+    timestamp = _timestamp(query.start, view.log)
+    if timestamp is None:
+        return view.start
+    found = view.finder.find(view.log, timestamp, view.start, is_start=True)
+    if found is not None and (visible is None or found < visible):
+        return found
+    if query.no_match == "error":
+        raise OptionError(
+            f"no record of {view.log.topic}-{view.log.partition} has timestamp {timestamp} or a later one; "
+            "startingOffsetsByTimestampStrategy=latest reads nothing there"
+        )
+    return view.end if visible is None else visible
+
+
+def _number(bound: Bound, log: PartitionLog) -> int | None:
+    return bound.by_partition[log.topic, log.partition] if bound.kind == "offsets" else None
+
+
+def _timestamp(bound: Bound, log: PartitionLog) -> int | None:
+    if bound.kind == "timestamps":
+        return bound.by_partition[log.topic, log.partition]
+    return bound.timestamp
+
+
+def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[int, int | None]:
+    """The part of a range that is there; what was asked for by offset and is not, is lost."""
+    by_start, by_end = (
+        _number(bound, view.log) not in (None, special)
+        for bound, special in ((query.start, EARLIEST), (query.end, LATEST))
+    )
+    if by_start and start < view.start:
+        behind = view.start if end is None else min(view.start, end)
+        view.lose(start, behind, f"the log starts at offset {view.start}")
+        start = behind
+    if by_end and end is not None and view.is_behind_newest(end) and end > view.end:
+        view.lose(max(start, view.end), end, f"the log ends at offset {view.end}")
+        end = view.end
+    if by_start and view.is_behind_newest(start) and start > view.end:
+        if not by_end:
+            view.lose(view.end, start, f"the log ends at offset {view.end}")
+        start = view.end
+    return start, end
+
+
+def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
+    """Behind the last whole valid batch of the newest segment."""
+    segment = log.pieces[-1].segment
+    source = open_stored(places, segment)
+    try:
+        position = 0
+        try:
+            offsets = open_offsets(places, segment)
+            if offsets is not None:
+                with offsets:
+                    position = offsets.entry(len(offsets) - 1)[1] if len(offsets) else 0
+        except KafkaFormatError as error:
+            finder.findings.append(error)
+        if position >= source.size or not is_before(source, position, _MAX_OFFSET):
+            position = 0
+        end = log.pieces[-1].start
+        for entry in Scan(source).entries(position):
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                end = max(end, entry.highest_offset + 1)
+        return end
+    finally:
+        source.close()

@@ -1,0 +1,244 @@
+"""From logs and a query to work for tasks, with what is left out and why, and what is not there.
+
+Strategy: first the ranges of offsets, then what conditions exclude, then cuts, then tasks. Each step only
+narrows offsets, so that leaving one out makes a plan longer and never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kafka_segments.catalog.committed import Committed, read_committed
+from kafka_segments.catalog.cutting import Cutter, num_bytes_of, pack
+from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Split
+from kafka_segments.catalog.offsets import LogView, Range, check_partitions, resolve, select
+from kafka_segments.catalog.pruning import Pruner, drop_by_offsets, drop_by_partition
+from kafka_segments.catalog.query import Query, TopicPartition
+from kafka_segments.catalog.times import Finder, piece_end
+from kafka_segments.catalog.walking import Budget
+from kafka_segments.entries import Damage
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.places import Places
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is read, by whom, and what is not.
+
+    Attributes:
+        tasks: the splits of each, in order; together each offset once.
+        ranges: of the partitions that are asked for.
+        left_out: what is there and is not read.
+        losses: what was asked for and is not there, as far as it shows before reading.
+        doubts: transactions whose end is lost in damage; what is left out or held back for that.
+        findings: indexes that are wrong, and were not used.
+        committed: how the transactions of each partition ended; empty at `read_uncommitted`.
+        num_bytes: of the segments that are read, by the hints there are.
+    """
+
+    tasks: tuple[tuple[Split, ...], ...]
+    ranges: tuple[Range, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    doubts: tuple[Damage, ...] = ()
+    findings: tuple[KafkaFormatError, ...] = ()
+    committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
+    num_bytes: int = 0
+
+
+def plan(
+    logs: Iterable[PartitionLog],
+    query: Query,
+    places: Places,
+    committed: Mapping[TopicPartition, Committed] | None = None,
+) -> Plan:
+    """Plan a query.
+
+    Args:
+        logs: the partitions that there are.
+        query: what is asked for.
+        places: where files are opened.
+        committed: how transactions ended, where that is known already (from a snapshot).
+
+    Raises:
+        OptionError: the query asks for what there is not, contradicts itself, or would take more reading than
+            a planner may do.
+        ReadError: a file that is needed for planning cannot be read.
+    """
+    return _Planner(query, places, dict(committed or {})).plan(logs)
+
+
+class _Planner:
+    """One plan in the making."""
+
+    def __init__(self, query: Query, places: Places, committed: dict[TopicPartition, Committed]) -> None:
+        self._query, self._places = query, places
+        self._known = committed
+        self._committed: dict[TopicPartition, Committed] = {}
+        self._findings: list[KafkaFormatError] = []
+        self._left_out: list[LeftOut] = []
+        self._losses: list[Loss] = []
+        self._doubts: list[Damage] = []
+        self._budget = Budget(query.limits.max_walk_bytes)
+
+    def plan(self, logs: Iterable[PartitionLog]) -> Plan:
+        ordered = sorted(logs, key=lambda log: (log.topic, log.partition))
+        chosen, self._left_out = select(ordered, self._query.topics)
+        check_partitions(chosen, self._query)
+        ranges: list[Range] = []
+        splits: list[Split] = []
+        for log in chosen:
+            why = drop_by_partition(log.topic, log.partition, self._query.conditions)
+            if why is not None:
+                self._left_out += _all_of(log, why)
+            elif log.pieces:
+                splits += self._of_log(log, ranges)
+        splits = self._cut(splits)
+        limits = self._query.limits
+        tasks = pack(splits, limits.max_partition_bytes, limits.min_partitions, limits.max_records)
+        return Plan(
+            tuple(tasks),
+            tuple(ranges),
+            tuple(self._left_out),
+            tuple(self._losses),
+            tuple(self._doubts),
+            tuple(_once(self._findings)),
+            self._committed,
+            sum(map(num_bytes_of, splits)),
+        )
+
+    def _of_log(self, log: PartitionLog, ranges: list[Range]) -> list[Split]:
+        """The splits of a partition, a segment each, without what conditions exclude."""
+        committed = self._committed_of(log)
+        view = LogView(log, self._places, Finder(self._places, self._budget, self._findings), committed)
+        found = resolve(view, self._query)
+        if found.end is None and self._query.limits.max_records is not None:
+            found = replace(found, end=view.end, log_end_offset=view.end)
+        ranges.append(found)
+        self._losses += view.losses
+        self._left_out += view.left_out
+        if committed is not None:
+            self._doubts += [one for one in committed.doubts if _concerns(one, found)]
+        visible = min((one.first_offset or 0 for one in view.left_out), default=None)
+        splits = list(self._whole_splits(log, found, visible))
+        splits, left_out = drop_by_offsets(splits, self._query.conditions)
+        self._left_out += left_out
+        pruner = Pruner(
+            self._places,
+            self._query.conditions,
+            self._query.max_timestamp_skew_ms,
+            self._budget,
+            self._findings,
+        )
+        splits = pruner.prune(splits)
+        self._left_out += pruner.left_out
+        return splits
+
+    def _committed_of(self, log: PartitionLog) -> Committed | None:
+        if self._query.isolation == "read_uncommitted":
+            return None
+        key = (log.topic, log.partition)
+        known = self._known.get(key)
+        if known is None:
+            most = self._query.limits.max_walk_bytes
+            known = read_committed(log, self._places, most, self._findings)
+        self._committed[key] = known
+        return known
+
+    def _whole_splits(self, log: PartitionLog, found: Range, visible: int | None) -> Iterator[Split]:
+        """A split for each segment that holds offsets of the range; the others are noted.
+
+        From the offset `visible` on that was done already.
+        """
+        for at, piece in enumerate(log.pieces):
+            end = piece_end(log, at)
+            following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
+            if following is not None and end is not None and end < following:
+                self._note_gap(log, found, end, following)
+            why = _why_outside(found, piece.start, end)
+            if why is not None:
+                if visible is not None and piece.start >= visible:
+                    continue
+                last = None if end is None else end - 1
+                file = piece.segment.file
+                left_out = LeftOut(
+                    log.topic, log.partition, piece.start, last, file.path, piece.segment.size, why
+                )
+                self._left_out.append(left_out)
+                continue
+            ends = [one for one in (end, found.end) if one is not None]
+            yield Split(
+                log.topic,
+                log.partition,
+                max(piece.start, found.start),
+                min(ends, default=None),
+                piece.segment,
+                piece.others,
+                following=following,
+                is_compacted=log.is_compacted,
+                copies=log.copies,
+            )
+
+    def _note_gap(self, log: PartitionLog, found: Range, first: int, behind: int) -> None:
+        """Offsets between two segments that no segment holds."""
+        first = max(first, found.start)
+        behind = behind if found.end is None else min(behind, found.end)
+        if first < behind and not log.is_compacted:
+            why = "no segment among those found holds them"
+            self._losses.append(Loss(log.topic, log.partition, first, behind - 1, why))
+
+    def _cut(self, splits: Sequence[Split]) -> list[Split]:
+        limits = self._query.limits
+        max_bytes = limits.max_partition_bytes
+        if limits.min_partitions is not None:
+            max_bytes = min(max_bytes, max(1, sum(map(num_bytes_of, splits)) // limits.min_partitions))
+        is_strict = limits.min_partitions is not None
+        cutter = Cutter(self._places, max_bytes, limits.max_records, self._budget, self._findings, is_strict)
+        parts, left_out = drop_by_offsets(cutter.cut_all(splits), self._query.conditions)
+        self._left_out += left_out
+        return self._with_void(parts) if self._committed else parts
+
+    def _with_void(self, splits: Sequence[Split]) -> list[Split]:
+        by_partition: dict[TopicPartition, list[Split]] = {}
+        for split in splits:
+            by_partition.setdefault((split.topic, split.partition), []).append(split)
+        found = []
+        for key, own in by_partition.items():
+            void = self._committed[key].void_of([(split.start, split.end) for split in own])
+            found += [replace(split, void=one) for split, one in zip(own, void, strict=True)]
+        return found
+
+
+def _all_of(log: PartitionLog, why: str) -> list[LeftOut]:
+    num_bytes = sum(piece.segment.size for piece in log.pieces)
+    path = log.copies[0] if log.copies else next((piece.segment.file.path for piece in log.pieces), "")
+    return [LeftOut(log.topic, log.partition, None, None, path, num_bytes, why)]
+
+
+def _why_outside(found: Range, start: int, end: int | None) -> str | None:
+    """Why a segment is not read for a range; None if it is."""
+    if end is not None and end <= found.log_start_offset:
+        return f"deleted: the log starts at offset {found.log_start_offset}"
+    if end is not None and end <= found.start:
+        return f"before offset {found.start}, where reading begins"
+    if found.end is not None and start >= found.end:
+        return f"from offset {found.end} on nothing is read: {found.end_is}"
+    if found.end is not None and found.start >= found.end:
+        return f"nothing is read between offset {found.start} and {found.end_is}, {found.end}"
+    return None
+
+
+def _concerns(doubt: Damage, found: Range) -> bool:
+    """Whether what a doubt leaves out or holds back is of a range."""
+    first, last = doubt.first_lost_offset or 0, doubt.last_lost_offset
+    is_held_back = found.end_is.startswith("the last stable offset") and first == found.end
+    is_before_end = found.end is None or first < found.end or is_held_back
+    return is_before_end and (last is None or last >= found.start)
+
+
+def _once(findings: Iterable[KafkaFormatError]) -> list[KafkaFormatError]:
+    """Findings without those that say the same of the same file."""
+    return list({(one.path, one.detail): one for one in findings}.values())

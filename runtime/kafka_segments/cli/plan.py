@@ -1,0 +1,260 @@
+"""`kafka-segments plan`: what a query reads, and why it does not read the rest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from kafka_segments.catalog.committed import Committed
+from kafka_segments.catalog.cutting import num_bytes_of
+from kafka_segments.catalog.model import LeftOut, PartitionLog, Split
+from kafka_segments.catalog.nearby import nearby_logs
+from kafka_segments.catalog.offsets import Range
+from kafka_segments.catalog.options import QUERY_OPTIONS, query_of, unused_options
+from kafka_segments.catalog.planning import Plan, plan
+from kafka_segments.catalog.query import Column, Condition, Query, TopicPartition
+from kafka_segments.catalog.snapshot import (
+    Changed,
+    pinned_logs,
+    read_snapshot,
+    take_snapshot,
+    write_snapshot,
+)
+from kafka_segments.cli import console
+from kafka_segments.errors import OptionError
+from kafka_segments.places import Places
+
+__all__ = ["add_parser", "run"]
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+Line = tuple[dict[str, Any], str]
+"""Something to say, as values and in words."""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `plan` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "plan",
+        help="say what a query reads, and why not the rest",
+        description="Plan a query as the Spark source does, without Spark: the ranges of offsets, the tasks, "
+        "what is left out and why, what was asked for and is not there.",
+        epilog="Exit status: 0 clean, 1 lost offsets (with failOnDataLoss), doubt about a transaction or an "
+        "index that is wrong, 2 something that cannot be opened, or options that contradict each other.",
+    )
+    parser.add_argument(
+        "sources", nargs="*", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
+    )
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"an option of the source: {', '.join(QUERY_OPTIONS)}",
+    )
+    parser.add_argument(
+        "-w",
+        "--where",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="a condition that is pushed down, such as 'timestamp >= 1700000000000' (milliseconds), "
+        "'offset < 500', 'partition = 3', 'topic = orders'; all of them hold",
+    )
+    parser.add_argument("--snapshot", metavar="FILE", help="plan from a snapshot, and not from SRC")
+    parser.add_argument("--take-snapshot", metavar="FILE", help="write a snapshot of what SRC holds")
+    parser.add_argument(
+        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; returns the exit status."""
+    options = _options(arguments.option)
+    query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
+    for words in unused_options(options):
+        console.say(words)
+    places = Places()
+    logs, committed, changed = _logs(arguments, query, places)
+    made = plan(logs, query, places, committed)
+    try:
+        with console.writing() as stdout:
+            for values, words in _lines(made, query, changed):
+                text = _encode(values) if arguments.format == "jsonl" else console.escape(words)
+                stdout.write(text.encode("utf-8", "backslashreplace") + b"\n")
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    is_lost = query.fail_on_data_loss and (made.losses or changed)
+    return console.FINDINGS if is_lost or made.doubts or made.findings else console.CLEAN
+
+
+def _logs(
+    arguments: argparse.Namespace, query: Query, places: Places
+) -> tuple[list[PartitionLog], dict[TopicPartition, Committed], list[Changed]]:
+    if arguments.snapshot is not None:
+        if arguments.sources or arguments.take_snapshot:
+            raise OptionError("a snapshot has its own files: give SRC or --snapshot, not both")
+        snapshot = read_snapshot(places, arguments.snapshot)
+        logs, changed = pinned_logs(snapshot, places, fail_on_data_loss=query.fail_on_data_loss)
+        return logs, snapshot.committed(), changed
+    if not arguments.sources:
+        raise OptionError("give what to read: log directories, partitions' directories, .log files")
+    logs = nearby_logs(arguments.sources, places)
+    if arguments.take_snapshot is None:
+        return logs, {}, []
+    with_transactions = query.isolation == "read_committed"
+    taken = take_snapshot(
+        logs, places, with_transactions=with_transactions, max_walk_bytes=query.limits.max_walk_bytes
+    )
+    write_snapshot(taken, arguments.take_snapshot)
+    return list(taken.logs), taken.committed(), []
+
+
+def _options(given: Sequence[str]) -> dict[str, str]:
+    known = {name.lower() for name in QUERY_OPTIONS}
+    found = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or name.lower() not in known:
+            raise OptionError(f"--option {one!r}: give NAME=VALUE, NAME one of {', '.join(QUERY_OPTIONS)}")
+        found[name] = value
+    return found
+
+
+def _conditions(given: Sequence[str]) -> Iterator[Condition]:
+    for text in given:
+        column, operator, value = (*text.split(None, 2), "", "", "")[:3]
+        if column == "topic" and operator in ("=", "=="):
+            yield Condition("topic", values=frozenset({value}))
+            continue
+        if column not in ("partition", "offset", "timestamp") or not value.lstrip("+-").isdecimal():
+            raise OptionError(
+                f"--where {text!r}: give a column (topic, partition, offset, timestamp), one of = < <= > >=, "
+                "and a value, with blanks between them"
+            )
+        yield _condition(column, operator, int(value), text)  # type: ignore[arg-type]
+
+
+def _condition(column: Column, operator: str, value: int, text: str) -> Condition:
+    if operator in ("=", "=="):
+        return Condition(column, value, value)
+    if operator in ("<", "<="):
+        return Condition(column, highest=value - (operator == "<"))
+    if operator in (">", ">="):
+        return Condition(column, lowest=value + (operator == ">"))
+    raise OptionError(f"--where {text!r}: {operator!r} is none of = < <= > >=")
+
+
+def _lines(made: Plan, query: Query, changed: Sequence[Changed]) -> Iterator[Line]:
+    by_partition: dict[TopicPartition, list[tuple[int, Split]]] = {}
+    for number, task in enumerate(made.tasks):
+        for split in task:
+            by_partition.setdefault((split.topic, split.partition), []).append((number, split))
+    for one in made.ranges:
+        key = (one.topic, one.partition)
+        yield _range(one, by_partition.get(key, []))
+        yield from _pin(one, made.committed.get(key))
+        yield from _splits(by_partition.get(key, []))
+        yield from _left_out(out for out in made.left_out if (out.topic, out.partition) == key)
+    there = {(one.topic, one.partition) for one in made.ranges}
+    yield from _left_out(out for out in made.left_out if (out.topic, out.partition) not in there)
+    for loss in made.losses:
+        yield _values("loss", loss), f"lost: {loss}"
+    for change in changed:
+        yield {"type": "changed", "path": change.path, "why": change.why}, f"{change.path}: {change.why}"
+    for error in (*made.findings, *(doubt.error for doubt in made.doubts)):
+        values = {
+            "type": "finding",
+            "path": error.path,
+            "error": type(error).__name__,
+            "detail": error.detail,
+        }
+        yield values, f"{type(error).__name__}: {error}"
+    yield _summary(made, query)
+
+
+def _range(one: Range, splits: Sequence[tuple[int, Split]]) -> Line:
+    num_bytes = sum(num_bytes_of(split) for _number, split in splits)
+    num_tasks = len({number for number, _split in splits})
+    values = _values("range", one) | {
+        "num_splits": len(splits),
+        "num_tasks": num_tasks,
+        "num_bytes": num_bytes,
+    }
+    end = "the end" if one.end is None else f"{one.end}"
+    words = (
+        f"{one.topic}-{one.partition}: offsets {one.start} to {end} ({one.end_is}), of a log from "
+        f"{one.log_start_offset} on; {len(splits)} splits in {num_tasks} tasks, {num_bytes} bytes"
+    )
+    return values, words
+
+
+def _pin(one: Range, committed: Committed | None) -> Iterator[Line]:
+    if committed is None or committed.pin is None:
+        return
+    pin, age = committed.pin, None
+    if pin.timestamp is not None and pin.timestamp >= 0:
+        age = max(0, time.time_ns() // 1_000_000 - pin.timestamp)
+    values = {"type": "pin", "topic": one.topic, "partition": one.partition}
+    values |= {"last_stable_offset": committed.last_stable_offset, "end_offset": committed.end_offset}
+    values |= {"producer_id": pin.producer_id, "first_offset": pin.first_offset}
+    values |= {"timestamp": pin.timestamp, "age_ms": age}
+    since = "" if age is None else f", by its first batch's time for {age // 1000} s"
+    words = (
+        f"    the last stable offset is {committed.last_stable_offset} of {committed.end_offset}: producer "
+        f"{pin.producer_id} has had a transaction open since offset {pin.first_offset}{since}"
+    )
+    yield values, words
+
+
+def _splits(splits: Iterable[tuple[int, Split]]) -> Iterator[Line]:
+    for number, split in splits:
+        values = {"type": "split", "task": number, "topic": split.topic, "partition": split.partition}
+        values |= {"start": split.start, "end": split.end, "path": split.segment.file.path}
+        values |= {"position": split.position, "end_position": split.end_position}
+        values |= {"num_bytes": num_bytes_of(split), "num_void": len(split.void)}
+        end = "the end" if split.end is None else f"{split.end}"
+        words = f"    task {number}: offsets {split.start} to {end}, {num_bytes_of(split)} bytes of "
+        yield values, words + split.segment.file.path
+
+
+def _left_out(found: Iterable[LeftOut]) -> Iterator[Line]:
+    """What is not read; in words, segments with the same reason share a line."""
+    for (topic, partition, why), same in groupby(found, lambda one: (one.topic, one.partition, one.why)):
+        group = list(same)
+        first, last = group[0].first_offset, group[-1].last_offset
+        num_bytes = sum(one.num_bytes for one in group)
+        values = {"type": "left_out", "topic": topic, "partition": partition, "first_offset": first}
+        values |= {
+            "last_offset": last,
+            "num_bytes": num_bytes,
+            "paths": [one.path for one in group],
+            "why": why,
+        }
+        where = "" if first is None else f" offsets {first} to {'the end' if last is None else last},"
+        words = f"{topic}-{partition}: not read:{where} {num_bytes} bytes in {len(group)} files: {why}"
+        yield values, f"    {words}"
+
+
+def _values(kind: str, one: Any) -> dict[str, Any]:
+    return {"type": kind} | {name: getattr(one, name) for name in one.__slots__}
+
+
+def _summary(made: Plan, query: Query) -> Line:
+    num_splits = sum(map(len, made.tasks))
+    left_out = sum(one.num_bytes for one in made.left_out)
+    values = {"type": "plan", "num_tasks": len(made.tasks), "num_splits": num_splits}
+    values |= {"num_bytes": made.num_bytes, "num_bytes_left_out": left_out, "isolation": query.isolation}
+    words = (
+        f"{len(made.tasks)} tasks, {num_splits} splits, {made.num_bytes} bytes to read, {left_out} bytes not "
+        f"read, at {query.isolation}"
+    )
+    return values, words

@@ -1,0 +1,86 @@
+"""Which offsets were there in what was read, as far as their absence may be a loss.
+
+Strategy: headers tell. Between sound entries, and inside a batch with fewer records than offsets, offsets are
+missing lawfully: the cleaner took them. So such gaps are not counted, only noted: where the cleaner was, they
+may be missing anywhere. What stands between two entries that damage parts says nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.columnar.table import EntryTable
+from kafka_segments.entries import Batch
+from kafka_segments.layout import wrap_long
+
+__all__ = ["Coverage"]
+
+
+class Coverage:
+    """What was seen on the way, in file order.
+
+    Attributes:
+        first: the first sound offset; None if there was none.
+        last: the last sound offset; None if there was none.
+        is_damaged_before: something was damaged before the first sound entry.
+        is_damaged_behind: something was damaged behind the last one.
+        has_gaps: offsets are missing between sound neighbours, or inside an entry.
+        is_ended: the reading ended with an entry behind the range, not with the file.
+    """
+
+    def __init__(self) -> None:
+        self.first: int | None = None
+        self.last: int | None = None
+        self.is_damaged_before = False
+        self.is_damaged_behind = False
+        self.has_gaps = False
+        self.is_ended = False
+        self._has_entries = False
+        self._expected: int | None = None
+        self._has_wrappers = False
+
+    def entries(self, entries: EntryTable) -> None:
+        """Sound entries, one behind the other."""
+        row = len(entries) - 1
+        is_wrapped = entries.is_wrapper()
+        first, last = entries.value(0, "base_offset"), entries.last_offset(row)
+        self._begin(None if is_wrapped[0] else first)
+        self._has_wrappers = self._has_wrappers or bool(is_wrapped.any())
+        if not self._has_wrappers:
+            self.has_gaps = self.has_gaps or entries.num_records() != last - first + 1
+        self._end(last)
+
+    def batch(self, batch: Batch) -> None:
+        """A sound entry that was read in another way."""
+        self._begin(batch.base_offset)
+        if batch.base_offset is not None and batch.num_records is not None:
+            num_offsets = wrap_long(batch.last_offset - batch.base_offset) + 1
+            self.has_gaps = self.has_gaps or num_offsets != batch.num_records
+        self._end(batch.last_offset)
+
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Records; only of what wrappers hold they tell more than the headers."""
+        if not self._has_wrappers:
+            return
+        offsets = batch.column("offset").to_numpy()
+        self.first = int(offsets[0]) if self.first is None else self.first
+        self.has_gaps = self.has_gaps or bool((np.diff(offsets) > 1).any())
+
+    def damaged(self) -> None:
+        """Something that is not sound."""
+        self.is_damaged_before = self.is_damaged_before or not self._has_entries
+        self.is_damaged_behind = True
+        self._expected = None
+
+    def _begin(self, first: int | None) -> None:
+        if not self._has_entries:
+            self.first = first
+            self._has_entries = True
+        elif first is not None and self._expected is not None and first != self._expected:
+            self.has_gaps = True
+
+    def _end(self, last: int) -> None:
+        self.last = last
+        self._expected = last + 1
+        self.is_damaged_behind = False

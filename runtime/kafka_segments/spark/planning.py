@@ -1,0 +1,194 @@
+"""What tasks there are: worked out anew for each action, by a process on the driver that has no JVM."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from pyspark.sql.datasource import InputPartition
+
+from kafka_segments.catalog.committed import Committed, Pin
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
+from kafka_segments.catalog.model import PartitionLog, Split
+from kafka_segments.catalog.offsets import select
+from kafka_segments.catalog.planning import Plan, plan
+from kafka_segments.catalog.pruning import drop_by_partition
+from kafka_segments.catalog.query import Condition, TopicPartition
+from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
+from kafka_segments.errors import MissingCodecError, OptionError
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import describe
+from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
+from kafka_segments.spark.planned import PLANNED, Row, planned_rows
+from kafka_segments.spark.policy import Told, data_loss, refuse_damage
+from kafka_segments.spark.settings import driver_settings
+
+__all__ = ["Task", "make_tasks"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A range of offsets, with what its neighbours say of it.
+
+    Attributes:
+        split: the range.
+        is_continued: the one before it in the partition is read too.
+        stop: an offset that no row is asked for from; None for any. The range itself is open there: nobody
+            has said that the log reaches so far.
+    """
+
+    split: Split
+    is_continued: bool = False
+    stop: int | None = None
+
+
+@dataclass
+class Task(InputPartition):
+    """What one task reads, in order.
+
+    Attributes:
+        parts: what is read.
+        told: rows of the view `records` about what planning found amiss.
+        rows: of other views, which planning alone can make.
+    """
+
+    parts: tuple[Part, ...]
+    told: tuple[Told, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+
+def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[InputPartition]:
+    """Find what is to be read, and cut it into tasks.
+
+    Raises:
+        KafkaFormatError: paths that cannot be read or hold no logs; a query that cannot be answered; what is
+            lost or damaged, where that is an error.
+    """
+    places = Places(driver_settings(options.settings))
+    found = plan_read(options, conditions, places)
+    if options.view in PLANNED:
+        return [Task((), rows=tuple(planned_rows(options.view, found)))]
+    told = [] if options.view == "damage" else _tell(found, options)
+    tasks = _tasks(found, conditions)
+    rows = tuple(planned_rows("damage", found)) if options.view == "damage" else ()
+    if told or rows:
+        tasks.insert(0, Task((), tuple(told), rows))
+    return list(tasks)
+
+
+def plan_read(options: ReadOptions, conditions: Iterable[Condition], places: Places) -> Plan:
+    """The plan of a read, before anything is said of it."""
+    query = replace(options.query, conditions=tuple(conditions))
+    if options.view == "aborted":
+        query = replace(query, isolation="read_committed")
+    logs, committed = find_logs(options, query.conditions, places)
+    return plan(logs, query, places, committed)
+
+
+def find_logs(
+    options: ReadOptions, conditions: Sequence[Condition], places: Places
+) -> tuple[Sequence[PartitionLog], Mapping[TopicPartition, Committed]]:
+    """The partitions that a read is about, and what is known of their transactions."""
+    if options.snapshot is None:
+        return logs_at(options, conditions, places), {}
+    snapshot = read_snapshot(places, options.snapshot)
+    is_error = options.query.fail_on_data_loss and options.view != "damage"
+    logs, changed = pinned_logs(snapshot, places, fail_on_data_loss=is_error)
+    for one in changed:
+        _log.warning("kafka-segments: %s: %s since the snapshot was taken", one.path, one.why)
+    return logs, snapshot.committed()
+
+
+def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Places) -> list[PartitionLog]:
+    """The logs at the paths of a read, each offset once; partitions that nobody asks for are not looked at.
+
+    Raises:
+        KafkaFormatError: see `discover` and `resolve`.
+    """
+    files, topics = options.files, options.query.topics
+
+    def is_wanted(topic: str, partition: int | None) -> bool:
+        if topics.names is not None and topic not in topics.names:
+            return False
+        known = topics.partitions
+        if known is not None and not any(
+            name == topic and partition in (None, number) for name, number in known
+        ):
+            return False
+        return partition is None or drop_by_partition(topic, partition, conditions) is None
+
+    logs = resolve(places, discover(places, options.paths, files, is_wanted))
+    try:
+        select(logs, topics)
+    except OptionError:  # it is to say what there is
+        return resolve(places, discover(places, options.paths, files))
+    return logs
+
+
+def _tasks(found: Plan, conditions: Iterable[Condition]) -> list[Task]:
+    """The tasks of a plan, each range with what the others say of it."""
+    stops = set(_stops(conditions))
+    splits = [split for task in found.tasks for split in task]
+    last = {(split.topic, split.partition): at for at, split in enumerate(splits)}
+    parts = []
+    for at, split in enumerate(splits):
+        key = split.topic, split.partition
+        is_continued = at > 0 and key == (splits[at - 1].topic, splits[at - 1].partition)
+        part = Part(split, is_continued)
+        if at == last[key] and split.following is None and split.end in stops:
+            # It ends where a condition does, perhaps behind the log's end: nothing is lost between them.
+            part = Part(replace(split, end=None, end_position=None), is_continued, split.end)
+        parts.append(part)
+    waiting = iter(parts)
+    return [Task(tuple(islice(waiting, len(task)))) for task in found.tasks]
+
+
+def _stops(conditions: Iterable[Condition]) -> Iterator[int]:
+    """Offsets from which on no row fulfils a condition."""
+    for one in conditions:
+        if one.column == "offset":
+            if one.highest is not None:
+                yield one.highest + 1
+            if one.values:
+                yield max(int(value) for value in one.values) + 1
+
+
+def _tell(found: Plan, options: ReadOptions) -> list[Told]:
+    """Raise or warn, as the table in `policy` says; returns rows about it, if there are to be any."""
+    if found.losses and options.query.fail_on_data_loss:
+        raise data_loss(found.losses[0], len(found.losses) - 1)
+    for damage in found.doubts:
+        if options.mode == FAILFAST or isinstance(damage.error, MissingCodecError):
+            raise refuse_damage(damage)
+    for pinned, committed in found.committed.items():
+        if committed.pin is not None:
+            _log.warning("kafka-segments: %s", _pinned(pinned, committed.last_stable_offset, committed.pin))
+    for left_out in found.left_out:
+        if left_out.why.startswith("behind "):
+            last = "the end" if left_out.last_offset is None else left_out.last_offset
+            where = f"{left_out.topic}-{left_out.partition}, offsets {left_out.first_offset} to {last}"
+            _log.warning("kafka-segments: %s are not read: %s", where, left_out.why)
+    for finding in found.findings:
+        _log.warning("kafka-segments: %s; what it says was not used", finding)
+    told = [Told(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
+    for one in told:
+        _log.warning("kafka-segments: %s", one.text)
+    for damage in found.doubts:
+        _log.warning("kafka-segments: %s", describe(damage))
+    return told if options.mode == PERMISSIVE and options.view == "records" else []
+
+
+def _pinned(partition: tuple[str, int], offset: int, pin: Pin) -> str:
+    text = (
+        f"{partition[0]}-{partition[1]} is read up to its last stable offset, {offset}: producer "
+        f"{pin.producer_id} has had a transaction open since offset {pin.first_offset}"
+    )
+    if pin.timestamp is None or pin.timestamp < 0:
+        return text
+    return f"{text}, for {max(0, int(time.time() - pin.timestamp / 1000))} seconds"

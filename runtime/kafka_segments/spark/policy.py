@@ -1,0 +1,130 @@
+"""What becomes of damage and of losses: the table in docs/spark.md, and nothing else.
+
+| what | FAILFAST | PERMISSIVE | DROPMALFORMED |
+|---|---|---|---|
+| damage | error | sound rows, a row for the damage if `damage` is a column, warning | sound rows, warning |
+| loss, `failOnDataLoss=true` | error | error | error |
+| loss, `failOnDataLoss=false` | rows, warning | as damage | rows, warning |
+| a batch not whole yet | nothing | nothing | nothing |
+| a wrong index or hint | warning | warning | warning |
+
+A codec that is not installed is no damage of the file: it is an error in all modes.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from kafka_segments.catalog.model import Loss, Split
+from kafka_segments.entries import Damage, SoundBatches
+from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
+from kafka_segments.ranges.findings import Note, describe
+from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
+
+__all__ = ["Judge", "Told", "data_loss", "is_told_before", "refuse_damage"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A row that tells of what has no rows.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        offset: the first one lost; None if it is not known.
+        text: what happened, for people.
+    """
+
+    topic: str
+    partition: int
+    offset: int | None
+    text: str
+
+
+def data_loss(loss: Loss, num_more: int = 0) -> DataLossError:
+    """A loss as an error that says what to do."""
+    more = f", and {num_more} more such ranges" if num_more else ""
+    return DataLossError(
+        f"{loss}{more}; failOnDataLoss=false reads what is there",
+        topic=loss.topic,
+        partition=loss.partition,
+        first_offset=loss.first_offset,
+        last_offset=loss.last_offset,
+    )
+
+
+def refuse_damage(damage: Damage) -> KafkaFormatError:
+    """The error of damage, with what to do."""
+    error = damage.error
+    error.path = error.path or damage.path
+    error.detail += f"; mode={PERMISSIVE} or {DROPMALFORMED} reads what is sound"
+    return error
+
+
+def is_told_before(damage: Damage, split: Split, is_continued: bool) -> bool:
+    """Whether a region begins in the range before one, which has told of it if it is read too."""
+    before = damage.previous_offset
+    return is_continued and before is not None and before + 1 < split.start
+
+
+@dataclass
+class Judge:
+    """`ranges.Findings` of one split, under the options of a read.
+
+    Attributes:
+        options: of the read.
+        split: what is read.
+        is_continued: the split before ends where this one begins: what is damaged there, it has told.
+        stop: an offset that nothing is asked for from; None for any.
+        told: rows that are due.
+    """
+
+    options: ReadOptions
+    split: Split
+    is_continued: bool = False
+    stop: int | None = None
+    told: list[Told] = field(default_factory=list)
+
+    def batches(self, batches: SoundBatches) -> None:
+        """Sound; nothing to do."""
+
+    def damage(self, damage: Damage) -> None:
+        """Raise, or tell of it.
+
+        Raises:
+            KafkaFormatError: the error of the damage.
+        """
+        if isinstance(damage.error, MissingCodecError):
+            damage.error.path = damage.error.path or damage.path
+            raise damage.error
+        if self.options.mode == FAILFAST:
+            raise refuse_damage(damage)
+        if not is_told_before(damage, self.split, self.is_continued):
+            self._tell(damage.first_lost_offset, describe(damage))
+
+    def pending(self, damage: Damage) -> None:
+        """A later read will see it."""
+
+    def lost(self, loss: Loss) -> None:
+        """Raise, or tell of it.
+
+        Raises:
+            DataLossError: losses are errors.
+        """
+        if self.options.query.fail_on_data_loss:
+            raise data_loss(loss)
+        self._tell(loss.first_offset, str(loss))
+
+    def note(self, note: Note) -> None:
+        """Warn: it costs no rows."""
+        _log.warning("kafka-segments: %s", note)
+
+    def _tell(self, offset: int | None, text: str) -> None:
+        _log.warning(
+            "kafka-segments: topic %s, partition %d: %s", self.split.topic, self.split.partition, text
+        )
+        if self.options.mode == PERMISSIVE:
+            self.told.append(Told(self.split.topic, self.split.partition, offset, text))

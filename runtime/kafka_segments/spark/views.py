@@ -1,0 +1,144 @@
+"""The views that are no records: a row for each batch, control record, or damaged region of a task's splits.
+
+`segments` and `aborted` come from planning alone (`planned`); their rows ride in the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from kafka_segments.catalog.model import Split
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import Collected
+from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.ranges.views import read_batches, read_control
+from kafka_segments.spark.planned import Row, damage_row, loss_row, note_row
+from kafka_segments.spark.policy import Judge, is_told_before
+
+__all__ = ["read_view", "rows_as_batch"]
+
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
+
+# The views' columns that have another name below.
+_NAMES = {
+    "baseTimestampMs": "base_timestamp",
+    "maxTimestampMs": "max_timestamp",
+    "timestampMs": "timestamp",
+}
+
+
+def read_view(view: str, judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one split.
+
+    Args:
+        view: `batches`, `control` or `damage`.
+        judge: who is told of damage and losses; it names the split.
+        places: where files live.
+        schema: of every batch.
+
+    Raises:
+        KafkaFormatError: as `read_split`, and what the judge raises.
+    """
+    yield from _READERS[view](judge, places, schema)
+
+
+def rows_as_batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows by the view's names of columns as a batch; what a row does not have is null."""
+    listed = [{name.lower(): value for name, value in row.items()} for row in rows]
+    columns = []
+    for field in schema:
+        values = [row.get(field.name.lower()) for row in listed]
+        is_time = pa.types.is_timestamp(field.type)
+        column = pa.array(values, pa.int64() if is_time else field.type)
+        columns.append(column.view(field.type) if is_time else column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _batches(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in read_batches(judge.split, places, judge):
+        yield from _told(judge, schema)
+        horizon = pc.if_else(batch.column("has_delete_horizon"), batch.column("base_timestamp"), None)
+        yield _renamed(batch, {"deletehorizonms": horizon}, judge.split, schema)
+    yield from _told(judge, schema)
+
+
+def _control(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in read_control(judge.split, places, _reading(judge), judge):
+        yield _renamed(batch, {}, judge.split, schema)
+
+
+def _damage(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """A row for each thing that is amiss in a range; the records are read for it, and not handed on."""
+    split = judge.split
+    found = Collected()
+    for _batch in read_split(split, places, _reading(judge), found):
+        pass
+    where = split.topic, split.partition
+    rows = [
+        damage_row(where, "damage", one)
+        for one in found.damages
+        if not is_told_before(one, split, judge.is_continued)
+    ]
+    rows += [damage_row(where, "pending", one) for one in found.pendings]
+    rows += [loss_row(one) for one in found.losses]
+    rows += [note_row(one) for one in found.notes]
+    if rows:
+        yield rows_as_batch(rows, schema)
+
+
+def _reading(judge: Judge) -> Reading:
+    options = judge.options
+    return Reading(
+        ("offset",),
+        check_crc=options.check_crc,
+        max_decompressed=options.max_decompressed,
+        is_best=options.best_of_replicas,
+    )
+
+
+def _told(judge: Judge, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows about damage, if the view has a column for it and it was asked for."""
+    if judge.told and "damage" in map(str.lower, schema.names):
+        rows = [
+            {"topic": one.topic, "partition": one.partition, "baseOffset": one.offset, "damage": one.text}
+            for one in judge.told
+        ]
+        yield rows_as_batch(rows, schema)
+    judge.told.clear()
+
+
+def _renamed(
+    batch: pa.RecordBatch, more: Mapping[str, Any], split: Split, schema: pa.Schema
+) -> pa.RecordBatch:
+    """A batch with the view's names and types of columns, and what is the same in all of a split's rows."""
+    count = batch.num_rows
+    columns = {name.replace("_", ""): batch.column(name) for name in batch.schema.names}
+    columns |= {
+        ours.lower(): columns[name.replace("_", "")]
+        for ours, name in _NAMES.items()
+        if name in batch.schema.names
+    }
+    columns |= more
+    columns["topic"] = pa.repeat(split.topic, count)
+    columns["partition"] = pa.repeat(split.partition, count)
+    columns["sourcefile"] = pa.repeat(split.segment.file.path, count)
+    columns["damage"] = pa.nulls(count, pa.string())
+    arrays = [_cast(columns[field.name.lower()], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(column: Any, kind: pa.DataType) -> Any:
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    return column if column.type == kind else column.cast(kind)
+
+
+_READERS: Mapping[str, Callable[[Judge, Places, pa.Schema], Iterator[pa.RecordBatch]]] = {
+    "batches": _batches,
+    "control": _control,
+    "damage": _damage,
+}

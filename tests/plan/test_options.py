@@ -1,0 +1,126 @@
+"""A query in the connector's words: what it makes, and what it refuses as the connector does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_segments.catalog.options import QUERY_OPTIONS, query_of, unused_options
+from kafka_segments.catalog.query import (
+    Bound,
+    Condition,
+    Query,
+    Topics,
+    at_offsets,
+    at_timestamp,
+    at_timestamps,
+)
+from kafka_segments.errors import OptionError
+
+
+def test_without_options_everything_is_read() -> None:
+    assert query_of({}) == query_of({"path": "/x", "kafka.bootstrap.servers": "h:9092"}) == Query()
+
+
+def test_names_in_any_case_and_values_with_blanks() -> None:
+    made = query_of(
+        {
+            "SUBSCRIBE": " a, b ,,",
+            "startingoffsets": ' {"a":{"0":23,"1":-2}, "b":{"0":"7"}} ',
+            "EndingOffsets": "LATEST",
+            "minPartitions": "10",
+            "maxRecordsPerPartition": "1000",
+            "maxPartitionBytes": "128m",
+            "maxTimestampSkewMs": "60000",
+            "failOnDataLoss": "False",
+            "kafka.isolation.level": "READ_COMMITTED",
+        }
+    )
+    assert made.topics == Topics(names=frozenset({"a", "b"}))
+    assert made.start == at_offsets({("a", 0): 23, ("a", 1): -2, ("b", 0): 7})
+    assert made.end == Bound("latest")
+    assert (made.limits.min_partitions, made.limits.max_records) == (10, 1000)
+    assert made.limits.max_partition_bytes == 128 << 20
+    assert (made.max_timestamp_skew_ms, made.fail_on_data_loss) == (60000, False)
+    assert made.isolation == "read_committed"
+
+
+def test_a_time_goes_before_times_and_these_before_offsets() -> None:
+    times = {"startingOffsetsByTimestamp": '{"a":{"0":5}}', "startingOffsets": "earliest"}
+    assert query_of({"startingTimestamp": "9", **times}).start == at_timestamp(9)
+    assert query_of(times).start == at_timestamps({("a", 0): 5})
+    assert unused_options({"startingTimestamp": "9", **times}) == [
+        "startingOffsetsByTimestamp is not looked at: startingTimestamp goes before it",
+        "startingOffsets is not looked at: startingTimestamp goes before it",
+    ]
+    assert unused_options({"endingTimestamp": "9"}) == []
+
+
+def test_ends_that_only_files_have() -> None:
+    assert query_of({"endingOffsets": "high-watermark"}).end == Bound("high-watermark")
+    assert query_of({"endingOffsets": "log-end"}).end == Bound("log-end")
+
+
+REFUSED = {
+    "two ways to choose": ({"subscribe": "a", "assign": '{"a":[0]}'}, "not both"),
+    "no topic": ({"subscribe": " , "}, "names nothing"),
+    "no pattern": ({"subscribePattern": "("}, "no pattern"),
+    "assign": ({"assign": "[1]"}, "JSON such as"),
+    "assign of a number": ({"assign": '{"a":0}'}, "JSON such as"),
+    "assign of a text": ({"assign": '{"a":["x"]}'}, "no integer"),
+    "start at the latest": ({"startingOffsets": "latest"}, "cannot begin at latest"),
+    "a partition's start at the latest": ({"startingOffsets": '{"a":{"0":-1}}'}, "begin at the latest"),
+    "end at the earliest": ({"endingOffsets": "earliest"}, "cannot end at the earliest"),
+    "a partition's end at the earliest": ({"endingOffsets": '{"a":{"0":-2}}'}, "end at the earliest"),
+    "start at the high watermark": ({"startingOffsets": "high-watermark"}, "startingOffsets"),
+    "below -2": ({"endingOffsets": '{"a":{"0":-3}}'}, "below 0"),
+    "no JSON": ({"startingOffsets": "{"}, "JSON such as"),
+    "a word": ({"startingOffsets": "first"}, "it is earliest"),
+    "JSON of a list": ({"startingOffsets": '{"a":[1]}'}, "JSON such as"),
+    "no number": ({"startingTimestamp": "now"}, "no integer"),
+    "too large a number": ({"startingTimestamp": "9223372036854775808"}, "64 bits"),
+    "a special time": ({"startingTimestamp": "-1"}, "no time"),
+    "a special time of a partition": ({"endingOffsetsByTimestamp": '{"a":{"0":-2}}'}, "no time"),
+    "strategy": ({"startingOffsetsByTimestampStrategy": "first"}, "error or latest"),
+    "isolation": ({"kafka.isolation.level": "serializable"}, "read_uncommitted or"),
+    "no partitions": ({"minPartitions": "0"}, "above 0"),
+    "no records": ({"maxRecordsPerPartition": "-5"}, "above 0"),
+    "no bytes": ({"maxPartitionBytes": "lots"}, "number of bytes"),
+    "skew": ({"maxTimestampSkewMs": "-1"}, "0 or more"),
+    "data loss": ({"failOnDataLoss": "perhaps"}, "true or false"),
+    "end before start": (
+        {"startingOffsets": '{"a":{"0":5}}', "endingOffsets": '{"a":{"0":4}}'},
+        "begin at 5 and to end before that, at 4",
+    ),
+    "times the wrong way round": ({"startingTimestamp": "5", "endingTimestamp": "4"}, "end before that"),
+    "partitions that differ": (
+        {"startingOffsets": '{"a":{"0":5}}', "endingOffsets": '{"a":{"1":9}}'},
+        "different partitions: a-0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_refused_with_its_reason(options: dict[str, str], why: str) -> None:
+    with pytest.raises(OptionError, match=why):
+        query_of(options)
+
+
+@given(st.dictionaries(st.sampled_from(QUERY_OPTIONS), st.text(max_size=20)))
+def test_any_text_makes_a_query_or_our_error(options: dict[str, str]) -> None:
+    try:
+        query_of(options)
+    except OptionError as error:
+        assert error.detail
+
+
+def test_conditions_are_of_what_a_planner_knows() -> None:
+    with pytest.raises(OptionError, match="no condition on"):
+        Condition("value", 1)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="equality alone"):
+        Condition("topic", lowest=1)
+    assert (
+        str(Condition("offset", 1, 2, frozenset({1})))
+        == "offset from 1 on and offset up to 2 and offset in (1)"
+    )

@@ -1,0 +1,174 @@
+"""Snapshots: what is written is read, what changed since is told, and appended records are not read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.plan import logs
+from tests.plan.logs import PLACES, Entry
+from tests.plan.test_committed import COMMITTED, offsets
+from tests.runtime import build
+from tests.transactions import logs as model
+from tests.transactions.logs import Log
+
+from kafka_segments.catalog.model import LogEnd, PartitionLog
+from kafka_segments.catalog.planning import plan
+from kafka_segments.catalog.query import Query
+from kafka_segments.catalog.snapshot import (
+    Snapshot,
+    changes,
+    pinned_logs,
+    read_snapshot,
+    take_snapshot,
+    write_snapshot,
+)
+from kafka_segments.errors import OptionError, OutputError, ReadError, TransactionInDoubtError
+
+
+def kept(snapshot: Snapshot, folder: Path) -> Snapshot:
+    path = str(folder / "snapshot.json")
+    write_snapshot(snapshot, path)
+    return read_snapshot(PLACES, path)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    _log, folder = model.indexed(tmp_path)
+    found = replace(
+        logs.log_of(folder), topic_id="AAAAAAAAAAAAAAAAAAAAAQ", end=LogEnd(True, 12), log_start_offset=1
+    )
+    snapshot = take_snapshot([found], PLACES, with_transactions=True)
+    assert snapshot.logs[0].pieces[-1].end == 13 and snapshot.committed().keys() == {("t", 0)}
+    assert kept(snapshot, tmp_path) == snapshot
+    assert pickle.loads(pickle.dumps(snapshot)) == snapshot
+
+
+def test_every_recorded_log_can_be_kept(tmp_path: Path) -> None:
+    found = [logs.log_of(path) for path in sorted(logs.RECORDED.glob("kafka-4.3/clean/*-[0-9]"))]
+    snapshot = take_snapshot(found, PLACES, with_transactions=True)
+    again = kept(snapshot, tmp_path)
+    assert again == snapshot
+    assert changes(again, PLACES) == []
+    before = plan(found, COMMITTED, PLACES)
+    after = plan(again.logs, COMMITTED, PLACES, again.committed())
+    assert offsets(after) == offsets(before)
+
+
+def test_a_doubt_is_kept_with_its_words(tmp_path: Path) -> None:
+    log = Log()
+    log.data(10)
+    lost = log.commit(10)
+    log.data(10)
+    path = log.write(tmp_path) / f"{0:020d}.log"
+    data = path.read_bytes()
+    at = data.index(lost.data)
+    path.write_bytes(data[: at + 30] + b"\xff" * 4 + data[at + 34 :])
+    snapshot = take_snapshot([logs.log_of(path.parent)], PLACES, with_transactions=True)
+    (doubt, *_), (again, *_) = (
+        one.outcomes[0].committed.doubts for one in (snapshot, kept(snapshot, tmp_path))
+    )
+    assert isinstance(again.error, TransactionInDoubtError) and again.error.producer_id == 10
+    assert str(again.error) == str(doubt.error)
+    assert again == replace(doubt, error=again.error)
+
+
+def appended(tmp_path: Path) -> tuple[Path, PartitionLog]:
+    path = logs.write(tmp_path, [Entry("create2", (at,)) for at in range(30)], segment_bytes=1000)
+    return path, logs.log_of(path)
+
+
+def test_what_is_appended_later_is_not_read(tmp_path: Path) -> None:
+    path, log = appended(tmp_path)
+    snapshot = kept(take_snapshot([log], PLACES), tmp_path)
+    newest = sorted(path.glob("*.log"))[-1]
+    with newest.open("ab") as file:
+        file.write(build.batch(30, [build.record(), build.record(1)]))
+    assert changes(snapshot, PLACES) == []
+    assert offsets(plan(snapshot.logs, Query(), PLACES)) == list(range(30))
+    assert offsets(plan([logs.log_of(path)], Query(), PLACES)) == list(range(32))
+
+
+def put_another_in_its_place(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+SPOILT = {
+    "gone": Path.unlink,
+    "replaced": put_another_in_its_place,
+    "shorter": lambda path: os.truncate(path, 10),
+    "longer": lambda path: os.truncate(path, 1 << 20),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_a_file_that_changed_is_told(tmp_path: Path, spoil: object) -> None:
+    path, log = appended(tmp_path)
+    snapshot = kept(take_snapshot([log], PLACES), tmp_path)
+    first = min(path.glob("*.log"))
+    spoil(first)  # type: ignore[operator]
+    (changed,) = changes(snapshot, PLACES)
+    assert changed.path == str(first)
+    with pytest.raises(ReadError, match="since the snapshot was taken") as caught:
+        pinned_logs(snapshot, PLACES)
+    assert caught.value.path == str(first)
+    found, told = pinned_logs(snapshot, PLACES, fail_on_data_loss=False)
+    assert found == list(snapshot.logs) and told == [changed]
+
+
+def test_all_is_gone_where_the_directory_is(tmp_path: Path) -> None:
+    path, log = appended(tmp_path)
+    snapshot = take_snapshot([log], PLACES)
+    path.rename(tmp_path / "elsewhere")
+    assert len(changes(snapshot, PLACES)) == len(log.pieces)
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    snapshot = Snapshot(())
+    assert kept(snapshot, tmp_path) == snapshot
+    with pytest.raises(OptionError, match="exists already"):
+        write_snapshot(snapshot, str(tmp_path / "snapshot.json"))
+    with pytest.raises(OutputError, match="no such directory"):
+        write_snapshot(snapshot, str(tmp_path / "nowhere" / "snapshot.json"))
+    assert [path.name for path in tmp_path.iterdir()] == ["snapshot.json"]
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"format": "kafka-segments snapshot", "version": 2, "logs": []}))
+    with pytest.raises(OptionError, match="version 2; only 1"):
+        read_snapshot(PLACES, str(path))
+    with pytest.raises(ReadError):
+        read_snapshot(PLACES, str(tmp_path / "none.json"))
+
+
+texts = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+parts = st.dictionaries(st.sampled_from(["topic", "partition", "pieces"]), texts)
+snapshots = st.dictionaries(
+    st.sampled_from(["logs", "outcomes", "taken_ms", "other"]), st.one_of(texts, st.lists(parts))
+).map(lambda value: json.dumps({"format": "kafka-segments snapshot", "version": 1, **value}).encode())
+anything = st.one_of(st.binary(max_size=20), texts.map(lambda value: json.dumps(value).encode()), snapshots)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(anything)
+def test_any_bytes_are_a_snapshot_or_our_error(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "any.json"
+    path.write_bytes(data)
+    try:
+        assert isinstance(read_snapshot(PLACES, str(path)), Snapshot)
+    except OptionError as error:
+        assert error.path == str(path)

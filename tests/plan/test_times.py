@@ -1,0 +1,140 @@
+"""Offsets by times: by brute force, against Kafka's own segments, and where indexes lie or are missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.forms import examples
+from tests.oracle import jvm
+from tests.plan import logs
+from tests.plan.logs import PLACES, RECORDED, Entry
+
+from kafka_segments.catalog.model import PartitionLog
+from kafka_segments.catalog.times import Finder
+from kafka_segments.catalog.walking import Budget
+from kafka_segments.errors import OptionError
+from kafka_segments.segment import open_segment
+
+HERE = Path(__file__).resolve().parent
+NO_INDEXES = ("index", "timeindex")
+
+
+def find(log: PartitionLog, timestamp: int, *, is_start: bool = True, budget: int = 1 << 30) -> int | None:
+    start = max(log.log_start_offset or 0, log.pieces[0].start)
+    return Finder(PLACES, Budget(budget)).find(log, timestamp, start, is_start=is_start)
+
+
+def records(path: Path) -> Iterator[tuple[int, int]]:
+    """Offsets and timestamps of all records, control records too."""
+    for segment_path in sorted(path.glob("*.log")):
+        with open_segment(segment_path) as segment:
+            for batch in segment.iter_entries():
+                if not hasattr(batch, "magic"):
+                    continue
+                for record in segment.iter_records(batch):  # type: ignore[arg-type]
+                    yield record.offset, record.timestamp
+
+
+@pytest.mark.long
+@examples(settings(), 100, 2000)
+@given(
+    log=logs.logs,
+    timestamp=logs.timestamps,
+    without=st.sampled_from([(), (), ("index",), ("timeindex",), NO_INDEXES]),
+    interval=st.sampled_from([0, 100, 300]),
+    is_start=st.booleans(),
+)
+def test_the_first_record_that_is_late_enough(
+    log: list[Entry], timestamp: int, without: tuple[str, ...], interval: int, is_start: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = logs.write(Path(folder), [*log, Entry("create2", (1,))], interval=interval)
+        expected = next((offset for offset, time in records(path) if time >= timestamp), None)
+        assert find(logs.log_of(path, without=without), timestamp, is_start=is_start) == expected
+
+
+def partitions() -> list[Path]:
+    return sorted({path.parent for path in RECORDED.glob("*/clean/*-[0-9]/*.timeindex")})
+
+
+@pytest.mark.oracle
+def test_kafkas_own_segments_find_the_same(tmp_path: Path) -> None:
+    asked: list[tuple[PartitionLog, list[int]]] = []
+    lines = ""
+    for number, folder in enumerate(partitions()):
+        log = logs.log_of(folder)
+        times = {time + step for _offset, time in records(folder) for step in (-1, 0, 1) if time + step >= 0}
+        copy = tmp_path / str(number)
+        shutil.copytree(folder, copy)
+        for path in copy.glob("*.log"):
+            os.utime(path, (0, 0))  # which stands for the times of segments that have none
+        asked.append((log, sorted(times)[:: max(1, len(times) // 60)]))
+        lines += " ".join(map(str, (copy, log.log_start_offset or 0, *asked[-1][1]))) + "\n"
+    jars = jvm.fetch_jars(HERE.parent / "transactions" / "pom.xml")
+    classes = jvm.compile_java([HERE / "java" / "OffsetsByTime.java"], jars)
+    command, environment = jvm.java_command([classes, jars], *jvm.QUIET, "OffsetsByTime")
+    done = subprocess.run(command, input=lines, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    num_found = num_stopped = 0
+    for (log, times), answer in zip(asked, done.stdout.splitlines(), strict=True):
+        expected = [None if offset == "-1" else int(offset) for offset in answer.split()]
+        found = [find(log, time) for time in times]
+        bare = logs.log_of(Path(log.copies[0]), without=NO_INDEXES)
+        assert [find(bare, time) for time in times] == found, log.topic
+        pairs = list(zip(found, expected, strict=True))
+        # A cleaned segment may claim a later record than it has left: there a broker stops, and we go on.
+        assert all(kafkas in (one, None) for one, kafkas in pairs), log.topic
+        num_stopped += sum(one is not None and kafkas is None for one, kafkas in pairs)
+        times_of = dict(records(Path(log.copies[0])))
+        start = log.log_start_offset or 0
+        for one, time in zip(found, times, strict=True):
+            late = (offset for offset, value in times_of.items() if value >= time and offset >= start)
+            assert one == next(late, None), log.topic
+        num_found += sum(one is not None for one in expected)
+    print(f"{len(asked)} partitions, {num_found} times found, {num_stopped} where a broker stops")
+    assert len(asked) > 80 and num_found > 1000 and num_stopped <= 1
+
+
+def growing(folder: Path) -> Path:
+    return logs.write(folder, [Entry("create2", (at * 100,)) for at in range(40)], segment_bytes=1000)
+
+
+def test_a_time_index_that_leads_too_far_is_held_against_the_log(tmp_path: Path) -> None:
+    path = growing(tmp_path)
+    indexes = sorted(path.glob("*.timeindex"))
+    for one in indexes[:-1]:
+        one.write_bytes(indexes[-1].read_bytes())
+    log = logs.log_of(path)
+    finder = Finder(PLACES, Budget(1 << 20))
+    assert [finder.find(log, at * 100, 0, is_start=True) for at in range(40)] == list(range(40))
+    assert finder.findings and "not used" in str(finder.findings[0])
+
+
+def test_without_indexes_no_more_is_walked_than_is_allowed(tmp_path: Path) -> None:
+    path = growing(tmp_path)
+    log = logs.log_of(path, without=NO_INDEXES)
+    assert find(log, 3000) == 30
+    with pytest.raises(OptionError, match="give offsets instead"):
+        find(log, 3000, budget=2000)
+    assert find(logs.log_of(path), 3000, budget=0) == 30, "with indexes nothing is"
+
+
+def test_damage_that_may_hold_the_record_is_inside_the_range(tmp_path: Path) -> None:
+    path = growing(tmp_path)
+    first = path / f"{0:020d}.log"
+    with open_segment(first) as segment:
+        batches = list(segment.iter_entries())
+    data = bytearray(first.read_bytes())
+    data[batches[5].position + 70] ^= 0xFF
+    first.write_bytes(data)
+    log = logs.log_of(path, without=NO_INDEXES)
+    assert [find(log, time) for time in (400, 500, 600)] == [4, 5, 6], "a start begins at the damage"
+    assert find(log, 500, is_start=False) == 6, "an end goes on behind it"

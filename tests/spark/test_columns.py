@@ -1,0 +1,204 @@
+"""The columns of rows: which are asked for, what they are made of, and what is not copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.errors import OptionError, TimestampRangeError
+from kafka_segments.spark.columns import RowColumns
+from kafka_segments.spark.options import VIEWS, ReadOptions
+from kafka_segments.spark.schema import VIEW_SCHEMAS, arrow_schema, check_schema, schema_of
+
+LATEST = (2**63 - 1) // 1000
+USUAL = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+
+
+def options(**given: str) -> ReadOptions:
+    return ReadOptions.parse({"path": "/a", **given})
+
+
+def records(*timestamps: int, keys: tuple[bytes, ...] = ()) -> pa.RecordBatch:
+    """A record for each time; the first has a header for each of the keys."""
+    count = len(timestamps)
+    headers: list[list[dict[str, Any]]] = [[] for _ in timestamps]
+    headers[0] = [{"key": key, "value": None} for key in keys]
+    columns = {
+        "offset": list(range(7, 7 + count)),
+        "timestamp": timestamps,
+        "timestamp_type": [1] * count,
+        "key": [None] * count,
+        "value": [b"v"] * count,
+        "headers": headers,
+    }
+    arrays = [
+        pa.array(columns[field.name], pa.int64()).view(field.type)
+        if field.name == "timestamp"
+        else pa.array(columns[field.name], field.type)
+        for field in SCHEMA
+        if field.name in columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def columns_of(given: ReadOptions) -> RowColumns:
+    columns = RowColumns(arrow_schema(schema_of(given)), given.timestamp_overflow)
+    columns.begin("t", 3, "/a/t-3/0.log")
+    return columns
+
+
+def rows_of(batch: pa.RecordBatch, **given: str) -> list[dict[str, Any]]:
+    made = columns_of(options(**given)).rows(batch)
+    made.validate(full=True)
+    return [dict(row) for row in made.to_pylist()]
+
+
+def test_usual_columns() -> None:
+    assert schema_of(options()).names == USUAL
+    assert schema_of(options(includeHeaders="true")).names == [*USUAL, "headers"]
+    assert all(field.nullable for view in VIEWS for field in VIEW_SCHEMAS[view])
+
+
+def test_columns_asked_for() -> None:
+    schema = schema_of(
+        options(columns="OFFSET,timestampMs,leaderEpoch,producerId,producerEpoch,sequence,headers")
+    )
+    assert schema.simpleString() == (
+        "struct<offset:bigint,timestampMs:bigint,leaderEpoch:int,producerId:bigint,producerEpoch:int,"
+        "sequence:int,headers:array<struct<key:string,value:binary>>>"
+    )
+    with pytest.raises(
+        OptionError, match=r"view records has no column timestampms2; did you mean timestampMs\?"
+    ):
+        schema_of(options(columns="timestampms2"))
+    with pytest.raises(OptionError, match="view batches has no column key"):
+        schema_of(options(view="batches", columns="key"))
+
+
+def test_only_what_is_needed_is_decoded() -> None:
+    assert columns_of(options(columns="topic")).sources == ["offset"]
+    assert columns_of(options(columns="timestampMs,value,timestamp")).sources == [
+        "offset",
+        "timestamp",
+        "value",
+    ]
+
+
+def test_rows() -> None:
+    assert rows_of(
+        records(1000, -1), columns="topic,partition,offset,timestampMs,timestampType,key,value,damage"
+    ) == [
+        {
+            "topic": "t",
+            "partition": 3,
+            "offset": offset,
+            "timestampMs": time,
+            "timestampType": 1,
+            "key": None,
+            "value": b"v",
+            "damage": None,
+        }
+        for offset, time in ((7, 1000), (8, -1))
+    ]
+    assert rows_of(records(5), columns="sourceFile") == [{"sourceFile": "/a/t-3/0.log"}]
+
+
+def test_keys_of_headers() -> None:
+    good, bad = records(1, 2, keys=(b"a", "\u00e9".encode())), records(1, 2, keys=(b"a", b"\xed\xa0\x80"))
+    assert [row["headers"] for row in rows_of(good, columns="headers")] == [
+        [{"key": "a", "value": None}, {"key": "\u00e9", "value": None}],
+        None,
+    ]
+    assert rows_of(bad, columns="headers")[0]["headers"][1]["key"] == "\ufffd"
+    binary = rows_of(bad, columns="headers", headerKeys="binary")
+    assert [row["headers"] for row in binary] == [
+        [{"key": b"a", "value": None}, {"key": b"\xed\xa0\x80", "value": None}],
+        None,
+    ]
+
+
+@pytest.mark.parametrize("time", [LATEST + 1, -LATEST - 1, 2**63 - 1, -(2**63)])
+def test_timestamps_beyond_microseconds(time: int) -> None:
+    batch = records(LATEST, time, -LATEST)
+    with pytest.raises(TimestampRangeError, match=f"offset 8: the timestamp {time} .*timestampOverflow"):
+        rows_of(batch)
+
+    def micros(overflow: str) -> list[int | None]:
+        made = columns_of(options(timestampOverflow=overflow)).rows(batch)
+        return list(made.column("timestamp").view(pa.int64()).to_pylist())
+
+    assert micros("null") == [LATEST * 1000, None, -LATEST * 1000]
+    assert micros("clamp") == [LATEST * 1000, LATEST * 1000 if time > 0 else -LATEST * 1000, -LATEST * 1000]
+    assert [row["timestampMs"] for row in rows_of(batch, columns="timestampMs")] == [LATEST, time, -LATEST]
+
+
+def test_what_is_the_same_in_all_rows_is_built_once() -> None:
+    columns = columns_of(options(includeHeaders="true"))
+    one, two = columns.rows(records(1, 2)), columns.rows(records(3))
+    for name in ("topic", "partition"):
+        addresses = {batch.column(name).buffers()[-1].address for batch in (one, two)}
+        assert len(addresses) == 1, name
+    batch = records(1, 2)
+    rows = columns.rows(batch)
+    for name in ("key", "value", "offset"):
+        assert rows.column(name).buffers()[-1] == batch.column(name).buffers()[-1] or (
+            rows.column(name).buffers()[-1].address == batch.column(name).buffers()[-1].address
+        ), name
+    columns.begin("other", 4)
+    assert columns.rows(batch).column("topic").to_pylist() == ["other"] * 2
+    many = pa.concat_batches([batch] * 70_000)
+    assert set(columns.rows(many).column("partition").to_pylist()) == {4}, "more rows than one array has"
+
+
+def test_row_of_damage() -> None:
+    columns = columns_of(options(columns="topic,partition,offset,value,damage", mode="PERMISSIVE"))
+    assert columns.has_damage
+    assert columns.damage_row("t", 3, None, "lost").to_pylist() == [
+        {"topic": "t", "partition": 3, "offset": None, "value": None, "damage": "lost"}
+    ]
+    assert not columns_of(options()).has_damage
+
+
+def schema(name: str, kind: Any, nullable: bool = True) -> StructType:
+    return StructType([StructField(name, kind, nullable)])
+
+
+def test_schemas_of_users() -> None:
+    check_schema(schema("OffSet", LongType(), nullable=False), options())
+    check_schema(schema("timestampMs", LongType()), options())
+    binary = schema_of(options(columns="headers", headerKeys="binary"))
+    check_schema(binary, options())
+    wrong = [
+        (schema("offset", IntegerType()), {}, "column offset is bigint, not int; read it as it is"),
+        (schema("key", StringType()), {}, "column key is binary, not string"),
+        (schema("nothing", BinaryType()), {}, "view records has no column nothing; there are key, value"),
+        (schema("value", BinaryType(), nullable=False), {}, "column value can be null; leave NOT NULL away"),
+        (
+            binary,
+            {"headerKeys": "text"},
+            "headers is array<struct<key:string,value:binary>>, not array<struct<key:bi",
+        ),
+        (schema("offset", LongType()), {"columns": "key"}, "give a schema or the option columns, not both"),
+        (schema("key", BinaryType()), {"view": "segments"}, "view segments has no column key"),
+    ]
+    for given, more, words in wrong:
+        with pytest.raises(OptionError) as caught:
+            check_schema(given, options(**more))
+        assert words in str(caught.value)
+
+
+def test_what_is_never_null_but_for_options() -> None:
+    time = StructType(
+        [StructField("timestamp", VIEW_SCHEMAS["records"]["timestamp"].dataType, nullable=False)]
+    )
+    check_schema(time, options())
+    with pytest.raises(OptionError, match="timestamp can be null"):
+        check_schema(time, options(timestampOverflow="null"))
+    both = StructType([*schema("offset", LongType(), nullable=False), StructField("damage", StringType())])
+    check_schema(both, options())
+    with pytest.raises(OptionError, match="offset can be null"):
+        check_schema(both, options(mode="PERMISSIVE"))

@@ -1,0 +1,268 @@
+"""The table of docs/spark.md: kind of damage or loss x mode x failOnDataLoss; every cell."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict, EqualTo, GreaterThan, LessThan, LessThanOrEqual
+from tests.runtime import build
+from tests.spark.test_reader import FIRST, batches, flipped, segment
+
+from kafka_segments.errors import (
+    ChecksumMismatchError,
+    CorruptBatchError,
+    DataLossError,
+    DecompressionError,
+    KafkaFormatError,
+    MissingCodecError,
+    TruncatedError,
+    UnknownFormatError,
+)
+from kafka_segments.spark.source import KafkaSegmentsDataSource
+
+MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
+CELLS = list(itertools.product(MODES, ("true", "false")))  # with failOnDataLoss
+Row = tuple[int | None, str | None]
+
+
+def read(path: Path, then: Callable[[], Any] | None = None, **options: str) -> list[Row]:
+    """Offsets and damage of the rows; something may happen between planning and reading."""
+    given = {"path": str(path), "columns": "offset,damage", **options}
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
+    reader = source.reader(source.schema())
+    tasks = reader.partitions()
+    if then is not None:
+        then()
+    rows: list[Row] = []
+    for task in tasks:
+        for batch in reader.read(task):
+            rows += [(row["offset"], row["damage"]) for row in batch.to_pylist()]
+    return rows
+
+
+def offsets(rows: list[Row]) -> list[int | None]:
+    assert all(damage is None for _offset, damage in rows)
+    return [offset for offset, _damage in rows]
+
+
+def flip(path: Path) -> Path:
+    one, two, three = batches(0, 1, 2)
+    return segment(path, 0, one, flipped(two), three)
+
+
+def cut(path: Path) -> Path:
+    segment(path, 0, batches(0)[0], batches(1)[0][:-7])
+    return segment(path, 2, *batches(2))
+
+
+def broken(path: Path) -> Path:
+    """A batch with a right checksum whose second record is none."""
+    bad = build.batch(1, payload=build.record(0) + b"\x7f", count=2, last_offset_delta=1)
+    return segment(path, 0, batches(0)[0], bad, batches(3)[0])
+
+
+def squeezed(path: Path) -> Path:
+    return segment(
+        path, 0, batches(0)[0], build.batch(1, payload=b"no gzip", count=1, attributes=1), batches(2)[0]
+    )
+
+
+DAMAGES: list[tuple[Callable[[Path], Path], type[KafkaFormatError], list[int], int]] = [
+    (flip, ChecksumMismatchError, [0, 2], 1),
+    (cut, TruncatedError, [0, 2], 1),
+    (broken, CorruptBatchError, [0, 1, 3], 2),
+    (squeezed, DecompressionError, [0, 2], 1),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "sound", "lost"), DAMAGES)
+@pytest.mark.parametrize(("mode", "loss"), CELLS)
+def test_damage(
+    make: Callable[[Path], Path],
+    error: type[KafkaFormatError],
+    sound: list[int],
+    lost: int,
+    mode: str,
+    loss: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    path = make(tmp_path / "t-4")
+    options = {"mode": mode, "failOnDataLoss": loss}
+    if mode == "FAILFAST":
+        with pytest.raises(error, match=r"mode=PERMISSIVE or DROPMALFORMED reads what is sound.*partition 4"):
+            read(path, **options)
+        return
+    with caplog.at_level(logging.WARNING):
+        rows = read(path, **options)
+    assert offsets([row for row in rows if row[1] is None]) == sound
+    told = [row for row in rows if row[1] is not None]
+    (warned,) = [record.getMessage() for record in caplog.records]
+    assert warned.startswith(f"kafka-segments: topic t, partition 4: {path / FIRST}, position ")
+    assert error.__name__ in warned
+    if mode == "PERMISSIVE":
+        assert [(row[0], f"kafka-segments: topic t, partition 4: {row[1]}") for row in told] == [
+            (lost, warned)
+        ]
+        assert rows.index(told[0]) == rows.index((sound[-1], None)) - 1, "where it happened"
+    else:
+        assert told == []
+
+
+def test_no_row_of_damage_without_the_column(tmp_path: Path) -> None:
+    source = KafkaSegmentsDataSource(
+        CaseInsensitiveDict(
+            {"path": str(flip(tmp_path / "t-4")), "mode": "PERMISSIVE", "columns": "topic,offset"}
+        )
+    )
+    reader = source.reader(source.schema())
+    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    assert rows == [{"topic": "t", "offset": 0}, {"topic": "t", "offset": 2}]
+
+
+def test_damage_over_a_cut_is_told_once(tmp_path: Path) -> None:
+    """A region that two ranges touch: the one in which it begins tells of it."""
+    one, *more = batches(0, 1, 2, 3)
+    path = segment(tmp_path / "t-4", 0, one, *map(flipped, more), *batches(4, 5))
+    rows = read(path, mode="PERMISSIVE", maxRecordsPerPartition="2")
+    assert [row[0] for row in rows if row[1] is None] == [0, 4, 5]
+    assert [row[0] for row in rows if row[1] is not None] == [1]
+    late = read(path, mode="PERMISSIVE", startingOffsets='{"t":{"4":2}}')
+    assert [(offset, damage is None) for offset, damage in late] == [(1, False), (4, True), (5, True)], (
+        "a range that begins in it tells of it too"
+    )
+
+
+def gone(path: Path) -> dict[str, Any]:
+    segment(path, 0, *batches(0, 1))
+    segment(path, 2, *batches(2))
+    return {"then": (path / FIRST).unlink, "first": 0, "rows": [2]}
+
+
+def hole(path: Path) -> dict[str, Any]:
+    segment(path, 0, *batches(0))
+    segment(path, 5, *batches(5))
+    return {"first": 1, "rows": [0, 5]}
+
+
+def before(path: Path) -> dict[str, Any]:
+    segment(path, 5, *batches(5))
+    return {"startingOffsets": '{"t":{"4":3}}', "first": 3, "rows": [5]}
+
+
+def behind(path: Path) -> dict[str, Any]:
+    segment(path, 0, *batches(0))
+    return {"endingOffsets": '{"t":{"4":9}}', "first": 1, "rows": [0]}
+
+
+@pytest.mark.parametrize("make", [gone, hole, before, behind])
+@pytest.mark.parametrize(("mode", "loss"), CELLS)
+def test_loss(
+    make: Callable[[Path], dict[str, Any]],
+    mode: str,
+    loss: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    path = tmp_path / "t-4"
+    case = make(path)
+    first, expected, then = case.pop("first"), case.pop("rows"), case.pop("then", None)
+    options = {"mode": mode, "failOnDataLoss": loss, **case}
+    if loss == "true":
+        with pytest.raises(
+            DataLossError, match=r"t-4, offsets .*failOnDataLoss=false reads what is there"
+        ) as caught:
+            read(path, then, **options)
+        assert (caught.value.topic, caught.value.partition, caught.value.first_offset) == ("t", 4, first)
+        return
+    with caplog.at_level(logging.WARNING):
+        rows = read(path, then, **options)
+    assert offsets([row for row in rows if row[1] is None]) == expected
+    assert f"t-4, offsets {first} to " in caplog.text
+    told = [row[0] for row in rows if row[1] is not None]
+    assert told == ([first] if mode == "PERMISSIVE" else [])
+
+
+@pytest.mark.parametrize(("mode", "loss"), CELLS)
+def test_what_is_not_whole_yet_is_nothing(
+    mode: str, loss: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = segment(tmp_path / "t-4", 0, batches(0)[0], batches(1)[0][:-7])
+    with caplog.at_level(logging.WARNING):
+        assert offsets(read(path, mode=mode, failOnDataLoss=loss)) == [0]
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(("mode", "loss"), CELLS)
+def test_errors_in_all_modes(mode: str, loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def decompress(*_arguments: Any, **_options: Any) -> bytes:
+        raise MissingCodecError("lz4 is not installed: pip install lz4", codec="lz4")
+
+    from tests.spark.kafka_rows import VECTORS
+
+    redpanda = (VECTORS / "redpanda_batch_header" / "worked_example.bin").read_bytes()
+    with pytest.raises(UnknownFormatError, match="Redpanda"):
+        read(segment(tmp_path / "r-0", 0, redpanda), mode=mode, failOnDataLoss=loss)
+    squeezed = segment(tmp_path / "t-4", 0, build.batch(0, payload=b"xyz", count=1, attributes=3))
+    monkeypatch.setattr("kafka_segments.records.decompress", decompress)
+    with pytest.raises(MissingCodecError, match="pip install"):
+        read(squeezed, mode=mode, failOnDataLoss=loss)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ([LessThan(("offset",), 900)], [0, 1, 2, 5]),
+        ([GreaterThan(("offset",), 900)], []),
+        ([EqualTo(("offset",), 900)], []),
+        ([LessThanOrEqual(("offset",), 1), GreaterThan(("offset",), 0)], [1]),
+        ([EqualTo(("offset",), 4)], []),
+    ],
+)
+def test_filters_beyond_the_end_lose_nothing(filters: list[Any], expected: list[int], tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-4", 0, *batches(0, 1, 2, 5))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), "columns": "offset"}))
+    reader = source.reader(source.schema())
+    reader.pushFilters(filters)
+    rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    conditions = reader._conditions
+    assert [row["offset"] for row in rows if all(one.holds(row["offset"]) for one in conditions)] == expected
+
+
+def test_a_newest_segment_that_vanished_is_lost_with_filters_too(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-4", 0, *batches(0, 1))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path)}))
+    reader = source.reader(source.schema())
+    reader.pushFilters([LessThan(("offset",), 900)])
+    (task,) = reader.partitions()
+    (path / FIRST).unlink()
+    with pytest.raises(DataLossError):
+        list(reader.read(task))
+
+
+def test_a_snapshot_ends_where_it_ended(tmp_path: Path) -> None:
+    from kafka_segments.catalog.copies import resolve
+    from kafka_segments.catalog.discovery import discover
+    from kafka_segments.catalog.snapshot import take_snapshot, write_snapshot
+    from kafka_segments.places import Places
+
+    path = segment(tmp_path / "t-4", 0, *batches(0, 1))
+    places, pinned = Places(), str(tmp_path / "now.snapshot")
+    logs = resolve(places, discover(places, [str(path)]))
+    write_snapshot(take_snapshot(logs, places, with_transactions=True), pinned)
+    segment(path, 0, *batches(0, 1, 2))
+    assert offsets(read(path)) == [0, 1, 2]
+    given = {"snapshot": pinned, "columns": "offset,damage"}
+    for filters in ([], [LessThan(("offset",), 2)], [LessThan(("offset",), 900)]):
+        source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
+        reader = source.reader(source.schema())
+        reader.pushFilters(filters)
+        rows = [
+            row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()
+        ]
+        assert [row["offset"] for row in rows] == [0, 1]
