@@ -45,7 +45,8 @@ def open_segment(
     """Open a segment (`.log`, `.checkpoint` of KRaft) for reading. Nothing is ever written or locked.
 
     Args:
-        source: a path, `-` for standard input, bytes, or a binary file object.
+        source: a path, `-` for standard input, bytes, a binary file object, or a source that is open already
+            (`places.Places.open`). What was open before stays so when the segment is closed.
         mmap: map the file into memory. Only for disks you trust: a bad sector then kills the process.
         check_crc: verify the checksum of every batch.
         headers_only: read no payloads; there are then no records, and no checksum is verified.

@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 import threading
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from kafka_segments.errors import OptionError, ReadError
 
@@ -25,9 +25,8 @@ __all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "open_
 BLOCK_SIZE = 4096
 WINDOW_SIZE = 1 << 20
 
-SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 
-
+@runtime_checkable
 class Source(Protocol):
     """Random access to `size` bytes, known to people as `name`; threads may read at the same time."""
 
@@ -49,6 +48,9 @@ class Source(Protocol):
     def close(self) -> None:
         """Give back what is held; idempotent."""
         ...
+
+
+SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Source
 
 
 class _Bytes:
@@ -178,6 +180,19 @@ class _Stream:
         """The stream belongs to the caller and stays open."""
 
 
+class _Lent:
+    """A source that is open already. It belongs to the caller and stays open."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.name, self.size = source.name, source.size
+        self.descriptor, self.is_memory = source.descriptor, source.is_memory
+        self.read, self.window = source.read, source.window
+
+    def close(self) -> None:
+        """Nothing: who opened it closes it."""
+
+
 class Window:
     """The last piece read of a source, so that small neighbouring reads cost one call.
 
@@ -217,6 +232,9 @@ class Window:
 def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
     """Open a path, `-` (standard input), bytes or a binary file object for random access.
 
+    What is returned is the caller's to close. A file object, or a `Source` that is open already, stays open
+    then, and is to be closed by whoever opened it, later.
+
     Args:
         source: what to open. What cannot be sought in (a pipe) is copied to a temporary file first.
         mmap: map the file into memory instead of reading it. A bad sector then kills the process (SIGBUS).
@@ -229,6 +247,8 @@ def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), mmap)
+    if isinstance(source, Source):  # no file object has all of its methods
+        return _Lent(source)
     if hasattr(source, "read"):
         return _open_stream(source)
     raise OptionError(f"cannot open a {type(source).__name__}: give a path, bytes or a binary file object")

@@ -222,3 +222,14 @@ def test_a_window_does_not_fail_for_a_block_that_nobody_asked_for(
     with pytest.raises(ReadError):
         window.read(4000, 97)
     assert window.read(8192, 100) == DATA[8192:8292]
+
+
+def test_a_source_that_is_open_already_stays_the_callers(file: Path) -> None:
+    own = open_source(file)
+    lent = open_source(own)
+    assert (lent.name, lent.size, lent.descriptor) == (str(file), len(DATA), own.descriptor)
+    assert lent.read(100, 50) == DATA[100:150]
+    assert bytes(lent.window(5, 7, memoryview(bytearray(7)))) == DATA[5:12]
+    lent.close()
+    assert own.read(0, 3) == DATA[:3]
+    own.close()
