@@ -22,6 +22,8 @@ __all__ = [
     "OptionError",
     "OutputError",
     "ReadError",
+    "RecordTooLargeError",
+    "ReplicaMismatchError",
     "TimestampRangeError",
     "TransactionInDoubtError",
     "TruncatedError",
@@ -137,6 +139,27 @@ class EncodeError(KafkaFormatError, ValueError):
     rule: str | None = None
     offset: int | None = None
     row: int | None = None
+
+
+class RecordTooLargeError(KafkaFormatError, ValueError):
+    """A record is larger than what can be handed on. `.size` is in bytes, of the columns asked for."""
+
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    size: int | None = None
+
+
+class ReplicaMismatchError(DecodeError):
+    """Two copies of a partition have different batches where they must be the same.
+
+    `.path` and `.position` are of the one, `.other_path` and `.other_position` of the other, `.offset` is the
+    first offset of the batches.
+    """
+
+    other_path: str | None = None
+    other_position: int | None = None
+    offset: int | None = None
 
 
 class TimestampRangeError(KafkaFormatError, OverflowError):

@@ -145,10 +145,10 @@ class Scan:
         inside = Enclosed(self.source, position)
         batch = batch or self._resync.next_entry(position + 1, self.sound_offset, inside.holds)
         if batch is not None:
-            return batch.position, self._first_offset(batch)
+            return batch.position, self.first_offset(batch)
         return self._end_before_zeros(self.source.size), None
 
-    def _first_offset(self, batch: Batch) -> int | None:
+    def first_offset(self, batch: Batch) -> int | None:
         """A batch's first offset, which only the messages in a wrapper know; None if they cannot be asked."""
         if batch.base_offset is not None or self._headers_only:
             return batch.base_offset
@@ -168,7 +168,7 @@ class Scan:
         while position < self.source.size and not self._probe.is_padding(position):
             finding = self._examine(position)
             if finding.error is None:
-                return None if finding.batch is None else self._first_offset(finding.batch)
+                return None if finding.batch is None else self.first_offset(finding.batch)
             position = self._end_of_region(finding, position)[0]
         return None
 

@@ -21,7 +21,7 @@ from kafka_segments.storage import Source
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["HEADERS_SCHEMA", "iter_headers", "read_headers"]
+__all__ = ["HEADERS_SCHEMA", "find_entries", "iter_headers", "read_headers"]
 
 _MAX_ROWS = 1 << 14
 _LEN_FILE_WINDOW = 4096  # small batches share a read
@@ -62,6 +62,28 @@ def iter_headers(source: Source, position: int = 0) -> Iterator[pa.RecordBatch |
     yield from _Headers(source, None).batches(position)
 
 
+def find_entries(source: Source, offset: int) -> list[int]:
+    """Where the reading of an offset and all above may begin, by headers that nobody has verified.
+
+    Returns:
+        Positions of entries, the best first: the first one that may hold the offset or a higher one, and the
+        one before it, with which it is certain that nothing is passed over.
+    """
+    before: list[int] = []
+    for piece in _Headers(source, None).tables(0):
+        if isinstance(piece, Damage):
+            if piece.touches(offset, None):
+                return before
+            continue
+        rows = np.flatnonzero(piece.in_range(offset, None))
+        row = int(rows[0]) if len(rows) else len(piece)
+        if row:
+            before = [piece.value(row - 1, "position")]
+        if row < len(piece):
+            return [piece.value(row, "position"), *before]
+    return before
+
+
 class _Headers:
     """One pass over a source."""
 
@@ -79,12 +101,17 @@ class _Headers:
         self._window: Any = None
 
     def batches(self, position: int) -> Iterator[Any]:
+        for piece in self.tables(position):
+            yield _arrow(piece) if isinstance(piece, EntryTable) else piece
+
+    def tables(self, position: int) -> Iterator[EntryTable | Damage]:
+        """Tables of entries, each good until the next; damage, if nobody else disposes of it."""
         while position < self._source.size:
             status = self._run(position)
             entries = EntryTable(self._rows[: self._state[support.ROW]], kafka_log_segment)
             if len(entries):
                 self._slow.sound_offset = entries.last_offset(len(entries) - 1)
-                yield _arrow(entries)
+                yield entries
             has_moved = self._state[support.AT] > position
             position = int(self._state[support.AT])
             if status == support.DAMAGED or (status == support.SHORT and not has_moved):
@@ -107,7 +134,7 @@ class _Headers:
         self._arguments.set("data", pa.py_buffer(self._window).address, len(self._window))
         return self._scan(self._arguments)
 
-    def _trouble(self, position: int) -> Generator[Any, None, int]:
+    def _trouble(self, position: int) -> Generator[EntryTable | Damage, None, int]:
         """What the scanner does not take; returns where it can go on."""
         for entry in self._slow.entries(position):
             if isinstance(entry, Damage):
@@ -116,7 +143,7 @@ class _Headers:
                 else:
                     dispose(entry, entry.error, self._on_damage)  # pyright: ignore[reportArgumentType]
             elif isinstance(entry, Batch):
-                yield _arrow(EntryTable(row_of(entry, kafka_log_segment), kafka_log_segment))
+                yield EntryTable(row_of(entry, kafka_log_segment), kafka_log_segment)
             return entry.end_position
         return self._source.size
 

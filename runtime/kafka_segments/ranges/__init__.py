@@ -1,1 +1,4 @@
-"""A split to its records: hints are verified, files found again by offset, and what is lost is told."""
+"""From a split to arrow batches, in a task on any machine: hints verified, files found again, losses told.
+
+`reading` is the way in.
+"""

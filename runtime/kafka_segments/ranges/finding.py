@@ -1,0 +1,173 @@
+"""The segment that a range is in: where it was planned, or where it is now.
+
+Strategy: between planning and reading, a broker deletes, rolls, cleans (one file put in another's place, and
+others merged into it) or truncates segments. Names tell: the segment with the greatest base offset at or
+below an offset holds it, if any in its directory does. So a range that is not where it should be is looked
+for by its offsets, in the directory where it was, then in those of other copies. What nobody can tell here: a
+partition that was deleted and created anew under its name has the same names; its topic id is another one,
+which planning looks at.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
+from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.framing import first_offset_in_name
+from kafka_segments.places import Entry, Places
+from kafka_segments.storage import Source
+
+__all__ = ["Finder", "Found", "open_stored"]
+
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An open segment.
+
+    Attributes:
+        stored: what it is.
+        source: its bytes; to be closed.
+        is_as_planned: the very file that was planned, with all that it had then.
+    """
+
+    stored: StoredSegment
+    source: Source
+    is_as_planned: bool
+
+
+class Finder:
+    """Opens the segments of a range, one after the other.
+
+    Args:
+        split: the range.
+        places: where files live.
+    """
+
+    def __init__(self, split: Split, places: Places) -> None:
+        self._split, self._places = split, places
+        self._tried: set[str] = set()
+        self._listed: dict[str, list[StoredSegment]] = {}
+
+    def planned(self) -> Found | None:
+        """The segment that was planned; None if there is no such file any more."""
+        stored = self._split.segment
+        self._tried.add(stored.file.path)
+        source = self._open(stored)
+        if source is None:
+            return None
+        return Found(stored, source, self._is_same(stored.file, source))
+
+    def holding(self, offset: int, end: int | None) -> Found | None:
+        """A segment that was not read yet and may hold an offset, or else the least above it, below `end`."""
+        lowest = None
+        for candidates in self._candidates():
+            below = [one for one in candidates if one.base_offset <= offset]
+            if below and below[-1].file.path not in self._tried:
+                found = self._take(below[-1])
+                if found is not None:
+                    return found
+            untried = [one for one in candidates if one.file.path not in self._tried]
+            above = [one for one in untried if one.base_offset > offset]
+            if above and (end is None or above[0].base_offset < end):
+                lowest = min([above[0], *([lowest] if lowest else [])], key=lambda one: one.base_offset)
+        return None if lowest is None else self._take(lowest)
+
+    def _take(self, stored: StoredSegment) -> Found | None:
+        self._tried.add(stored.file.path)
+        source = self._open(stored)
+        return None if source is None else Found(stored, source, False)
+
+    def _open(self, stored: StoredSegment) -> Source | None:
+        try:
+            return open_stored(self._places, stored)
+        except ReadError as error:
+            if error.errno not in _GONE:
+                raise
+            return None
+
+    def _is_same(self, file: StoredFile, source: Source) -> bool:
+        identity = getattr(source, "identity", None)
+        if identity is None:
+            entry = self._places.entry(file.path)
+            identity = None if entry is None else entry.identity
+        return identity == file.identity and source.size >= file.size
+
+    def _candidates(self) -> Iterator[list[StoredSegment]]:
+        """Segments by base offset: of the directory where the range was, of other copies, and single ones."""
+        own = _directory(self._split.segment.file.path)
+        for directory in dict.fromkeys([own, *(copy.rstrip("/") for copy in self._split.copies)]):
+            if directory not in self._listed:
+                self._listed[directory] = self._list(directory)
+            yield self._listed[directory]
+        for other in self._split.others:
+            yield [other]
+
+    def _list(self, directory: str) -> list[StoredSegment]:
+        try:
+            entries = self._places.entries(directory or ".")
+        except ReadError as error:
+            if error.errno not in _GONE:
+                raise
+            return []
+        named = sorted(
+            (offset, entry)
+            for entry in entries
+            if (offset := _base_offset(entry)) is not None and not entry.is_directory
+        )
+        return [
+            StoredSegment(
+                StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns),
+                offset,
+                is_newest=at == len(named) - 1,
+            )
+            for at, (offset, entry) in enumerate(named)
+        ]
+
+
+class _Part:
+    """A part of a file, as a source."""
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, whole: Source, file: StoredFile) -> None:
+        self._whole, self._position = whole, file.position
+        self.name = file.path
+        self.size = max(0, min(file.size, whole.size - file.position))
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        return self._whole.read(self._position + position, size)
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        return self._whole.window(self._position + position, size, buffer)
+
+    def close(self) -> None:
+        self._whole.close()
+
+
+def open_stored(places: Places, stored: StoredSegment) -> Source:
+    """A segment's bytes; to be closed.
+
+    Raises:
+        ReadError: the file cannot be opened; `errno` says why.
+        OptionError: a form that is not known here.
+    """
+    if stored.form != "plain":
+        detail = f"segments that are stored as {stored.form!r} cannot be read here"
+        raise OptionError(detail, path=stored.file.path)
+    source = places.open(stored.file.path)
+    return _Part(source, stored.file) if stored.file.position else source
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _base_offset(entry: Entry) -> int | None:
+    """By its name; `.log.deleted` and the like do not count."""
+    return first_offset_in_name(entry.name) if entry.name.endswith(".log") else None

@@ -1,0 +1,392 @@
+"""What a task makes of files that are not as they were planned, of losses, of large records."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.ranges.splits import RECORDED, read, rows, split_of, stored, whole
+from tests.runtime.build import batch, record
+
+from kafka_segments.catalog.model import Split
+from kafka_segments.errors import (
+    ChecksumMismatchError,
+    ReadError,
+    RecordTooLargeError,
+    UnknownFormatError,
+)
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import Collected
+from kafka_segments.ranges.reading import Reading, read_split
+
+
+def run(first: int, count: int, size: int = 5, **fields) -> bytes:
+    """Batches of some records, from an offset on."""
+    return b"".join(one(offset, size, **fields) for offset in range(first, first + count * size, size))
+
+
+def one(offset: int, size: int = 5, **fields) -> bytes:
+    records = [record(at, b"k%d" % (offset + at), b"v%d" % (offset + at)) for at in range(size)]
+    return batch(offset, records, count=size, last_offset_delta=size - 1, **fields)
+
+
+def write(directory: Path, base_offset: int, data: bytes) -> Path:
+    directory.mkdir(exist_ok=True)
+    path = directory / f"{base_offset:020}.log"
+    path.write_bytes(data)
+    return path
+
+
+def offsets(split: Split, **how) -> tuple[list[int], Collected]:
+    found, told = read(split, ("offset",), **how)
+    return [row[0] for row in found], told
+
+
+def losses(told: Collected) -> list[tuple[int, int]]:
+    return [(one.first_offset, one.last_offset) for one in told.losses]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A partition: offsets 0 to 99 in a segment, 100 to 199 in the next, 200 to 249 in the newest."""
+    directory = tmp_path / "topic-3"
+    write(directory, 0, run(0, 20))
+    write(directory, 100, run(100, 20))
+    write(directory, 200, run(200, 10))
+    return directory
+
+
+def planned(log: Path, base: int, start: int, end: int | None, **others) -> Split:
+    return split_of(stored(log / f"{base:020}.log"), start, end, **others)
+
+
+def test_a_file_that_is_as_planned(log: Path) -> None:
+    got, told = offsets(planned(log, 100, 120, 180, following=200))
+    assert got == list(range(120, 180))
+    assert told == Collected(12, len(run(120, 12)))
+
+
+def test_columns_come_in_the_order_asked_for_with_and_without_offset(log: Path) -> None:
+    split = planned(log, 100, 198, 200, following=200)
+    assert read(split, ("value", "key"))[0] == [(b"v198", b"k198"), (b"v199", b"k199")]
+    assert read(split, ("value", "offset"))[0] == [(b"v198", 198), (b"v199", 199)]
+
+
+def test_a_wrong_hint_is_told_and_costs_nothing(log: Path) -> None:
+    late = len(run(100, 10))  # an entry stands there, behind the range's beginning
+    got, told = offsets(planned(log, 100, 120, 180, position=late, following=200))
+    assert got == list(range(120, 180))
+    assert [(note.position, note.topic, note.partition) for note in told.notes] == [(late, "topic", 3)]
+    assert "the .index is wrong" in str(told.notes[0])
+
+
+def test_a_right_hint_is_not_told(log: Path) -> None:
+    place = len(run(100, 3))
+    got, told = offsets(planned(log, 100, 120, 180, position=place, end_position=place, following=200))
+    assert got == list(range(120, 180))
+    assert told.notes == []
+
+
+def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(log, 300, run(300, 40_000))
+    place, behind = len(run(300, 20_000)), len(run(300, 20_100))
+    places = []
+    real = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, to, at: places.append((at, len(to[0]))) or real(fd, to, at))
+    split = split_of(stored(path), 100_300, 100_800, position=place, end_position=behind, following=200_300)
+    got, told = offsets(split)
+    assert got == list(range(100_300, 100_800))
+    assert told.losses == told.notes == []
+    assert min(at for at, _ in places) >= place
+    assert max(at + size for at, size in places) <= behind + (64 << 10)
+
+
+def test_an_offset_that_is_wrong_before_the_end_hides_nothing(tmp_path: Path) -> None:
+    data = run(0, 5) + one(9000) + run(30, 10)  # no checksum covers it: it was 25
+    path = write(tmp_path, 0, data)
+    split = split_of(stored(path), 0, 60, end_position=len(run(0, 11)), following=80)
+    assert offsets(split)[0] == [*range(25), *range(30, 60)]
+
+
+def test_a_deleted_segment_is_found_in_another_copy(log: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "other" / "topic-3"
+    shutil.copytree(log, copy)
+    split = planned(log, 100, 120, 180, position=1, following=200, copies=(str(log), str(copy)))
+    os.remove(split.segment.file.path)
+    got, told = offsets(split)
+    assert got == list(range(120, 180))
+    assert told.losses == []
+    assert "gone" in str(told.notes[0])
+
+
+def test_a_deleted_segment_that_nobody_has_is_a_loss(log: Path) -> None:
+    split = planned(log, 100, 120, 180, following=200)
+    os.remove(split.segment.file.path)
+    got, told = offsets(split)
+    assert got == []
+    assert losses(told) == [(120, 179)]
+    assert split.segment.file.path in told.losses[0].why
+
+
+def test_a_directory_that_is_gone_is_a_loss_even_where_the_cleaner_was(log: Path) -> None:
+    split = planned(log, 100, 120, 180, following=200, is_compacted=True)
+    shutil.rmtree(log)
+    assert losses(offsets(split)[1]) == [(120, 179)]
+
+
+def test_segments_that_were_merged_are_found_by_offset(log: Path) -> None:
+    split = planned(log, 100, 110, 200, following=200, position=len(run(100, 1)))
+    os.remove(split.segment.file.path)
+    swap = write(log, 1, run(0, 18) + run(100, 20)).rename(log / "x.swap")
+    swap.rename(log / f"{0:020}.log")
+    got, told = offsets(split)
+    assert got == list(range(110, 200))
+    assert told.losses == []
+
+
+def test_a_segment_that_was_swapped_is_read_by_offset(log: Path) -> None:
+    """The cleaner puts another file in its place; what the next segments hold is theirs."""
+    split = planned(log, 100, 150, 200, following=200, position=len(run(100, 10)))
+    swap = write(log, 1, run(100, 2) + run(150, 9) + run(200, 2)).rename(log / "x.swap")
+    swap.rename(split.segment.file.path)
+    got, told = offsets(split)
+    assert got == list(range(150, 195))
+    assert losses(told) == []  # 195 to 199 is a gap between two sound entries
+
+
+def test_a_segment_that_shrank_lacks_what_is_nowhere_else(log: Path) -> None:
+    split = planned(log, 200, 210, 250)
+    with open(split.segment.file.path, "r+b") as file:
+        file.truncate(len(run(200, 4)))
+    got, told = offsets(split)
+    assert got == list(range(210, 220))
+    assert losses(told) == [(220, 249)]
+
+
+def test_a_segment_that_was_truncated_and_rolled_goes_on_in_the_next(log: Path) -> None:
+    split = planned(log, 200, 210, 250)
+    with open(split.segment.file.path, "r+b") as file:
+        file.truncate(len(run(200, 4)))
+    write(log, 220, run(220, 10))
+    got, told = offsets(split)
+    assert got == list(range(210, 250))
+    assert losses(told) == []
+
+
+def test_a_newest_segment_that_has_grown_and_rolled_ends_where_it_was_planned(log: Path) -> None:
+    split = planned(log, 200, 210, 250)
+    with open(split.segment.file.path, "ab") as file:
+        file.write(run(250, 3))
+    write(log, 265, run(265, 1))
+    got, told = offsets(split)
+    assert got == list(range(210, 250))
+    assert losses(told) == []
+
+
+@pytest.mark.parametrize("is_compacted", [None, False])
+def test_offsets_missing_at_either_end_of_a_segment_are_lost(log: Path, is_compacted: bool | None) -> None:
+    write(log, 100, run(110, 16))
+    got, told = offsets(planned(log, 100, 100, 200, following=200, is_compacted=is_compacted))
+    assert got == list(range(110, 190))
+    assert losses(told) == [(100, 109), (190, 199)]
+
+
+def test_where_the_cleaner_was_they_are_not(log: Path) -> None:
+    write(log, 100, run(110, 16))
+    assert losses(offsets(planned(log, 100, 100, 200, following=200, is_compacted=True))[1]) == []
+    write(log, 100, run(110, 4) + run(140, 10))  # a gap between batches
+    assert losses(offsets(planned(log, 100, 100, 200, following=200))[1]) == []
+    holed = batch(120, [record(0), record(3)], count=2, last_offset_delta=4)
+    write(log, 100, run(110, 2) + holed + run(125, 10))  # one inside a batch
+    assert losses(offsets(planned(log, 100, 100, 200, following=200))[1]) == []
+
+
+def test_an_empty_segment_before_another_is_lost(log: Path) -> None:
+    write(log, 100, b"")
+    assert losses(offsets(planned(log, 100, 120, 200, following=200))[1]) == [(120, 199)]
+
+
+def test_zeros_stand_for_no_offsets(log: Path) -> None:
+    write(log, 100, run(100, 10) + bytes(9000))
+    got, told = offsets(planned(log, 100, 100, 200, following=200))
+    assert got == list(range(100, 150))
+    assert losses(told) == [(150, 199)]
+    assert told.damages == told.pendings == []
+
+
+def test_damage_is_damage_and_no_loss_besides(log: Path) -> None:
+    data = bytearray(run(100, 20))
+    data[-3] ^= 1
+    data[70] ^= 1
+    write(log, 100, bytes(data))
+    got, told = offsets(planned(log, 100, 100, 200, following=200))
+    assert got == list(range(105, 195))
+    assert [type(one.error) for one in told.damages] == [ChecksumMismatchError] * 2
+    assert losses(told) == []
+
+
+def test_damage_outside_the_range_is_not_told(log: Path) -> None:
+    data = bytearray(run(100, 20))
+    data[len(run(100, 3)) + 70] ^= 1
+    write(log, 100, bytes(data))
+    for start, end, count in [(100, 115, 0), (100, 117, 1), (119, 140, 1), (120, 140, 0), (130, 200, 0)]:
+        got, told = offsets(planned(log, 100, start, end, following=200))
+        assert got == [at for at in range(start, end) if not 115 <= at < 120]
+        assert len(told.damages) == count, (start, end)
+
+
+def test_a_batch_that_is_being_written_is_pending(log: Path) -> None:
+    data = run(200, 4)
+    path = write(log, 200, data[:-7])
+    got, told = offsets(split_of(stored(path, is_newest=True), 200, None))
+    assert got == list(range(200, 215))
+    assert (len(told.pendings), told.damages, told.losses) == (1, [], [])
+    got, told = offsets(split_of(stored(path), 200, None))
+    assert (len(told.damages), told.pendings) == (1, [])
+
+
+def test_void_batches_are_left_out(tmp_path: Path) -> None:
+    fields = {"attributes": 1 << 4, "producer_id": 7}
+    path = write(tmp_path, 0, one(0) + one(5, **fields) + one(10, **fields) + one(15))
+    split = split_of(stored(path), 2, 18, void=((7, 5, 9),), following=20)
+    got, told = offsets(split)
+    assert got == [2, 3, 4, *range(10, 18)]
+    assert losses(told) == []
+
+
+def test_findings_may_end_the_reading(log: Path) -> None:
+    class Strict(Collected):
+        def damage(self, damage) -> None:
+            raise damage.error
+
+    data = bytearray(run(100, 20))
+    data[70] ^= 1
+    write(log, 100, bytes(data))
+    batches = read_split(planned(log, 100, 100, 200), Places(), Reading(("offset",)), Strict())
+    with pytest.raises(ChecksumMismatchError, match=r"position 0: .*\(topic topic, partition 3\)$"):
+        list(batches)
+
+
+def test_what_cannot_be_opened_is_an_error_and_no_loss(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = planned(log, 100, 100, 200)
+    monkeypatch.setattr(Places, "open", lambda *_: (_ for _ in ()).throw(ReadError("no", errno=13)))
+    with pytest.raises(ReadError, match=r"00100\.log: no \(topic topic, partition 3\)"):
+        offsets(split)
+
+
+def test_another_programs_log_is_refused(tmp_path: Path) -> None:
+    from kafka_segments.checksum import crc32
+
+    payload = b"hello"
+    data = (len(payload) + 6).to_bytes(4, "big") + b"\1\0" + crc32(payload).to_bytes(4, "big") + payload
+    path = write(tmp_path, 0, data)
+    with pytest.raises(UnknownFormatError, match=r"Kafka 0\.7"):
+        offsets(split_of(stored(path), 0, None))
+
+
+def test_a_form_that_is_not_known_is_named(log: Path) -> None:
+    split = split_of(stored(log / f"{100:020}.log", form="sealed"), 100, 200)
+    with pytest.raises(ValueError, match="'sealed'"):
+        offsets(split)
+
+
+def test_arrow_batches_are_bounded(tmp_path: Path) -> None:
+    """One large record must not take all that stand beside it along."""
+    values = [b"x" * (3 << 20)] * 8
+    records = [record(at, None, value) for at, value in enumerate(values)]
+    path = write(tmp_path, 0, batch(0, records, count=8, last_offset_delta=7))
+    found = Collected()
+    batches = list(read_split(split_of(stored(path), 0, 8), Places(), Reading(("value",)), found))
+    assert [row[0] for row in rows(batches)] == values
+    assert max(one.nbytes for one in batches) <= 8 << 20
+
+
+def test_a_record_that_is_too_large_is_named(tmp_path: Path) -> None:
+    large = record(2, b"k", b"x" * (20 << 20))
+    path = write(tmp_path, 0, batch(0, [record(0), record(1), large], count=3, last_offset_delta=2))
+    split = split_of(stored(path), 0, 3)
+    with pytest.raises(RecordTooLargeError, match="topic topic, partition 3, offset 2") as caught:
+        read(split, ("value",), max_row_size=10 << 20)
+    error = caught.value
+    assert (error.topic, error.partition, error.offset) == ("topic", 3, 2)
+    assert error.size is not None and error.size > 20 << 20
+    assert read(split, ("key",), max_row_size=10 << 20)[0] == [(None,), (None,), (b"k",)]
+
+
+def damaged(path: Path, *places: int) -> Path:
+    data = bytearray(path.read_bytes())
+    for place in places:
+        data[place] ^= 1
+    path.write_bytes(data)
+    return path
+
+
+def test_the_best_of_copies(log: Path, tmp_path: Path) -> None:
+    size = len(one(100))
+    others = [tmp_path / name for name in ("b", "c")]
+    for other in others:
+        shutil.copytree(log, other)
+    first = damaged(log / f"{100:020}.log", 70, 5 * size + 70, 5 * size + size + 70, 19 * size + 70)
+    second = damaged(others[0] / first.name, 6 * size + 70)
+    third = stored(others[1] / first.name)
+    split = split_of(stored(first), 100, 200, others=(stored(second), third), following=200)
+    got, told = offsets(split, is_best=True)
+    assert got == list(range(100, 200))
+    assert told.damages == told.losses == []
+    assert "were read from" in str(told.notes[-1])
+    got, told = offsets(split)
+    assert len(told.damages) == 3
+
+
+def test_what_no_copy_has_is_told_of_the_preferred_one(log: Path, tmp_path: Path) -> None:
+    size = len(one(100))
+    other = tmp_path / "b"
+    shutil.copytree(log, other)
+    first = damaged(log / f"{100:020}.log", 5 * size + 70)
+    second = damaged(other / first.name, 5 * size + 80)
+    split = split_of(stored(first), 100, 200, others=(stored(second),), following=200)
+    got, told = offsets(split, is_best=True)
+    assert got == [at for at in range(100, 200) if not 125 <= at < 130]
+    assert [one.path for one in told.damages] == [str(first)]
+
+
+def test_messages_that_came_already_do_not_come_again(tmp_path: Path) -> None:
+    """A wrapper with a damaged message delivers those behind it, before the other copy is asked."""
+    source = next(path for path in sorted(RECORDED.rglob("kafka-0*/**/*.log")) if is_wrapped(path))
+    assert whole(source)
+    copy = tmp_path / "a" / source.name
+    copy.parent.mkdir()
+    copy.write_bytes(inner_damage(source.read_bytes()))
+    assert whole(copy) != whole(source)
+    split = split_of(stored(copy), stored(copy).base_offset, None, others=(stored(source),))
+    got, told = read(split, is_best=True)
+    assert sorted(got) == sorted(whole(source))
+    assert told.damages == []
+
+
+def is_wrapped(path: Path) -> bool:
+    """Whether the first entry is a wrapper of gzip, with a few messages."""
+    data = path.read_bytes()
+    return len(data) > 20 and data[16] in (0, 1) and data[17] & 7 == 1 and len(whole(path)) > 10
+
+
+def inner_damage(data: bytes) -> bytes:
+    """The first wrapper with its second message damaged, and right again outside."""
+    import zlib
+
+    head = 12 + 4 + 1 + 1 + (8 if data[16] == 1 else 0)
+    end = 12 + int.from_bytes(data[8:12], "big")
+    len_key = int.from_bytes(data[head : head + 4], "big", signed=True)
+    place = head + 4 + max(len_key, 0) + 4
+    inner = bytearray(zlib.decompress(data[place:end], wbits=31))
+    second = 12 + int.from_bytes(inner[8:12], "big")
+    inner[second + 12 + int.from_bytes(inner[second + 8 : second + 12], "big") - 1] ^= 1
+    deflater = zlib.compressobj(wbits=31)
+    value = deflater.compress(bytes(inner)) + deflater.flush()
+    body = data[16 : place - 4] + len(value).to_bytes(4, "big") + value
+    body = zlib.crc32(body).to_bytes(4, "big") + body
+    return data[:8] + len(body).to_bytes(4, "big") + body + data[end:]
