@@ -45,6 +45,18 @@ params:
   - id: max_timestamp
     type: s8
     doc: The `max_timestamp` of the batch.
+  - id: partition_leader_epoch
+    type: s4
+    doc: The `partition_leader_epoch` of the batch.
+  - id: producer_id
+    type: s8
+    doc: The `producer_id` of the batch.
+  - id: producer_epoch
+    type: s2
+    doc: The `producer_epoch` of the batch.
+  - id: base_sequence
+    type: s4
+    doc: The `base_sequence` of the batch.
 seq:
   - id: len_body
     -orig-id: length
@@ -144,6 +156,33 @@ types:
         -record-column: int8
         value: _parent.timestamp_type
         doc: The number of the timestamp type, which is the batch's.
+      leader_epoch:
+        -record-column: int32
+        value: _parent.partition_leader_epoch
+        doc: |
+          The epoch of the leader that took the record, which is the batch's; -1
+          for none.
+      producer_id:
+        -record-column: int64
+        value: _parent.producer_id
+        doc: The producer, which is the batch's; -1 for none.
+      producer_epoch:
+        -record-column: int32
+        value: _parent.producer_epoch
+        doc: The producer's epoch, which is the batch's; -1 for none.
+      sequence:
+        -record-column: int32
+        value: >-
+          _parent.base_sequence < 0 ? -1
+          : offset_delta.value < 0
+          or offset_delta.value > 0x7fff_ffff - _parent.base_sequence
+          ? offset_delta.value - (0x7fff_ffff - _parent.base_sequence) - 1
+          : _parent.base_sequence + offset_delta.value
+        doc: |
+          The producer's number of the record; -1 for none. It goes by the
+          offset, so that it stays what it was where compaction took others;
+          2147483647 is followed by 0. (Below the batch's first offset, where no
+          writer puts one, Kafka's 32 bits make what this says, wrapped.)
       has_too_many_headers:
         value: num_headers.value > _parent.max_num_headers
         doc: |

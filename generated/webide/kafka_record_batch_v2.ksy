@@ -133,7 +133,8 @@ instances:
     pos: len_header
     type: >-
       kafka_record(attributes.is_control, 0x7fff_ffff, base_offset,
-      attributes.timestamp_type.to_i, base_timestamp, max_timestamp)
+      attributes.timestamp_type.to_i, base_timestamp, max_timestamp,
+      partition_leader_epoch, producer_id, producer_epoch, base_sequence)
     repeat: expr
     repeat-expr: num_records
     if: attributes.compression == compression::none

@@ -88,7 +88,7 @@ def replaced(name: str, position: int, new: str) -> bytes:
     return bytes(data)
 
 
-BASE = (0, 0, 0, 0)  # offset, timestamp type, timestamps
+BASE = (0,) * 8  # offset, timestamp type, timestamps, the producer's
 RECORD = (False, 2**31 - 1, *BASE)  # no control record, and a limit of headers that is none
 HUGE_INT = "7fffffff"
 HUGE_VARINT = "feffffff0f"  # 2^31 - 1

@@ -15,6 +15,16 @@ from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 
 ERRORS = (KaitaiStructError, EOFError, ValueError)
 NO_LIMIT = 0x7FFF_FFFF
+GIVEN = (
+    "base_offset",
+    "timestamp_type",
+    "base_timestamp",
+    "max_timestamp",
+    "partition_leader_epoch",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+)
 
 
 def stream(data: bytes) -> Any:
@@ -28,7 +38,7 @@ def wrap(value: int) -> int:
 
 
 def record_row(body: Any) -> tuple[Any, ...]:
-    """Key, value, headers, offset, timestamp, timestamp type: in the order of the generated columns."""
+    """Everything in the order of the generated columns: key, value, headers, offset..."""
     headers = tuple((each.key, getattr(each, "value", None)) for each in body.headers)
     return (
         getattr(body, "key", None),
@@ -37,6 +47,10 @@ def record_row(body: Any) -> tuple[Any, ...]:
         wrap(body.offset),
         wrap(body.timestamp),
         int(body.timestamp_type),
+        body.leader_epoch,
+        body.producer_id,
+        body.producer_epoch,
+        (body.sequence + (1 << 31)) % (1 << 32) - (1 << 31),
     )
 
 
@@ -46,7 +60,7 @@ def record_rows(payload: bytes, batch: dict[str, int]) -> tuple[list[tuple[Any, 
     Bytes behind the last one, or a negative number of records, is damage too: that of the one behind it.
     """
     io, rows = stream(payload), []
-    given = batch["base_offset"], batch["timestamp_type"], batch["base_timestamp"], batch["max_timestamp"]
+    given = [batch[name] for name in GIVEN]
     for number in range(batch["num_records"]):
         try:
             rows.append(record_row(KafkaRecord(bool(batch["is_control"]), NO_LIMIT, *given, io).body))

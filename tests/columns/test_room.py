@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.columns.driver import Limits, decode
-from tests.columns.samples import BATCHES, MESSAGES, header_of, table_row
+from tests.columns.samples import BATCHES, MESSAGES, further_of, header_of, table_row
 
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
@@ -28,9 +28,9 @@ def laid_out(parts: list[bytes]) -> tuple[bytes, list[tuple[int, int, int]]]:
 DATA, SPANS = laid_out([batch.content() for batch in BATCHES])
 TABLE = np.array([table_row(kafka_log_segment, **header_of(batch)) for batch in BATCHES])
 ROWS = [
-    (row.key, row.value, row.headers, row.offset, row.timestamp, row.timestamp_type)
+    (row.key, row.value, row.headers, row.offset, row.timestamp, row.timestamp_type, *further)
     for batch in BATCHES
-    for row in batch.rows()
+    for row, further in zip(batch.rows(), further_of(batch), strict=True)
 ]
 LARGEST = max(len(batch.content()) for batch in BATCHES)
 
@@ -76,10 +76,12 @@ def test_a_record_that_has_no_room_at_all_is_not_taken(field: str) -> None:
 
 def test_columns_that_are_not_wanted_are_not_touched() -> None:
     """In plain Python for all choices: a column that is not wanted has arrays without any element."""
-    for size in range(len(NAMES) + 1):
-        for columns in combinations(NAMES, size):
-            expected = [tuple(row[NAMES.index(name)] for name in columns) for row in ROWS]
-            assert all_rows(False, Limits(), list(columns)).rows == expected
+    usual, further = NAMES[:6], NAMES[6:]
+    choices = [columns for size in range(len(usual) + 1) for columns in combinations(usual, size)]
+    choices += [(*usual[:number], name) for number, name in enumerate(further)]
+    for columns in [*choices, tuple(further), tuple(NAMES)]:
+        expected = [tuple(row[NAMES.index(name)] for name in columns) for row in ROWS]
+        assert all_rows(False, Limits(), list(columns)).rows == expected
 
 
 @pytest.mark.parametrize("columns", [[], ["offset"], ["value"], ["headers"], ["key", "timestamp"]], ids=str)

@@ -65,6 +65,10 @@ RECORD_COLUMNS = (
     ("offset", "int64", False, ()),
     ("timestamp", "timestamp[ms, UTC]", False, ()),
     ("timestamp_type", "int8", False, ()),
+    ("leader_epoch", "int32", False, ()),
+    ("producer_id", "int64", False, ()),
+    ("producer_epoch", "int32", False, ()),
+    ("sequence", "int32", False, ()),
 )
 ENCODED_COLUMNS = (
     ("key", "binary", True, ()),
@@ -83,6 +87,10 @@ def decoder(
     offset: bool,
     timestamp: bool,
     timestamp_type: bool,
+    leader_epoch: bool,
+    producer_id: bool,
+    producer_epoch: bool,
+    sequence: bool,
 ) -> Decode:
     """A function that appends the records of batches to the arrays of columns that are wanted.
 
@@ -113,6 +121,10 @@ def decoder(
         offset_values: Longs,
         timestamp_values: Longs,
         timestamp_type_values: Tinies,
+        leader_epoch_values: Ints,
+        producer_id_values: Longs,
+        producer_epoch_values: Ints,
+        sequence_values: Ints,
     ) -> int:
         batch = load(state, BATCH)
         record = load(state, RECORD)
@@ -132,9 +144,13 @@ def decoder(
             end = load(spans, 3 * batch + 1)
             head = load(spans, 3 * batch + 2) * 23
             batch_base_offset = load(batches, head + 6)
+            batch_partition_leader_epoch = load(batches, head + 13)
             batch_timestamp_type = load(batches, head + 10)
             batch_base_timestamp = load(batches, head + 18)
             batch_max_timestamp = load(batches, head + 12)
+            batch_producer_id = load(batches, head + 19)
+            batch_producer_epoch = load(batches, head + 20)
+            batch_base_sequence = load(batches, head + 21)
             batch_num_records = load(batches, head + 22)
             if record == 0:
                 at = load(spans, 3 * batch)
@@ -262,6 +278,21 @@ def decoder(
                     store(timestamp_values, row, wrap(timestamp_))
                 if timestamp_type:
                     store(timestamp_type_values, row, batch_timestamp_type)
+                if leader_epoch:
+                    store(leader_epoch_values, row, batch_partition_leader_epoch)
+                if producer_id:
+                    store(producer_id_values, row, batch_producer_id)
+                if producer_epoch:
+                    store(producer_epoch_values, row, batch_producer_epoch)
+                if sequence:
+                    sequence_ = (
+                        -1
+                        if batch_base_sequence < 0
+                        else offset_delta - (2147483647 - batch_base_sequence) - 1
+                        if offset_delta < 0 or offset_delta > 2147483647 - batch_base_sequence
+                        else batch_base_sequence + offset_delta
+                    )
+                    store(sequence_values, row, sequence_)
                 num_bytes += len_body
                 at = body_end
                 row += 1

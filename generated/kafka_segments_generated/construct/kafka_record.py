@@ -139,6 +139,23 @@ RecordBody: Construct = Struct(
     ),
     # The number of the timestamp type, which is the batch's.
     "timestamp_type" / Value(lambda this: this._parent.timestamp_type),
+    # The epoch of the leader that took the record, which is the batch's; -1 for none.
+    "leader_epoch" / Value(lambda this: this._parent.partition_leader_epoch),
+    # The producer, which is the batch's; -1 for none.
+    "producer_id" / Value(lambda this: this._parent.producer_id),
+    # The producer's epoch, which is the batch's; -1 for none.
+    "producer_epoch" / Value(lambda this: this._parent.producer_epoch),
+    # The producer's number of the record; -1 for none. It goes by the offset, so that it stays what
+    # it was where compaction took others; 2147483647 is followed by 0. (Below the batch's first
+    # offset, where no writer puts one, Kafka's 32 bits make what this says, wrapped.)
+    "sequence" / Value(
+        lambda this: (
+            -1 if this._parent.base_sequence < 0 else this.offset_delta.value
+            - (2147483647 - this._parent.base_sequence) - 1 if this.offset_delta.value < 0
+            or this.offset_delta.value > 2147483647 - this._parent.base_sequence
+            else this._parent.base_sequence + this.offset_delta.value
+        ),
+    ),
     # Whether the headers were left out because the reader is not prepared for so many.
     "has_too_many_headers" / Value(
         lambda this: this.num_headers.value > this._parent.max_num_headers,
@@ -197,6 +214,10 @@ KafkaRecord: Construct = Struct(
         "timestamp_type": None,
         "base_timestamp": None,
         "max_timestamp": None,
+        "partition_leader_epoch": None,
+        "producer_id": None,
+        "producer_epoch": None,
+        "base_sequence": None,
     },
     is_root=True,
 )

@@ -29,7 +29,7 @@ class KafkaRecord(KaitaiStruct):
     .. seealso::
        Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecord.java
     """
-    def __init__(self, is_control, max_num_headers, base_offset, timestamp_type, base_timestamp, max_timestamp, _io, _parent=None, _root=None):
+    def __init__(self, is_control, max_num_headers, base_offset, timestamp_type, base_timestamp, max_timestamp, partition_leader_epoch, producer_id, producer_epoch, base_sequence, _io, _parent=None, _root=None):
         super(KafkaRecord, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
@@ -39,6 +39,10 @@ class KafkaRecord(KaitaiStruct):
         self.timestamp_type = timestamp_type
         self.base_timestamp = base_timestamp
         self.max_timestamp = max_timestamp
+        self.partition_leader_epoch = partition_leader_epoch
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
         self._read()
 
     def _read(self):
@@ -188,6 +192,17 @@ class KafkaRecord(KaitaiStruct):
             return getattr(self, '_m_is_control_record', None)
 
         @property
+        def leader_epoch(self):
+            """The epoch of the leader that took the record, which is the batch's; -1
+            for none.
+            """
+            if hasattr(self, '_m_leader_epoch'):
+                return self._m_leader_epoch
+
+            self._m_leader_epoch = self._parent.partition_leader_epoch
+            return getattr(self, '_m_leader_epoch', None)
+
+        @property
         def offset(self):
             """The record's offset. Kafka adds in 64 bits and wraps, which languages
             with larger integers do not.
@@ -215,6 +230,37 @@ class KafkaRecord(KaitaiStruct):
 
             self._m_ofs_value = (self.ofs_key + (self.len_key.value if self.len_key.value >= 0 else 0)) + self.len_value.len
             return getattr(self, '_m_ofs_value', None)
+
+        @property
+        def producer_epoch(self):
+            """The producer's epoch, which is the batch's; -1 for none."""
+            if hasattr(self, '_m_producer_epoch'):
+                return self._m_producer_epoch
+
+            self._m_producer_epoch = self._parent.producer_epoch
+            return getattr(self, '_m_producer_epoch', None)
+
+        @property
+        def producer_id(self):
+            """The producer, which is the batch's; -1 for none."""
+            if hasattr(self, '_m_producer_id'):
+                return self._m_producer_id
+
+            self._m_producer_id = self._parent.producer_id
+            return getattr(self, '_m_producer_id', None)
+
+        @property
+        def sequence(self):
+            """The producer's number of the record; -1 for none. It goes by the
+            offset, so that it stays what it was where compaction took others;
+            2147483647 is followed by 0. (Below the batch's first offset, where no
+            writer puts one, Kafka's 32 bits make what this says, wrapped.)
+            """
+            if hasattr(self, '_m_sequence'):
+                return self._m_sequence
+
+            self._m_sequence = (-1 if self._parent.base_sequence < 0 else ((self.offset_delta.value - (2147483647 - self._parent.base_sequence)) - 1 if  ((self.offset_delta.value < 0) or (self.offset_delta.value > 2147483647 - self._parent.base_sequence))  else self._parent.base_sequence + self.offset_delta.value))
+            return getattr(self, '_m_sequence', None)
 
         @property
         def timestamp(self):

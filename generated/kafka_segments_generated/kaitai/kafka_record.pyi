@@ -30,6 +30,10 @@ class KafkaRecord(KaitaiStruct):
         timestamp_type: int,
         base_timestamp: int,
         max_timestamp: int,
+        partition_leader_epoch: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
         _io: KaitaiStream,
         _parent: object = None,
         _root: object = None,
@@ -50,6 +54,14 @@ class KafkaRecord(KaitaiStruct):
     """The `base_timestamp` of the batch."""
     max_timestamp: int  # a parameter
     """The `max_timestamp` of the batch."""
+    partition_leader_epoch: int  # a parameter
+    """The `partition_leader_epoch` of the batch."""
+    producer_id: int  # a parameter
+    """The `producer_id` of the batch."""
+    producer_epoch: int  # a parameter
+    """The `producer_epoch` of the batch."""
+    base_sequence: int  # a parameter
+    """The `base_sequence` of the batch."""
     len_body: KafkaVarint  # at byte 0; length
     """The size of what follows; its own bytes do not count."""
     body: KafkaRecord.RecordBody
@@ -99,6 +111,24 @@ class KafkaRecord(KaitaiStruct):
         @property
         def timestamp_type(self) -> int:
             """The number of the timestamp type, which is the batch's."""
+        @property
+        def leader_epoch(self) -> int:
+            """The epoch of the leader that took the record, which is the batch's; -1
+            for none.
+            """
+        @property
+        def producer_id(self) -> int:
+            """The producer, which is the batch's; -1 for none."""
+        @property
+        def producer_epoch(self) -> int:
+            """The producer's epoch, which is the batch's; -1 for none."""
+        @property
+        def sequence(self) -> int:
+            """The producer's number of the record; -1 for none. It goes by the
+            offset, so that it stays what it was where compaction took others;
+            2147483647 is followed by 0. (Below the batch's first offset, where no
+            writer puts one, Kafka's 32 bits make what this says, wrapped.)
+            """
         @property
         def has_too_many_headers(self) -> bool:
             """Whether the headers were left out because the reader is not prepared

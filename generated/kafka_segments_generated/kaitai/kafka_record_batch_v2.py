@@ -157,7 +157,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
             self._io.seek(self.len_header)
             self._m_records = []
             for i in range(self.num_records):
-                self._m_records.append(kafka_record.KafkaRecord(self.attributes.is_control, 2147483647, self.base_offset, int(self.attributes.timestamp_type), self.base_timestamp, self.max_timestamp, self._io))
+                self._m_records.append(kafka_record.KafkaRecord(self.attributes.is_control, 2147483647, self.base_offset, int(self.attributes.timestamp_type), self.base_timestamp, self.max_timestamp, self.partition_leader_epoch, self.producer_id, self.producer_epoch, self.base_sequence, self._io))
 
             self._io.seek(_pos)
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.arena import Lease
+from kafka_segments.columnar.schema import NONE
 from kafka_segments_generated.columns import _support as support
 
 __all__ = ["ABSENT", "LARGEST_CAPACITY", "Absent", "Array", "Capacity", "Column", "columns_of", "take_batch"]
@@ -128,10 +130,12 @@ class Column:
 
 
 class Absent:
-    """A column of lists that a format has nothing for: an empty one in each row."""
+    """A column that a format has nothing for: lists are empty in each row, numbers null."""
 
     def take(self, kind: Any, _lease: Lease, _state: list[int], num_rows: int) -> pa.Array:
         """The column as an Arrow array of type `kind`."""
+        if not pa.types.is_list(kind):
+            return pa.nulls(num_rows, kind)
         offsets = pa.py_buffer(bytes(4 * (num_rows + 1)))
         return pa.Array.from_buffers(kind, num_rows, [None, offsets], 0, children=[_nothing(kind.value_type)])
 
@@ -161,16 +165,30 @@ def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:
 
 
 def take_batch(
-    columns: Sequence[tuple[Column | Absent, Any]], schema: Any, lease: Lease, state: list[int]
+    columns: Sequence[Column | Absent], schema: Any, lease: Lease, state: list[int]
 ) -> pa.RecordBatch:
     """What has been decoded, as an arrow batch; its buffers hold the lease.
 
     Args:
-        columns: those of `schema`, each with its type there.
-        schema: of the batch.
+        columns: those of `schema`.
+        schema: of the batch. Numbers that may be null are so where they are `NONE`.
         lease: of the arena with the columns' arrays.
         state: the decoder's.
     """
     num_rows = state[support.RECORD_ROW]
-    arrays = [column.take(kind, lease, state, num_rows) for column, kind in columns]
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        array = column.take(field.type, lease, state, num_rows)
+        arrays.append(_nullable(array) if field.nullable and pa.types.is_integer(field.type) else array)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _nullable(array: pa.Array) -> pa.Array:
+    """Numbers, null where a file has what stands for none."""
+    if array.null_count:
+        return array  # nothing but nulls
+    is_there = array.to_numpy() != NONE
+    if is_there.all():
+        return array
+    validity = pa.py_buffer(np.packbits(is_there, bitorder="little"))
+    return pa.Array.from_buffers(array.type, len(array), [validity, array.buffers()[1]])

@@ -60,7 +60,7 @@ class RecordDecoder:
         columns = columns_of(module.RECORD_COLUMNS)
         self._columns = [column for column in columns if column.name in schema.names]
         by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
-        self._fields = [(by_name.get(field.name, ABSENT), field.type) for field in schema]
+        self._fields = [by_name.get(field.name, ABSENT) for field in schema]
         self._native = load_decoder(
             module.decoder, **{column.name: column.name in schema.names for column in columns}
         )

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.disposal import OnDamage, check_on_damage, dispose
+from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.table import EntryTable, row_of
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.framing import Scan
@@ -21,7 +22,7 @@ from kafka_segments.storage import Source
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["HEADERS_SCHEMA", "find_entries", "iter_headers", "read_headers"]
+__all__ = ["HEADERS_SCHEMA", "array_of", "find_entries", "iter_headers", "iter_tables", "read_headers"]
 
 _MAX_ROWS = 1 << 14
 _LEN_FILE_WINDOW = 4096  # small batches share a read
@@ -82,6 +83,40 @@ def find_entries(source: Source, offset: int) -> list[int]:
         if row < len(piece):
             return [piece.value(row, "position"), *before]
     return before
+
+
+def iter_tables(source: Source, offsets: OffsetRange, stretch: Stretch) -> Iterator[EntryTable | Damage]:
+    """Headers of a part of a segment, as tables that are good until the next; damage in its place.
+
+    Args:
+        source: the segment's bytes.
+        offsets: ends the reading; entries that are out of it, or only partly in it, come too.
+        stretch: where to read.
+    """
+    coverage, end_position = stretch.coverage, stretch.end_position
+    headers = _Headers(source, None)
+    previous = stretch.sound_offset
+    for piece in headers.tables(stretch.position):
+        if isinstance(piece, Damage):
+            if coverage is not None:
+                coverage.damaged()
+            yield piece
+            continue
+        count = len(piece)
+        if end_position is not None:
+            count = offsets.num_before_end(piece, end_position, previous)
+        wanted = piece.before(count)
+        if count:
+            if coverage is not None:
+                coverage.entries(wanted)
+                # Nobody looks inside, so nobody can tell what is missing there.
+                coverage.has_gaps = coverage.has_gaps or bool(wanted.is_wrapper().any())
+            yield wanted
+        if count < len(piece):
+            if coverage is not None:
+                coverage.is_ended = True
+            return
+        previous = piece.last_offset(len(piece) - 1)
 
 
 class _Headers:
@@ -155,9 +190,11 @@ def _arrow(entries: EntryTable) -> pa.RecordBatch:
 
 
 def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:
-    """A column from its buffers: `pa.array` would import pandas."""
-    values = entries.column(name)
-    absent = ~entries.has(name)
+    return array_of(entries.column(name), kind, ~entries.has(name))
+
+
+def array_of(values: Any, kind: Any, absent: Any) -> pa.Array:
+    """Numbers as an Arrow array of a type, null where `absent`: `pa.array` would import pandas."""
     validity = _bits(~absent) if absent.any() else None
     if pa.types.is_boolean(kind):
         data = _bits(values != 0)

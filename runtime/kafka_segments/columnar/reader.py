@@ -24,7 +24,7 @@ from kafka_segments.columnar.isolation import VoidRows
 from kafka_segments.columnar.plain import PlainRecords
 from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.scanning import HeaderScan
-from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.schema import decoded_schema
 from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.sweeping import Sweep
 from kafka_segments.columnar.table import EntryTable, count_alike
@@ -52,7 +52,7 @@ class ColumnarReader:
 
     Args:
         source: the segment's bytes.
-        schema: the columns wanted, some of `SCHEMA` in any order.
+        schema: the columns wanted, see `schema.schema_of`.
         start: only records from this offset on; None is open.
         end: only records below this offset; None is open.
         check_crc: verify the checksum of every entry.
@@ -93,9 +93,7 @@ class ColumnarReader:
         if stretch.sound_offset is not None:
             self._scan.sound_offset = stretch.sound_offset
         self._plain = PlainRecords(max_decompressed)
-        if self._range and "offset" not in schema.names:
-            schema = schema.append(SCHEMA.field("offset"))
-        self._decoded = schema
+        self._decoded = decoded_schema(schema, bool(self._range))
         # Whether rows that wait may be out of the range. Of a stretch, the entries on either side are looked
         # at by others too, which go by their headers as well: so each record comes once, whatever it says.
         self._has_edges = self._is_strict = bool(self._range) and not stretch.is_shared
@@ -383,7 +381,7 @@ class ColumnarReader:
         rows = records[num_yielded:]
         if self._is_strict or not self._range.covers(batch):
             rows = [record for record in rows if self._range.holds(record.offset)]
-        yield from record_batches(rows, columns=self._schema.names)
+        yield from record_batches(rows, columns=self._schema.names, batch=batch)
         if damage is not None:
             yield damage
 

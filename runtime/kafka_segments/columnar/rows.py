@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from kafka_segments.columnar.schema import HEADER_FIELDS, SCHEMA, TIMESTAMP, schema_of
-from kafka_segments.entries import Record
+from kafka_segments.columnar.schema import HEADER_FIELDS, NONE, SCHEMA, TIMESTAMP, schema_of
+from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import EncodeError, OptionError
 
 __all__ = ["record_batches"]
@@ -29,6 +29,7 @@ def record_batches(
     max_rows: int = 10_000,
     max_bytes: int = 4 << 20,
     columns: Sequence[str] | None = None,
+    batch: Batch | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Records as arrow batches, in order; control records are left out.
 
@@ -37,6 +38,7 @@ def record_batches(
         max_rows: rows a batch may have.
         max_bytes: bytes of keys, values and headers a batch may have; a larger record makes one by itself.
         columns: names of the columns wanted, in the order wanted; all of `SCHEMA` if None.
+        batch: that all of them are of; without it, only `sequence` is known of the further columns.
 
     Returns:
         Batches with at least one row; none if there are no data records.
@@ -48,12 +50,12 @@ def record_batches(
     schema = schema_of(columns)
     if not 1 <= max_rows <= _LARGEST_COLUMN or not 1 <= max_bytes <= _LARGEST_COLUMN:
         raise OptionError(f"max_rows ({max_rows}) and max_bytes ({max_bytes}) must be 1 to {_LARGEST_COLUMN}")
-    return _iter_batches(records, max_rows, max_bytes, schema)
+    if batch is None and (unknown := sorted(_OF_BATCHES.keys() & set(schema.names))):
+        raise OptionError(f"{', '.join(unknown)}: records alone do not tell; read the segment")
+    return (_build(rows, schema, batch) for rows in _iter_groups(records, max_rows, max_bytes))
 
 
-def _iter_batches(
-    records: Iterable[Record], max_rows: int, max_bytes: int, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
+def _iter_groups(records: Iterable[Record], max_rows: int, max_bytes: int) -> Iterator[list[Record]]:
     rows: list[Record] = []
     num_bytes = 0
     for record in records:
@@ -63,12 +65,12 @@ def _iter_batches(
         if size > _LARGEST_COLUMN:
             raise EncodeError(f"offset {record.offset}: {size} bytes are too many for an Arrow column")
         if rows and (len(rows) >= max_rows or num_bytes + size > max_bytes):
-            yield _build(rows, schema)
+            yield rows
             rows, num_bytes = [], 0
         rows.append(record)
         num_bytes += size
     if rows:
-        yield _build(rows, schema)
+        yield rows
 
 
 def _size_of(record: Record) -> int:
@@ -78,8 +80,15 @@ def _size_of(record: Record) -> int:
     return size
 
 
-def _build(rows: list[Record], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([_COLUMN_BUILDERS[name](rows) for name in schema.names], schema=schema)
+def _build(rows: list[Record], schema: pa.Schema, batch: Batch | None) -> pa.RecordBatch:
+    arrays = []
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if name not in _OF_BATCHES:
+            arrays.append(_COLUMN_BUILDERS[name](rows))
+        else:
+            value = getattr(batch, _OF_BATCHES[name])
+            arrays.append(pa.array([None if value == NONE else value] * len(rows), kind))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _build_timestamps(rows: list[Record]) -> pa.Array:
@@ -111,4 +120,13 @@ _COLUMN_BUILDERS: dict[str, Callable[[list[Record]], pa.Array]] = {
     "key": lambda rows: pa.array([row.key for row in rows], pa.binary()),
     "value": lambda rows: pa.array([row.value for row in rows], pa.binary()),
     "headers": _build_headers,
+    "sequence": lambda rows: pa.array(
+        [None if row.sequence == NONE else row.sequence for row in rows], pa.int32()
+    ),
+}
+# Where the batch has them.
+_OF_BATCHES = {
+    "leader_epoch": "partition_leader_epoch",
+    "producer_id": "producer_id",
+    "producer_epoch": "producer_epoch",
 }

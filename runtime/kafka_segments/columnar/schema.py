@@ -8,6 +8,14 @@
 | `key`, `value` | binary | null and empty differ |
 | `headers` | list<struct<key: binary, value: binary>> | in order, with duplicates; only values may be null |
 
+On request, null where there is none (in batches without it, and in the old formats):
+
+| column | type | meaning |
+|---|---|---|
+| `leader_epoch` | int32 | of the leader that took the record: its batch's `partition_leader_epoch` |
+| `producer_id`, `producer_epoch` | int64, int32 | the producer, if it is idempotent or transactional |
+| `sequence` | int32 | the producer's number of the record; by its offset, so compaction does not change it |
+
 Header keys are bytes: they need not be UTF-8. A timestamp of -1 stays what it is, a millisecond before 1970.
 """
 
@@ -19,7 +27,7 @@ import pyarrow as pa
 
 from kafka_segments.errors import OptionError
 
-__all__ = ["HEADER_FIELDS", "SCHEMA", "TIMESTAMP", "schema_of"]
+__all__ = ["FURTHER", "HEADER_FIELDS", "NONE", "SCHEMA", "TIMESTAMP", "decoded_schema", "schema_of"]
 
 TIMESTAMP = pa.timestamp("ms", tz="UTC")
 HEADER_FIELDS = [pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())]
@@ -34,18 +42,49 @@ SCHEMA = pa.schema(
         pa.field("headers", pa.list_(pa.struct(HEADER_FIELDS)), nullable=False),
     ]
 )
-"""Names and types of all columns."""
+"""Names and types of the columns that everybody gets who asks for none."""
+
+FURTHER = pa.schema(
+    [
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("producer_id", pa.int64()),
+        pa.field("producer_epoch", pa.int32()),
+        pa.field("sequence", pa.int32()),
+    ]
+)
+"""Those that are there on request. In files -1 stands for none (RecordBatch.NO_PRODUCER_ID and the like)."""
+
+NONE = -1
+
+_ALL = pa.schema([*SCHEMA, *FURTHER])
 
 
 def schema_of(columns: Sequence[str] | None) -> pa.Schema:
-    """The schema of some columns, in the order asked for; all of them if None.
+    """The schema of some columns, in the order asked for; `SCHEMA` if None.
 
     Raises:
         OptionError: an unknown column, one twice, or none at all.
     """
     if columns is None:
         return SCHEMA
-    unknown = [name for name in columns if name not in SCHEMA.names]
+    unknown = [name for name in columns if name not in _ALL.names]
     if isinstance(columns, str) or unknown or not columns or len(set(columns)) < len(columns):
-        raise OptionError(f"columns must be some of {', '.join(SCHEMA.names)}, each once; not {columns!r}")
-    return pa.schema([SCHEMA.field(name) for name in columns])
+        raise OptionError(f"columns must be some of {', '.join(_ALL.names)}, each once; not {columns!r}")
+    return pa.schema([_ALL.field(name) for name in columns])
+
+
+def decoded_schema(schema: pa.Schema, is_ranged: bool) -> pa.Schema:
+    """What has to be decoded for some columns; the same object if just these.
+
+    Whoever wants one of the further columns decodes all of them: each combination of columns is a decoder of
+    its own, to be compiled, and they cost little.
+    """
+    names = [*schema.names, *(["offset"] if is_ranged else [])]
+    if any(name in FURTHER.names for name in names):
+        names += FURTHER.names
+    unique = list(dict.fromkeys(names))
+    return schema if unique == schema.names else pa.schema([*schema, *_missing(schema, unique)])
+
+
+def _missing(schema: pa.Schema, names: Sequence[str]) -> list[pa.Field]:
+    return [_ALL.field(name) for name in names if name not in schema.names]

@@ -118,6 +118,10 @@ class EntryTable:
         counts = self.column("num_records")
         return int(counts.sum() if self._has_batches_alone() else np.where(self.is_batch(), counts, 1).sum())
 
+    def chosen(self, mask: Any) -> EntryTable:
+        """Some rows, as a copy."""
+        return EntryTable(self._rows[mask], self._module)
+
     def before(self, row: int) -> EntryTable:
         """The rows before one."""
         return EntryTable(self._rows[:row], self._module)

@@ -31,7 +31,9 @@ class RecordReader:
         assert batch.base_offset is not None and batch.base_timestamp is not None
         self._io = stream(payload)
         is_append_time = int(batch.timestamp_type == "LogAppendTime")
-        self._base = (batch.base_offset, is_append_time, batch.base_timestamp, batch.max_timestamp)
+        times = is_append_time, batch.base_timestamp, batch.max_timestamp
+        producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
+        self._base = (batch.base_offset, *times, batch.partition_leader_epoch, *producer)
         self._is_control = batch.is_control
         self._max_num_headers = max_num_headers
 

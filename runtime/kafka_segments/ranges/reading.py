@@ -30,12 +30,15 @@ from kafka_segments.ranges.others import Heard, without
 from kafka_segments.ranges.pending import judge
 from kafka_segments.ranges.sizes import bounded
 from kafka_segments.segment import Segment
+from kafka_segments.storage import Source
 from kafka_segments.transactions import Void
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Reading", "read_split"]
+    from kafka_segments.columnar.reader import Event
+
+__all__ = ["Reading", "SplitReader", "read_split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +80,21 @@ def read_split(
         KafkaFormatError: the file is another program's; all errors name topic and partition.
     """
     try:
-        for batch in _Reader(split, places, reading, findings).batches():
+        for batch in SplitReader(split, places, reading, findings).batches():
             yield from bounded(batch, split, reading.max_row_size, reading.columns)
     except KafkaFormatError as error:
         raise name_partition(error, split) from error.__cause__
 
 
-class _Reader:
-    """One pass over a split."""
+class SplitReader:
+    """One pass over a split; `events` is what is read of it.
+
+    Args: as for `read_split`.
+    """
 
     def __init__(self, split: Split, places: Places, reading: Reading, findings: Findings) -> None:
         self._split, self._places = split, places
-        self._reading, self._findings = reading, findings
+        self.reading, self._findings = reading, findings
         self._columns = list(dict.fromkeys([*reading.columns, "offset"]))
         self._finder = Finder(split, places)
         self._void = Void(split.void) if split.void else None
@@ -97,6 +103,7 @@ class _Reader:
         self._has_read = False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        """Everything there is, segment by segment."""
         path, missing = self._split.segment.file.path, self._split.start
         found = self._finder.planned()
         if found is None:
@@ -121,13 +128,7 @@ class _Reader:
         stretch = self._stretch(found, start, coverage)
         # A file that was not planned may hold what other ranges are read for.
         end = self._split.end if found.is_as_planned else self._end
-        segment = Segment(
-            found.source,
-            check_crc=self._reading.check_crc,
-            headers_only=False,
-            max_decompressed=self._reading.max_decompressed,
-        )
-        events = segment.iter_columnar(self._columns, (start, end), self._void, stretch)
+        events = self.events(found.source, (start, end), stretch)
         recent: list[pa.RecordBatch] = []  # since the last event, if that may matter
         for event, is_pending in judge(events, found.source, found.stored.is_newest):
             if isinstance(event, Damage):
@@ -138,16 +139,26 @@ class _Reader:
                 self._findings.batches(event)
                 recent.clear()
             elif not isinstance(event, Batch | Padding):  # the damage of such a batch follows it
-                if self._reading.is_best:
+                if self.reading.is_best:
                     recent.append(event)
                 yield event
         self._has_read = True
+
+    def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Event]:
+        """Arrow batches of a part of a segment, and what is to be told beside them in its place."""
+        segment = Segment(
+            source,
+            check_crc=self.reading.check_crc,
+            headers_only=False,
+            max_decompressed=self.reading.max_decompressed,
+        )
+        return segment.iter_columnar(self._columns, offsets, self._void, stretch)
 
     def _stretch(self, found: Found, start: int, coverage: Coverage) -> Stretch:
         """Where to read, and a note if that is not where it should be."""
         split, source = self._split, found.source
         hint = split.position if found.stored is split.segment else 0
-        bound = self._reading.max_decompressed
+        bound = self.reading.max_decompressed
         beginning = begin(source, start, found.stored.base_offset, hint, bound)
         if beginning.position == 0:
             refuse_foreign(source)
@@ -192,7 +203,7 @@ class _Reader:
     ) -> Iterator[pa.RecordBatch]:
         if is_pending:
             self._findings.pending(damage)
-        elif self._reading.is_best:
+        elif self.reading.is_best:
             yield from self._from_others(damage, offsets, recent)
         else:
             self._findings.damage(damage)
@@ -223,8 +234,8 @@ class _Reader:
             copies=(),
         )
         heard = Heard(self._findings)
-        reading = replace(self._reading, columns=self._columns)
-        for batch in _Reader(split, self._places, reading, heard).batches():
+        reading = replace(self.reading, columns=self._columns)
+        for batch in SplitReader(split, self._places, reading, heard).batches():
             # Of a wrapper, messages behind the damaged one have come already.
             yield from without(batch, recent)
         if heard.is_whole:
