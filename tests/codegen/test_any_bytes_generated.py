@@ -23,7 +23,7 @@ VECTORS = {stem: [vector for vector in all_vectors() if vector.schema == stem] f
 LONGS = st.integers(-(2**63), 2**63 - 1)
 PARAMS: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "kafka_record": st.tuples(
-        st.booleans(), st.sampled_from([0, 1, 2**31 - 1]), LONGS, st.integers(-1, 2), LONGS, LONGS
+        st.booleans(), st.sampled_from([0, 1, 2**31 - 1]), LONGS, st.integers(-1, 2), *[LONGS] * 6
     ),
     "kafka_record_batch_v2": st.tuples(LONGS),
     "kafka_message_legacy": st.tuples(LONGS),

@@ -1,0 +1,149 @@
+"""Batches, control records and damage of a range, against the slow way."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.ranges.splits import RECORDED, recorded, rows, split_of, stored
+from tests.ranges.test_readings import one, run, write
+
+from kafka_segments import Batch, Record, open_segment
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import Collected
+from kafka_segments.ranges.reading import Reading
+from kafka_segments.ranges.views import (
+    BATCHES_SCHEMA,
+    CONTROL_SCHEMA,
+    read_batches,
+    read_control,
+    read_damage,
+)
+
+EVERY = pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
+TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
+PLACES = Places()
+
+
+def pieces(path: Path) -> list:
+    """A file, cut anywhere."""
+    random, segment = Random(path.name), stored(path)
+    cuts = sorted({segment.base_offset, *(segment.base_offset + random.randrange(1, 200) for _ in range(3))})
+    ends = [*cuts[1:], None]
+    return [split_of(segment, *cut, is_compacted=True) for cut in zip(cuts, ends, strict=True)]
+
+
+def described(batch: Batch) -> tuple:
+    """A batch as the view has it."""
+    is_old = batch.magic < 2
+    is_wrapper = is_old and batch.compression_id != 0
+
+    def known(value: int) -> int | None:
+        return None if value == -1 else value
+
+    return (
+        batch.position,
+        batch.size,
+        None if is_wrapper else batch.base_offset,
+        batch.last_offset,
+        None if is_wrapper else batch.num_records,
+        batch.magic,
+        batch.compression,
+        TYPES[batch.timestamp_type],
+        batch.base_timestamp,
+        None if batch.magic == 0 else batch.max_timestamp,
+        known(batch.partition_leader_epoch),
+        known(batch.producer_id),
+        known(batch.producer_epoch),
+        known(batch.base_sequence),
+        batch.is_transactional,
+        batch.is_control,
+        batch.delete_horizon_ms is not None,
+        batch.crc,
+    )
+
+
+@EVERY
+def test_batches(path: Path) -> None:
+    with open_segment(path) as segment:
+        entries = [entry for entry in segment.iter_entries("skip") if isinstance(entry, Batch)]
+    found = Collected()
+    batches = [batch for split in pieces(path) for batch in read_batches(split, PLACES, found)]
+    assert all(batch.schema == BATCHES_SCHEMA for batch in batches)
+    assert rows(batches) == [described(entry) for entry in entries]
+    assert (found.num_batches, found.losses) == (len(entries), [])
+
+
+@EVERY
+def test_control_records(path: Path) -> None:
+    expected, head = [], None
+    with open_segment(path) as segment:
+        for event in segment.iter_events(on_damage="skip"):
+            if isinstance(event, Batch):
+                head = event
+            elif isinstance(event, Record) and event.control is not None:
+                assert head is not None
+                same = [head.partition_leader_epoch, head.producer_id, head.producer_epoch]
+                same = [None if value == -1 else value for value in same]
+                said = asdict(event.control)
+                value = None if said["value"] is None else json.dumps(said["value"], separators=(",", ":"))
+                what = said["type"], said["type_id"], said["version"], value
+                expected.append((event.offset, event.timestamp, *same, *what))
+    found = Collected()
+    batches = [row for split in pieces(path) for row in read_control(split, PLACES, Reading(()), found)]
+    assert all(batch.schema == CONTROL_SCHEMA for batch in batches)
+    assert rows(batches) == expected
+    assert found.damages == found.losses == []
+
+
+def test_there_are_control_records_of_all_sorts() -> None:
+    seen = set()
+    for path in recorded():
+        split = split_of(stored(path), stored(path).base_offset, None)
+        seen |= {row[5] for row in rows(list(read_control(split, PLACES, Reading(()), Collected())))}
+    assert {"ABORT", "COMMIT", "LEADER_CHANGE"} <= seen
+
+
+def test_a_batch_comes_once_wherever_it_is_cut(tmp_path: Path) -> None:
+    path = write(tmp_path, 0, run(0, 4))
+    for cut in range(1, 20):
+        found = []
+        for start, end in [(0, cut), (cut, None)]:
+            split = split_of(stored(path), start, end, following=20)
+            found += rows(list(read_batches(split, PLACES, Collected())))
+        assert [row[2] for row in found] == [0, 5, 10, 15]
+
+
+def test_a_damaged_control_batch_is_told(tmp_path: Path) -> None:
+    data = bytearray(one(0) + one(5, 1, attributes=0x30) + one(6))
+    data[len(one(0)) + 70] ^= 1
+    found = Collected()
+    split = split_of(stored(write(tmp_path, 0, bytes(data))), 0, 11)
+    assert list(read_control(split, PLACES, Reading(()), found)) == []
+    assert [(one.first_lost_offset, one.last_lost_offset) for one in found.damages] == [(5, 5)]
+
+
+def test_damage_as_rows(tmp_path: Path) -> None:
+    data = bytearray(run(0, 10))
+    data[len(one(0)) + 70] ^= 1
+    path = write(tmp_path, 0, bytes(data))
+    split = split_of(stored(path), 0, 60, following=60, position=0)
+    found = rows(list(read_damage(split, PLACES, Reading(("offset",)))))
+    assert [(row[0], row[1], row[2], row[4], row[6], row[7]) for row in found] == [
+        ("damage", str(path), len(one(0)), "ChecksumMismatchError", 5, 9),
+        ("lost", "", None, None, 50, 59),
+    ]
+
+
+def test_headers_of_a_large_file_take_no_time_a_row(tmp_path: Path) -> None:
+    """Far below what a row in Python would take: 40,000 batches."""
+    path = write(tmp_path, 0, run(0, 40_000))
+    split = split_of(stored(path), 0, None)
+    list(read_batches(split, PLACES, Collected()))
+    began = time.process_time()
+    assert sum(batch.num_rows for batch in read_batches(split, PLACES, Collected())) == 40_000
+    assert time.process_time() - began < 0.2
