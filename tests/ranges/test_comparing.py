@@ -82,5 +82,5 @@ def test_there_are_some() -> None:
 def test_what_a_real_cleaner_left(pair: tuple[Path, Path]) -> None:
     before, after = map(stored, pair)
     split = split_of(before, before.base_offset, None, others=(after,))
-    is_emptied = "emptied" in pair[0].parent.name  # but for its last batch
-    assert (compare_copies(split, Places()) > 0) is not is_emptied
+    num_same = compare_copies(split, Places())
+    assert num_same > 0 or "emptied" in pair[0].parent.name
