@@ -354,6 +354,30 @@ def test_what_no_copy_has_is_told_of_the_preferred_one(log: Path, tmp_path: Path
     assert [one.path for one in told.damages] == [str(first)]
 
 
+def test_a_copy_that_cannot_be_read_is_no_help(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = damaged(log / f"{100:020}.log", 70)
+    other = stored(write(tmp_path / "b", 100, run(100, 20)))
+    real = Places.open
+
+    def refused(self, path, *rest):
+        if path == other.file.path:
+            raise ReadError("not allowed", errno=13, path=path)
+        return real(self, path, *rest)
+
+    monkeypatch.setattr(Places, "open", refused)
+    split = split_of(stored(first), 100, 200, others=(other,), following=200)
+    got, told = offsets(split, is_best=True)
+    assert got == list(range(105, 200))
+    assert [one.position for one in told.damages] == [0]
+
+
+@pytest.mark.parametrize(("start", "end"), [(120, 120), (150, 130)])
+def test_an_empty_range_has_nothing_and_lacks_nothing(log: Path, start: int, end: int) -> None:
+    assert offsets(planned(log, 100, start, end, following=200)) == ([], Collected())
+
+
 def test_messages_that_came_already_do_not_come_again(tmp_path: Path) -> None:
     """A wrapper with a damaged message delivers those behind it, before the other copy is asked."""
     source = next(path for path in sorted(RECORDED.rglob("kafka-0*/**/*.log")) if is_wrapped(path))

@@ -105,6 +105,8 @@ class SplitReader:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Everything there is, segment by segment."""
         path, missing = self._split.segment.file.path, self._split.start
+        if self._end is not None and missing >= self._end:
+            return
         found = self._finder.planned()
         if found is None:
             self._note(path, None, "it is gone since the reading was planned: looked for by offset")
@@ -235,9 +237,14 @@ class SplitReader:
         )
         heard = Heard(self._findings)
         reading = replace(self.reading, columns=self._columns)
-        for batch in SplitReader(split, self._places, reading, heard).batches():
-            # Of a wrapper, messages behind the damaged one have come already.
-            yield from without(batch, recent)
+        try:
+            for batch in type(self)(split, self._places, reading, heard).batches():
+                # Of a wrapper, messages behind the damaged one have come already.
+                yield from without(batch, recent)
+        except KafkaFormatError as error:
+            if not isinstance(error, OSError):
+                raise
+            heard.is_whole = False  # that copy cannot be read: the damage of this one is to be told
         if heard.is_whole:
             which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
             detail = f"{damage.error.detail}; {which} were read from {others[0].file.path}"
@@ -253,6 +260,8 @@ class SplitReader:
         if self._end is not None:
             behind = self._end if behind is None else min(behind, self._end)
         last = first if behind is None else behind - 1  # at least that one
+        if last < first:
+            return
         self._findings.lost(Loss(self._split.topic, self._split.partition, first, last, why))
 
     def _note(self, path: str, position: int | None, detail: str) -> None:
