@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.ranges.logs import one, run, write
 from tests.ranges.splits import RECORDED, split_of, stored
-from tests.ranges.test_readings import one, run, write
 from tests.runtime.build import batch, record
 
 from kafka_segments.errors import ReplicaMismatchError

@@ -7,59 +7,24 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.ranges.splits import RECORDED, read, rows, split_of, stored, whole
+from tests.ranges.logs import losses, offsets, one, partition, planned, run, write
+from tests.ranges.splits import read, split_of, stored
 from tests.runtime.build import batch, record
 
-from kafka_segments.catalog.model import Split
 from kafka_segments.errors import (
     ChecksumMismatchError,
     ReadError,
-    RecordTooLargeError,
     UnknownFormatError,
 )
 from kafka_segments.places import Places
+from kafka_segments.ranges import finding
 from kafka_segments.ranges.findings import Collected
 from kafka_segments.ranges.reading import Reading, read_split
 
 
-def run(first: int, count: int, size: int = 5, **fields) -> bytes:
-    """Batches of some records, from an offset on."""
-    return b"".join(one(offset, size, **fields) for offset in range(first, first + count * size, size))
-
-
-def one(offset: int, size: int = 5, **fields) -> bytes:
-    records = [record(at, b"k%d" % (offset + at), b"v%d" % (offset + at)) for at in range(size)]
-    return batch(offset, records, count=size, last_offset_delta=size - 1, **fields)
-
-
-def write(directory: Path, base_offset: int, data: bytes) -> Path:
-    directory.mkdir(exist_ok=True)
-    path = directory / f"{base_offset:020}.log"
-    path.write_bytes(data)
-    return path
-
-
-def offsets(split: Split, **how) -> tuple[list[int], Collected]:
-    found, told = read(split, ("offset",), **how)
-    return [row[0] for row in found], told
-
-
-def losses(told: Collected) -> list[tuple[int, int]]:
-    return [(one.first_offset, one.last_offset) for one in told.losses]
-
-
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A partition: offsets 0 to 99 in a segment, 100 to 199 in the next, 200 to 249 in the newest."""
-    directory = tmp_path / "topic-3"
-    write(directory, 0, run(0, 20))
-    write(directory, 100, run(100, 20))
-    write(directory, 200, run(200, 10))
-    return directory
-
-
-def planned(log: Path, base: int, start: int, end: int | None, **others) -> Split:
-    return split_of(stored(log / f"{base:020}.log"), start, end, **others)
+    return partition(tmp_path)
 
 
 def test_a_file_that_is_as_planned(log: Path) -> None:
@@ -95,8 +60,18 @@ def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
     path = write(log, 300, run(300, 40_000))
     place, behind = len(run(300, 20_000)), len(run(300, 20_100))
     places = []
-    real = os.preadv
-    monkeypatch.setattr(os, "preadv", lambda fd, to, at: places.append((at, len(to[0]))) or real(fd, to, at))
+    real = finding.open_stored
+
+    def watched(*args):
+        source = real(*args)
+        read, window = source.read, source.window
+        monkeypatch.setattr(source, "read", lambda at, size: places.append((at, size)) or read(at, size))
+        monkeypatch.setattr(
+            source, "window", lambda at, size, to: places.append((at, size)) or window(at, size, to)
+        )
+        return source
+
+    monkeypatch.setattr(finding, "open_stored", watched)
     split = split_of(stored(path), 100_300, 100_800, position=place, end_position=behind, following=200_300)
     got, told = offsets(split)
     assert got == list(range(100_300, 100_800))
@@ -294,123 +269,6 @@ def test_a_form_that_is_not_known_is_named(log: Path) -> None:
         offsets(split)
 
 
-def test_arrow_batches_are_bounded(tmp_path: Path) -> None:
-    """One large record must not take all that stand beside it along."""
-    values = [b"x" * (3 << 20)] * 8
-    records = [record(at, None, value) for at, value in enumerate(values)]
-    path = write(tmp_path, 0, batch(0, records, count=8, last_offset_delta=7))
-    found = Collected()
-    batches = list(read_split(split_of(stored(path), 0, 8), Places(), Reading(("value",)), found))
-    assert [row[0] for row in rows(batches)] == values
-    assert max(one.nbytes for one in batches) <= 8 << 20
-
-
-def test_a_record_that_is_too_large_is_named(tmp_path: Path) -> None:
-    large = record(2, b"k", b"x" * (20 << 20))
-    path = write(tmp_path, 0, batch(0, [record(0), record(1), large], count=3, last_offset_delta=2))
-    split = split_of(stored(path), 0, 3)
-    with pytest.raises(RecordTooLargeError, match="topic topic, partition 3, offset 2") as caught:
-        read(split, ("value",), max_row_size=10 << 20)
-    error = caught.value
-    assert (error.topic, error.partition, error.offset) == ("topic", 3, 2)
-    assert error.size is not None and error.size > 20 << 20
-    assert read(split, ("key",), max_row_size=10 << 20)[0] == [(None,), (None,), (b"k",)]
-
-
-def damaged(path: Path, *places: int) -> Path:
-    data = bytearray(path.read_bytes())
-    for place in places:
-        data[place] ^= 1
-    path.write_bytes(data)
-    return path
-
-
-def test_the_best_of_copies(log: Path, tmp_path: Path) -> None:
-    size = len(one(100))
-    others = [tmp_path / name for name in ("b", "c")]
-    for other in others:
-        shutil.copytree(log, other)
-    first = damaged(log / f"{100:020}.log", 70, 5 * size + 70, 5 * size + size + 70, 19 * size + 70)
-    second = damaged(others[0] / first.name, 6 * size + 70)
-    third = stored(others[1] / first.name)
-    split = split_of(stored(first), 100, 200, others=(stored(second), third), following=200)
-    got, told = offsets(split, is_best=True)
-    assert got == list(range(100, 200))
-    assert told.damages == told.losses == []
-    assert "were read from" in str(told.notes[-1])
-    got, told = offsets(split)
-    assert len(told.damages) == 3
-
-
-def test_what_no_copy_has_is_told_of_the_preferred_one(log: Path, tmp_path: Path) -> None:
-    size = len(one(100))
-    other = tmp_path / "b"
-    shutil.copytree(log, other)
-    first = damaged(log / f"{100:020}.log", 5 * size + 70)
-    second = damaged(other / first.name, 5 * size + 80)
-    split = split_of(stored(first), 100, 200, others=(stored(second),), following=200)
-    got, told = offsets(split, is_best=True)
-    assert got == [at for at in range(100, 200) if not 125 <= at < 130]
-    assert [one.path for one in told.damages] == [str(first)]
-
-
-def test_a_copy_that_cannot_be_read_is_no_help(
-    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = damaged(log / f"{100:020}.log", 70)
-    other = stored(write(tmp_path / "b", 100, run(100, 20)))
-    real = Places.open
-
-    def refused(self, path, *rest):
-        if path == other.file.path:
-            raise ReadError("not allowed", errno=13, path=path)
-        return real(self, path, *rest)
-
-    monkeypatch.setattr(Places, "open", refused)
-    split = split_of(stored(first), 100, 200, others=(other,), following=200)
-    got, told = offsets(split, is_best=True)
-    assert got == list(range(105, 200))
-    assert [one.position for one in told.damages] == [0]
-
-
 @pytest.mark.parametrize(("start", "end"), [(120, 120), (150, 130)])
 def test_an_empty_range_has_nothing_and_lacks_nothing(log: Path, start: int, end: int) -> None:
     assert offsets(planned(log, 100, start, end, following=200)) == ([], Collected())
-
-
-def test_messages_that_came_already_do_not_come_again(tmp_path: Path) -> None:
-    """A wrapper with a damaged message delivers those behind it, before the other copy is asked."""
-    source = next(path for path in sorted(RECORDED.rglob("kafka-0*/**/*.log")) if is_wrapped(path))
-    assert whole(source)
-    copy = tmp_path / "a" / source.name
-    copy.parent.mkdir()
-    copy.write_bytes(inner_damage(source.read_bytes()))
-    assert whole(copy) != whole(source)
-    split = split_of(stored(copy), stored(copy).base_offset, None, others=(stored(source),))
-    got, told = read(split, is_best=True)
-    assert sorted(got) == sorted(whole(source))
-    assert told.damages == []
-
-
-def is_wrapped(path: Path) -> bool:
-    """Whether the first entry is a wrapper of gzip, with a few messages."""
-    data = path.read_bytes()
-    return len(data) > 20 and data[16] in (0, 1) and data[17] & 7 == 1 and len(whole(path)) > 10
-
-
-def inner_damage(data: bytes) -> bytes:
-    """The first wrapper with its second message damaged, and right again outside."""
-    import zlib
-
-    head = 12 + 4 + 1 + 1 + (8 if data[16] == 1 else 0)
-    end = 12 + int.from_bytes(data[8:12], "big")
-    len_key = int.from_bytes(data[head : head + 4], "big", signed=True)
-    place = head + 4 + max(len_key, 0) + 4
-    inner = bytearray(zlib.decompress(data[place:end], wbits=31))
-    second = 12 + int.from_bytes(inner[8:12], "big")
-    inner[second + 12 + int.from_bytes(inner[second + 8 : second + 12], "big") - 1] ^= 1
-    deflater = zlib.compressobj(wbits=31)
-    value = deflater.compress(bytes(inner)) + deflater.flush()
-    body = data[16 : place - 4] + len(value).to_bytes(4, "big") + value
-    body = zlib.crc32(body).to_bytes(4, "big") + body
-    return data[:8] + len(body).to_bytes(4, "big") + body + data[end:]

@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.ranges.logs import one, run, write
 from tests.ranges.splits import RECORDED, recorded, rows, split_of, stored
-from tests.ranges.test_readings import one, run, write
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.places import Places

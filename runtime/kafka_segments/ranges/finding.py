@@ -64,7 +64,7 @@ class Finder:
 
     def holding(self, offset: int, end: int | None) -> Found | None:
         """A segment that was not read yet and may hold an offset, or else the least above it, below `end`."""
-        lowest = None
+        higher: list[StoredSegment] = []
         for candidates in self._candidates():
             below = [one for one in candidates if one.base_offset <= offset]
             if below and below[-1].file.path not in self._tried:
@@ -74,8 +74,8 @@ class Finder:
             untried = [one for one in candidates if one.file.path not in self._tried]
             above = [one for one in untried if one.base_offset > offset]
             if above and (end is None or above[0].base_offset < end):
-                lowest = min([above[0], *([lowest] if lowest else [])], key=lambda one: one.base_offset)
-        return None if lowest is None else self._take(lowest)
+                higher.append(above[0])
+        return self._take(min(higher, key=lambda one: one.base_offset)) if higher else None
 
     def _take(self, stored: StoredSegment) -> Found | None:
         self._tried.add(stored.file.path)
