@@ -9,7 +9,11 @@ from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 from kafka_segments.storage import Source
 
-__all__ = ["is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
+__all__ = ["NUM_REQUESTS", "is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
+
+
+NUM_REQUESTS = 32
+"""At a time, to files behind a network."""
 
 
 class _Part:
