@@ -24,7 +24,7 @@ def serving(work: Path) -> Iterator[str]:
         work: where it runs, and logs.
 
     Raises:
-        RecordingError: it does not listen after a minute.
+        RecordingError: it does not listen after three minutes.
         RuntimeError: it has ended instead; the message holds the end of its log.
     """
     import pyspark
@@ -50,7 +50,7 @@ def serving(work: Path) -> Iterator[str]:
             command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
     try:
-        wait_until("the Connect server", lambda: _listens(process, port, log))
+        wait_until("the Connect server", lambda: _listens(process, port, log), 180)
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.terminate()
