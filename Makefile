@@ -6,10 +6,10 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long lint format record generate check-generated lock upgrade build bench clean
+.PHONY: help run test test-fast test-long lint format record generate check-generated lock upgrade build bench bench-spark test-spark-versions clean
 
 help: ## List every task with what it does
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
 
 run: ## Ingest the recorded segments into Parquet with Spark; print the table, three rows and the times
 	$(RUN) tools/run.py
@@ -23,6 +23,9 @@ test-fast: ## Run the tests that need neither Java nor Node nor a network
 test-long: ## Run the full forms of the tests of which `make test` runs short ones (an hour or so)
 	$(DEV) tools/test.py --long
 
+test-spark-versions: ## Run the Spark tests under Spark 4.0, 4.1 and 4.2, each in an environment of its own
+	$(DEV) tools/spark_versions.py
+
 lint: ## Check style (ruff), types (mypy --strict) and layers (import-linter)
 	$(DEV) -m ruff check --quiet .
 	$(DEV) -m ruff format --quiet --check .
@@ -33,8 +36,9 @@ format: ## Lay out the hand-written Python files (ruff format) and mend what ruf
 	$(DEV) -m ruff check --quiet --fix .
 	$(DEV) -m ruff format --quiet .
 
-record: ## Start real Kafka brokers and record tests/vectors/ anew (needs a JDK and Maven Central; minutes)
+record: ## Start real Kafka brokers and record tests/vectors/ anew (needs a JDK and Maven Central; ten minutes)
 	$(DEV) tests/recording/record.py
+	$(DEV) tests/connector/record.py
 
 generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not on the PATH)
 	$(DEV) codegen.py
@@ -54,6 +58,9 @@ build: ## Build the sdist and, from it, the wheel into dist/
 
 bench: ## Measure against other decoders: table, build/bench.json, docs/bench.png (minutes; QUICK=1: a small run)
 	$(DEV) tools/bench.py $(if $(QUICK),--quick)
+
+bench-spark: ## Measure against Spark's own kafka source with a broker: table, build/bench-spark.json (QUICK=1: small)
+	$(DEV) tools/bench_spark.py $(if $(QUICK),--quick)
 
 clean: ## Remove what the tasks made, except .venv and downloads
 	@rm -rf build dist spark-warehouse metastore_db derby.log .pytest_cache .mypy_cache .ruff_cache \

@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GROUPS = {
     "spark": "spark",
     "cluster": "spark",
+    "connect": "spark",
+    "connector": "spark",
     "oracle": "oracle",
     "broker": "broker",
     "node": "node",
@@ -80,10 +82,27 @@ def lacks_for_s3() -> str | None:
     return None if server.binary().exists() else "the S3 server is not built (make test does, with Go)"
 
 
+def lacks_for_connect() -> str | None:
+    """Why there can be no client of Spark Connect here."""
+    absent = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(name) is None]
+    return f"not installed: {', '.join(absent)}" if absent else lacks_for_spark()
+
+
+def lacks_for_connector() -> str | None:
+    """Why Spark's own `kafka` source cannot be asked here."""
+    from tools import spark_versions
+
+    if not spark_versions.is_there(spark_versions.CONNECTOR):
+        return f"no environment with Spark {spark_versions.CONNECTOR} (make test makes one)"
+    return lacks_for_oracle()
+
+
 CHECKS: dict[str, Callable[[], str | None]] = {
     "spark": lacks_for_spark,
     "oracle": lacks_for_oracle,
     "broker": lacks_for_oracle,
+    "connect": lacks_for_connect,
+    "connector": lacks_for_connector,
     "node": lacks_for_node,
     "s3": lacks_for_s3,
 }
@@ -99,6 +118,12 @@ def lack(marker: str) -> str | None:
 def kinds_of(item: pytest.Item) -> list[str]:
     """The markers of a test that say what it needs."""
     return [marker for marker in GROUPS if item.get_closest_marker(marker)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Know the marker of groups where pytest-xdist is not installed: in environments of other Sparks."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        config.addinivalue_line("markers", "xdist_group(name): tests that share a process")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -114,9 +114,9 @@ def create() -> None:
         )
 
 
-def pip_install(*arguments: str) -> None:
-    """Run the environment's pip without resolution and without network-fetched build environments."""
-    command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+def pip_install(*arguments: str, python: Path = PYTHON) -> None:
+    """Run an environment's pip without resolution and without network-fetched build environments."""
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
     done = subprocess.run([*command, "--no-deps", "--no-build-isolation", *arguments], cwd=ROOT, check=False)
     if done.returncode != 0:
         raise SetupError(

@@ -8,6 +8,7 @@ No file names an address: a reader's own package index serves the same hashes.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,10 @@ TARGETS: dict[str, list[str]] = {
     "dev": [*ALL, "--group", "dev", "-c", "locks/build.txt", "-c", "locks/run.txt"],
     "java": ["--group", "java"],
 }
+# One for each environment of tools/spark_versions.py: the pins of run but for pyspark's.
+OTHER_PINS = "build/lock-pins.txt"
+for _spark in ("spark-4.0.0", "spark-4.0", "spark-4.1", "spark-4.2"):
+    TARGETS[_spark] = [*ALL, "--group", _spark, "-c", "locks/build.txt", "-c", OTHER_PINS]
 FLAGS = [
     "--universal",
     "--python-version=3.11",
@@ -48,11 +53,21 @@ def clean_environment() -> dict[str, str]:
     return env
 
 
+def write_other_pins() -> None:
+    """Put the pins of `run` where another pyspark than its own can be compiled under them."""
+    lines = (LOCKS / "run.txt").read_text().splitlines()
+    pins = [line.removesuffix(" \\") for line in lines if re.match(r"(?!pyspark==|py4j==)[\w.-]+==", line)]
+    (ROOT / OTHER_PINS).parent.mkdir(exist_ok=True)
+    (ROOT / OTHER_PINS).write_text("\n".join(pins) + "\n")
+
+
 def main() -> int:
     """Compile every lock; upgrade the pins with `--upgrade`, else keep those that still fit."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
     LOCKS.mkdir(exist_ok=True)
     for name, what in TARGETS.items():
+        if OTHER_PINS in what:
+            write_other_pins()
         compiler = [sys.executable, "-m", "uv", "pip", "compile"]
         command = [*compiler, *what, *FLAGS, *upgrade, "-o", f"locks/{name}.txt"]
         subprocess.run(command, cwd=ROOT, env=clean_environment(), check=True, stdout=subprocess.DEVNULL)

@@ -29,7 +29,7 @@ class NotHereError(Exception):
     """A kind of test cannot run on this machine; the message says what it lacks."""
 
 
-FAST = "not (spark or cluster or oracle or broker or node or s3 or packaging or long)"
+FAST = "not (spark or cluster or connector or oracle or broker or node or s3 or packaging or long)"
 LONG = "long"
 """Which tests each form selects."""
 
@@ -59,6 +59,14 @@ def prepare_oracle() -> None:
 def prepare_broker() -> None:
     """Fetch the jars of a whole broker."""
     fetch_jars("recording/brokers/k4/pom.xml")
+
+
+def prepare_connector() -> None:
+    """Make the environment with the Spark whose `kafka` source is complete, and fetch the source's jars."""
+    from tools import spark_versions
+
+    fetch_jars("connector/pom.xml")
+    spark_versions.python_of(spark_versions.CONNECTOR)
 
 
 def fetch_jars(pom: str) -> None:
@@ -115,6 +123,7 @@ PREPARE: dict[str, Callable[[], None]] = {
     "s3": prepare_s3,
     "oracle": prepare_oracle,
     "broker": prepare_broker,
+    "connector": prepare_connector,
     "packaging": prepare_packaging,
 }
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tools import environment, java
+from tools import environment, java, spark_versions
 
 
 def fake_java(folder: Path, version: str, modules: str = "java.base jdk.incubator.vector") -> Path:
@@ -113,3 +113,28 @@ def test_a_stamp_of_another_place_does_not_count(tmp_path: Path, monkeypatch: py
     assert environment.read_stamp() == {}
     stamp.write_text(f'{{"root": "{environment.ROOT}", "run": "0"}}')
     assert environment.read_stamp()["run"] == "0"
+
+
+def test_an_environment_counts_only_as_its_lock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_versions, "FOLDER", tmp_path)
+    assert not spark_versions.is_there("4.1")
+    (tmp_path / "4.1").mkdir()
+    stamp = tmp_path / "4.1" / spark_versions.STAMP
+    stamp.write_text(spark_versions.wanted_stamp("4.2"))
+    assert not spark_versions.is_there("4.1")
+    stamp.write_text(spark_versions.wanted_stamp("4.1"))
+    assert spark_versions.is_there("4.1")
+
+
+def test_every_version_has_a_lock_with_that_spark() -> None:
+    for version in (*spark_versions.VERSIONS, spark_versions.CONNECTOR):
+        pinned = [
+            line for line in spark_versions.lock_of(version).read_text().splitlines() if "pyspark==" in line
+        ]
+        assert len(pinned) == 1
+        assert pinned[0].startswith(f"pyspark=={version}")
+
+
+def test_an_unknown_version_is_refused() -> None:
+    with pytest.raises(SystemExit, match=r"no such version: 3\.5 \(there are 4\.0, 4\.1, 4\.2\)"):
+        spark_versions.main(["3.5"])

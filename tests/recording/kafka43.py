@@ -7,6 +7,7 @@ import string
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -21,7 +22,9 @@ METADATA = "__cluster_metadata"
 class Node:
     """A KRaft node's folder: its configuration, its log directory, its lives."""
 
-    def __init__(self, kit: Kit, folder: Path, *, dynamic: bool = False) -> None:
+    def __init__(
+        self, kit: Kit, folder: Path, *, dynamic: bool = False, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.kit = kit
         self.folder = folder
         self.data = folder / "data"
@@ -41,6 +44,8 @@ class Node:
                 log_dir=self.data,
             )
         )
+        with self._properties.open("a") as file:
+            file.writelines(f"{name}={value}\n" for name, value in (settings or {}).items())
         standalone = ["--standalone"] if dynamic else []
         kit.run(
             "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self._properties), *standalone

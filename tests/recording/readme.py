@@ -16,6 +16,7 @@ INTRODUCTION = """\
 |---|---|
 | `recorded/<set>/` | log directories of real brokers, file for file |
 | `oracle/<set>/` | Kafka's own reading of every `.log` and `.checkpoint` there, see below |
+| `connector/<set>/` | what Spark's own `kafka` source read of a broker on a copy: `tests/connector` |
 | `provenance/<set>.toml` | who wrote the bytes: broker, clients, date, and the digest of every file |
 | `<stem>/` | small vectors of the schema of that name, each `.bin` with a `.toml` |
 | `crashers/` | segments that once broke a reader, found by `tests/fuzz`, each `.bin` with a `.toml` |
@@ -24,7 +25,7 @@ The oracle's lines are the batch and record lines of `kafka-segments dump --form
 program in `tests/oracle` over Kafka's own classes; our decoder has no part in them. Their paths are relative
 to `recorded/`: run `kafka-segments dump` there to compare. `python tests/oracle/run.py FILE...` reads others.
 
-`make record` records everything anew and takes about two minutes; ids and the brokers' own timestamps differ
+`make record` records everything anew and takes about ten minutes; ids and the brokers' own timestamps differ
 each time, so the files are committed. A part: `python tests/recording/record.py kafka-4.3`.
 
 Clients send the records with fixed timestamps (2023 for 4.3, 2017 for the older brokers); transaction

@@ -79,6 +79,11 @@ class Server:
         self._process.wait()
 
     @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether the process has not ended yet."""
         return self._process.poll() is None

@@ -1,4 +1,4 @@
-"""One Spark session for all of these tests, and readers of Kafka's own reading of the recorded segments."""
+"""One Spark session for all of these tests, and one of a Connect server."""
 
 from __future__ import annotations
 
@@ -33,3 +33,18 @@ def spark(workers_path: None) -> Iterator[SparkSession]:
         session.conf.set("spark.sql.session.timeZone", "UTC")
         session.conf.set("spark.sql.shuffle.partitions", "2")
         yield session
+
+
+@pytest.fixture(scope="session")
+def connect(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A client's session of a Connect server that is a process of its own."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+    from tests.spark import connect_server
+
+    with connect_server.serving(tmp_path_factory.mktemp("connect")) as address:
+        # SparkSession.builder.remote refuses where a session of the other kind is in the process.
+        session = ConnectSession.builder.remote(address).create()
+        try:
+            yield session  # type: ignore[misc]
+        finally:
+            session.stop()

@@ -1,0 +1,144 @@
+"""The measures behind `make bench-spark`, and their goals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tests.bench_spark import corpus
+from tests.bench_spark.corpus import T0, Corpus, made
+from tests.bench_spark.judge import Figure, Row, best, faster, judge, note_of, raw
+from tests.bench_spark.runs import FETCHES, OURS, STUB, THEIRS, Measured, Read, Runner
+
+# The least that ours must reach of a peer's rate.
+OF_STUB, OF_CONNECTOR, OF_PARQUET, OF_COUNT = 0.88, 3.9, 1.6, 30
+# The most that figures may be.
+SELECTED_PERCENT, TASK_MS, PLANNING_S, WORKER_MIB = 5, 40, 3, 300
+LIMIT = "768m"
+PARTS = ("scans", "selections", "tasks", "planning", "memory")
+
+
+@dataclass
+class Bench:
+    """One run of the benchmark."""
+
+    runner: Runner
+    corpora: dict[str, Corpus]
+    rounds: int
+    quick: bool
+    runs: list[Measured] = field(default_factory=list)
+
+    def measure(self, read: Read, **options: object) -> Measured:
+        """Measure, and keep the figures."""
+        self.runs.append(self.runner.measure(read, **options))  # type: ignore[arg-type]
+        return self.runs[-1]
+
+    def everything(self, parts: Sequence[str]) -> list[Row]:
+        """The measures of parts, and the raw figures of all their runs."""
+        rows = [row for part in parts for row in getattr(self, part)()]
+        return rows + [raw(found) for found in self.runs]
+
+    def rivals(self, reads: list[Read]) -> list[Measured]:
+        """Measure reads in turns, so that what else the machine does meets all; the best of each."""
+        turns = [[self.measure(read) for read in reads] for _ in range(self.rounds)]
+        return [best(of_one) for of_one in zip(*turns, strict=True)]
+
+    def scans(self) -> Iterator[Row]:
+        """All rows of a topic, in four ways."""
+        for topic in corpus.CODECS:
+            yield from self.scans_of(made(self.corpora[topic]))
+
+    def scans_of(self, read_from: Corpus) -> Iterator[Row]:
+        """All rows of one topic."""
+        stub, ours = Read(STUB, read_from, "noop"), Read(OURS, read_from, "noop")
+        fetches = [Read(THEIRS, read_from, "noop", settings) for settings in FETCHES.values()]
+        of_stub, of_ours, *of_theirs = self.rivals([stub, ours, *fetches])
+        theirs = best(of_theirs)
+        yield faster("all columns, noop sink: of the stub's", of_ours, of_stub, OF_STUB, self.quick)
+        yield faster(
+            "all columns, noop sink: over the connector's", of_ours, theirs, OF_CONNECTOR, self.quick
+        )
+        read = theirs.read
+        queries = [replace(one, query="total") for one in (stub, ours, read)]
+        of_stub, of_ours, theirs = self.rivals(queries)
+        yield faster("sum(length(value)): of the stub's", of_ours, of_stub, OF_STUB, self.quick)
+        yield faster("sum(length(value)): over the connector's", of_ours, theirs, OF_CONNECTOR, self.quick)
+        of_ours, theirs = self.rivals([replace(one, query="parquet") for one in (ours, read)])
+        yield faster("to Parquet: over the connector's", of_ours, theirs, OF_PARQUET, self.quick)
+        batches = Read(OURS, read_from, "count_batches", {"view": "batches"})
+        of_ours, theirs = self.rivals([batches, replace(read, query="count")])
+        yield faster("count, view batches: over the connector's", of_ours, theirs, OF_COUNT, self.quick)
+
+    def selections(self) -> Iterator[Row]:
+        """1 % of every partition against all, by the CPU time of tasks."""
+        read_from = made(self.corpora["plain"])
+        whole = self.measure(Read(OURS, read_from, "total"))
+        first = read_from.a_partition // 2
+        last = first + read_from.a_partition // 100
+        offsets = {
+            name: json.dumps({read_from.topic: {str(n): end for n in range(read_from.num_partitions)}})
+            for name, end in (("startingOffsets", first), ("endingOffsets", last))
+        }
+        times = {"startingTimestamp": str(T0 + first), "endingTimestamp": str(T0 + last)}
+        for name, options in (("offsets", offsets), ("timestamps", times)):
+            num_records = (last - first) * read_from.num_partitions
+            some = self.measure(Read(OURS, read_from, "total", options, num_records=num_records))
+            failed = some if some.error else whole if whole.error else None
+            percent = None if failed else some.work / whole.work * 100
+            said = note_of(failed) if failed else f"{some.work:.2f} s of {whole.work:.2f} s of tasks' CPU"
+            title = f"1 % by {name}: share of the full scan's task CPU"
+            yield judge(
+                Figure(title, read_from.topic, percent, "%", SELECTED_PERCENT, said, full_size=True),
+                self.quick,
+            )
+
+    def tasks(self) -> Iterator[Row]:
+        """What a task costs before it has read anything, on a warm worker, over one of the stub's."""
+        read_from = made(self.corpora["tasks"])
+        reads = [
+            Read(STUB, read_from, "noop", tasks=read_from.num_records),
+            Read(OURS, read_from, "noop", {"maxRecordsPerPartition": "1"}),
+        ]
+        of_stub, of_ours = (self.measure(read, warm=read, master="local[1]", times=2) for read in reads)
+        failed = of_ours if of_ours.error else of_stub if of_stub.error else None
+        figure = Figure("a task's fixed cost over the stub's", read_from.topic, None, "ms", TASK_MS)
+        if failed:
+            figure = replace(figure, note=note_of(failed))
+        elif of_ours.num_tasks != of_stub.num_tasks:
+            figure = replace(figure, note=f"{of_ours.num_tasks} tasks instead of {of_stub.num_tasks}")
+        else:
+            each = [one.stage_wall / one.num_tasks * 1000 for one in (of_ours, of_stub)]
+            said = f"{each[0]:.1f} ms against {each[1]:.1f} ms, {of_ours.num_tasks} tasks one by one"
+            figure = replace(figure, value=each[0] - each[1], note=said)
+        yield judge(figure, self.quick)
+
+    def planning(self) -> Iterator[Row]:
+        """From asking to a list of tasks, for 10,000 segments."""
+        read_from = made(self.corpora["segments"])
+        read = Read(OURS, read_from, "planning")
+        found = self.measure(read, warm=replace(read, corpus=made(self.corpora["tasks"])), times=2)
+        value = None if found.error else found.wall
+        said = note_of(found) or f"{found.answer} tasks"
+        title = f"planning {read_from.num_records:,} segments"
+        yield judge(
+            Figure(f"{title} on a local disk", read_from.topic, value, "s", PLANNING_S, said), self.quick
+        )
+        remote = Figure(f"{title} on S3, 20 ms a request", read_from.topic, None, "s", None, "not yet")
+        yield judge(remote, self.quick)
+
+    def memory(self) -> Iterator[Row]:
+        """The Python workers' memory at 1, 2 and 4 tasks, and a run under Spark's own limit."""
+        read_from = made(self.corpora["lz4"])
+        read = Read(OURS, read_from, "noop")
+        for num_tasks in (1, 2, 4):
+            found = self.measure(read, master=f"local[{num_tasks}]", memory=True)
+            value = max(found.pss, default=None)
+            said = note_of(found) or ", ".join(f"{pss:.0f}" for pss in found.pss)
+            title = f"a Python worker's memory (PSS) at most, {num_tasks} tasks at a time"
+            yield judge(Figure(title, read_from.topic, value, "MiB", WORKER_MIB, said), self.quick)
+        found = self.measure(read, settings={"spark.executor.pyspark.memory": LIMIT}, memory=True)
+        failed = note_of(found) or ("" if found.limits and None not in found.limits else "no limit was set")
+        said = failed or f"address space limited to {found.limits[0]:.0f} MiB"
+        title = f"failures under spark.executor.pyspark.memory={LIMIT}"
+        yield judge(Figure(title, read_from.topic, None if failed else 0, "", 0, said), self.quick)

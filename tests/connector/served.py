@@ -1,0 +1,172 @@
+"""Recorded log directories in a broker of 4.3.1, as its own: what Spark's `kafka` source reads from.
+
+Strategy: the broker makes the topics once, empty, and ends; then copies of the recorded partitions take the
+place of its own under the new topic ids, and it starts again. It cleans nothing, deletes nothing by age, and
+ends no transaction. A set that was copied from a running or killed broker is recovered, as after a crash.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.broker.partitions import fates_of
+from tests.recording.features import set_names
+from tests.recording.kafka43 import METADATA, Node
+from tests.recording.server import Kit, RecordingError, wait_until
+from tests.recording.sets import ORACLE, RECORDED
+
+from kafka_segments_generated.construct.kafka_partition_metadata import KafkaPartitionMetadata
+
+SETTINGS = {
+    "log.cleaner.enable": "false",
+    "log.retention.ms": "-1",
+    "log.retention.bytes": "-1",
+    # The recorded __transaction_state has a transaction that is long overdue.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "86400000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "86400000",
+}
+UNCLEAN = (
+    "kafka-4.3/running",
+    "kafka-4.3/killed",
+    "kafka-4.3/before-cleaning",
+    "kafka-4.3/extreme-timestamps",
+)
+"""Copied while the broker ran, or after it was killed."""
+LOG_STARTS, CLEAN_SHUTDOWN = "log-start-offset-checkpoint", ".kafka_cleanshutdown"
+PARTITION_METADATA = "partition.metadata"
+# Nothing of librdkafka but errors.
+QUIET = {"log_level": 3}
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where a partition ends.
+
+    Attributes:
+        log_end: behind the last batch.
+        last_stable: where the first transaction begins that is still open; else `log_end`.
+    """
+
+    log_end: int
+    last_stable: int
+
+
+def served_sets() -> list[str]:
+    """The recorded sets that have a topic beside the metadata log."""
+    return [name for name in set_names() if partitions(name)]
+
+
+def partitions(name: str) -> dict[str, list[int]]:
+    """Topics of a set with their partitions, without the metadata log and what was put aside."""
+    found: dict[str, list[int]] = {}
+    for folder in sorted((RECORDED / name).iterdir()):
+        topic, _, number = folder.name.rpartition("-")
+        if folder.is_dir() and number.isdigit() and topic != METADATA:
+            found.setdefault(topic, []).append(int(number))
+    return found
+
+
+def ends(name: str, topic: str, partition: int) -> Ends:
+    """Where a recorded partition ends, by Kafka's own reading of it; an empty one where its file begins."""
+    files = _oracle_files(name, topic, partition)
+    batches = [line for line in _lines(files) if line["type"] == "batch"]
+    end = max([int(files[-1].name.split(".")[0]), *(line["last_offset"] + 1 for line in batches)])
+    still_open = [offset for offset, fate in fates(name, topic, partition).items() if fate == "open"]
+    return Ends(end, min(still_open, default=end))
+
+
+def fates(name: str, topic: str, partition: int) -> dict[int, str]:
+    """What became of each transactional record of a partition: COMMIT, ABORT or open."""
+    return fates_of(_lines(_oracle_files(name, topic, partition)))
+
+
+def _oracle_files(name: str, topic: str, partition: int) -> list[Path]:
+    return sorted((ORACLE / name / f"{topic}-{partition}").glob("*.log.jsonl"))
+
+
+def _lines(files: Iterable[Path]) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@contextmanager
+def serving(name: str, work: Path) -> Iterator[str]:
+    """Start a broker on copies of a set's partitions; yields its address."""
+    node = Node(Kit("k4", "k4"), work, settings=SETTINGS)
+    topics = partitions(name)
+    with node.start():
+        create(node.bootstrap, topics)
+    for topic, numbers in topics.items():
+        for number in numbers:
+            put_in(RECORDED / name / f"{topic}-{number}", node.data)
+    if (RECORDED / name / LOG_STARTS).exists():
+        shutil.copyfile(RECORDED / name / LOG_STARTS, node.data / LOG_STARTS)
+    if name in UNCLEAN:
+        (node.data / CLEAN_SHUTDOWN).unlink()
+        (node.data / "recovery-point-offset-checkpoint").unlink()
+    with node.start():
+        wait_for_all(name, node.bootstrap)
+        yield node.bootstrap
+
+
+def wait_for_all(name: str, bootstrap: str) -> None:
+    """Wait until the broker leads every partition and has all of it; it says that it has started before."""
+    for topic, numbers in partitions(name).items():
+        wanted = [ends(name, topic, number).log_end for number in numbers]
+        wait_until(
+            f"{name}: {topic} up to {wanted}",
+            functools.partial(has, bootstrap, topic, numbers, wanted),
+        )
+
+
+def has(bootstrap: str, topic: str, numbers: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether a broker's partitions end where they are wanted to."""
+    return ends_of(bootstrap, topic, numbers) == list(wanted)
+
+
+def ends_of(bootstrap: str, topic: str, numbers: Iterable[int]) -> list[int]:
+    """The high watermarks of a topic's partitions; nothing while one has no leader."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "nobody",
+            "isolation.level": "read_uncommitted",
+            **QUIET,
+        }
+    )
+    try:
+        return [
+            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=20)[1] for number in numbers
+        ]
+    except KafkaException:
+        return []
+    finally:
+        consumer.close()
+
+
+def create(bootstrap: str, topics: dict[str, list[int]]) -> None:
+    """Make the topics, with partitions up to the last that is there, each with one replica."""
+    wanted = [NewTopic(topic, max(numbers) + 1, 1) for topic, numbers in topics.items()]
+    client = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    for topic, made in client.create_topics(wanted).items():
+        if made.exception(30) is not None:
+            raise RecordingError(f"{topic}: {made.exception()}")
+
+
+def put_in(recorded: Path, data: Path, copy: Callable[[str, str], object] = shutil.copyfile) -> None:
+    """Replace a broker's partition by a copy of another of that name, which gets the broker's topic id."""
+    directory = data / recorded.name
+    topic_id = KafkaPartitionMetadata.parse((directory / PARTITION_METADATA).read_bytes()).topic_id
+    shutil.rmtree(directory)
+    shutil.copytree(recorded, directory, copy_function=copy)
+    words = {"version_label": b"version", "version_text": b" 0", "topic_id_label": b"topic_id"}
+    metadata = KafkaPartitionMetadata.build({**words, "topic_id_text": topic_id.encode()})
+    (directory / PARTITION_METADATA).write_bytes(metadata)

@@ -1,0 +1,75 @@
+"""Our source gives the rows that Spark's own `kafka` source gave, for the same queries of the same data.
+
+The one live test asks the source again, of a broker on a copy of the richest set.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.connector import connector, ours, queries, served
+from tests.connector.queries import EXTREME, MAIN, Query
+from tests.spark import kafka_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHOLE = queries.whole_sets()
+SELECTIONS = queries.selections()
+SETS = [name for name in served.served_sets() if name != EXTREME]
+
+
+def cases(asked: list[Query]) -> list[object]:
+    """Queries as parameters; those that wait for options of ours must fail until these are there."""
+    return [
+        pytest.param(
+            query,
+            id=f"{query.set_name}-{query.name}",
+            marks=[pytest.mark.xfail(strict=True, reason=f"not yet: {', '.join(waiting)}")]
+            if (waiting := ours.waits_for(query))
+            else [],
+        )
+        for query in asked
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SETS)
+def test_all_of_a_set_without_an_option(name: str, spark: SparkSession) -> None:
+    theirs = []
+    for query in queries.whole_sets([name]):
+        if query.name.endswith("read_uncommitted"):
+            answer = connector.recorded(query)
+            assert not isinstance(answer, str)
+            theirs += kafka_rows.of_arrow(answer)
+    assert theirs
+    found = ours.read_all(spark, name)
+    assert kafka_rows.of_arrow(found) == sorted(theirs, key=lambda row: row[2:5])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("query", cases([*WHOLE, *SELECTIONS]))
+def test_the_same_query_gives_the_same_rows(query: Query, spark: SparkSession) -> None:
+    theirs = connector.recorded(query)
+    if isinstance(theirs, str):
+        with pytest.raises(Exception, match=r"\w+Error: ") as caught:
+            ours.read(spark, query)
+        assert "unknown option" not in str(caught.value)
+        return
+    found = ours.read(spark, query)
+    assert found.schema.names == theirs.schema.names
+    assert kafka_rows.of_arrow(found) == kafka_rows.of_arrow(theirs)
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+@pytest.mark.connector
+def test_the_answers_are_those_of_today(tmp_path: Path) -> None:
+    asked = queries.whole_sets([MAIN])
+    for query, answer in zip(asked, connector.ask(asked, tmp_path / "broker"), strict=True):
+        assert not isinstance(answer, str), answer
+        recorded = connector.recorded(query)
+        assert not isinstance(recorded, str)
+        assert kafka_rows.of_arrow(answer) == kafka_rows.of_arrow(recorded), query.name
