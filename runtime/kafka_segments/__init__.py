@@ -22,7 +22,7 @@ from kafka_segments.segment import Segment, open_segment
 
 if TYPE_CHECKING:
     from kafka_segments.arrow import read_table
-    from kafka_segments.conversion import down_convert, filter_batches, up_convert
+    from kafka_segments.conversion import Retention, down_convert, filter_batches, up_convert
     from kafka_segments.writing.api import (
         encode_batch,
         encode_empty_batch,
@@ -45,6 +45,7 @@ __all__ = [
     "Padding",
     "Partition",
     "Record",
+    "Retention",
     "Segment",
     "SegmentWriter",
     "Written",
@@ -72,7 +73,7 @@ __version__ = "0.1.0.dev0"
 
 _API = ("encode_batch", "encode_empty_batch", "encode_records", "iter_encoded", "predicted_size")
 _WRITER = ("SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment")
-_CONVERSION = ("down_convert", "filter_batches", "up_convert")
+_CONVERSION = ("Retention", "down_convert", "filter_batches", "up_convert")
 # What needs an extra, by the module that it is in.
 _PLACES = {
     "read_table": "arrow",

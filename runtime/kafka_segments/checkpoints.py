@@ -8,11 +8,13 @@ that cannot be read is told and passed over, as a broker does (LogManager.loadLo
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 
 from kafka_segments import layout
-from kafka_segments.directories import Directory, above, is_address, real_path
+from kafka_segments.directories import Directory
 from kafka_segments.errors import KafkaFormatError
+from kafka_segments.naming import above, is_address, real_path
 from kafka_segments.places import Places
 from kafka_segments.places.locks import is_locked
 
@@ -38,6 +40,7 @@ class Checkpoints:
         self._errors: dict[str, KafkaFormatError] = {}
         self._offsets: dict[str, Offsets | None] = {}
         self._is_live: dict[str, bool] = {}
+        self._lock = threading.Lock()
 
     def log_start_offset(self, directory: Directory) -> int | None:
         """Below it records are deleted ones; None if that is not noted, as where the log begins anyway."""
@@ -77,9 +80,10 @@ class Checkpoints:
         return None
 
     def _read(self, path: str) -> Offsets | None:
-        if path not in self._offsets:
-            self._offsets[path] = self._read_anew(path)
-        return self._offsets[path]
+        with self._lock:  # threads ask for several directories below one
+            if path not in self._offsets:
+                self._offsets[path] = self._read_anew(path)
+            return self._offsets[path]
 
     def _read_anew(self, path: str) -> Offsets | None:
         try:

@@ -13,51 +13,38 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.naming import (
+    LEFT_ALONE,
+    SEGMENT_NAME,
+    TIERED_NAME,
+    TopicPartition,
+    above,
+    is_address,
+    name_in,
+    parse_directory_name,
+    real_path,
+    tiered_names,
+    tiers_topic,
+)
 from kafka_segments.places import Entry, Places
 
-__all__ = [
-    "SEGMENT_NAME",
-    "TIERED_NAME",
-    "Directory",
-    "Finder",
-    "TopicPartition",
-    "above",
-    "is_address",
-    "name_in",
-    "parse_directory_name",
-    "real_path",
-]
+__all__ = ["Directory", "Finder", "Wanted", "run_at_once"]
 
 _log = logging.getLogger(__name__)
 
-SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
-TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)
-_LEFT_ALONE = ("-delete", "-future", "-stray")
-_TOPIC = r"[a-zA-Z0-9._-]{1,249}"  # Topic.detectInvalidTopic
-_LEGAL_TOPIC = re.compile(_TOPIC)
-_PARTITION = re.compile(r"0|[1-9][0-9]{0,9}")
-_WITH_ID = re.compile(r"(.+)-([A-Za-z0-9_-]{22})")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-_LARGEST_PARTITION = 2**31 - 1
+_NUM_AT_ONCE = 32  # requests, where each takes a while
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 Wanted = Callable[[str, int | None], bool]
 """Whether a partition is wanted, by topic and number; None for any partition of the topic."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TopicPartition:
-    """A topic's name and the number of one of its partitions."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 @dataclass(slots=True)
@@ -93,41 +80,12 @@ class Directory:
             self.wanted.add(name)
 
 
-def parse_directory_name(name: str) -> TopicPartition | None:
-    """The partition that a directory of this name belongs to, or None: the last `-` divides, as in Kafka.
-
-    Example:
-        >>> parse_directory_name("my-topic-3")
-        TopicPartition(topic='my-topic', partition=3)
-        >>> parse_directory_name("my-topic-3.86a97d43e8774c988bf382f2cb129613-delete") is None
-        True
-    """
-    topic, dash, number = name.rpartition("-")
-    if not dash or not _is_topic(topic) or not _is_number(number):
-        return None
-    return TopicPartition(topic, int(number))
-
-
-def is_address(path: str) -> bool:
-    """Whether a path has a scheme, and is not just a path of this machine."""
-    return _ADDRESS.match(path) is not None
-
-
-def real_path(path: str) -> str:
-    """Where a path of this machine leads; an address as it is, without what makes no difference."""
-    return path.rstrip("/") if is_address(path) else os.path.realpath(path)
-
-
-def name_in(path: str) -> str:
-    """The last part of a path."""
-    return (
-        path.rstrip("/").rpartition("/")[2] if is_address(path) else os.path.basename(os.path.abspath(path))
-    )
-
-
-def above(path: str) -> str:
-    """The directory that a path is in."""
-    return path.rstrip("/").rpartition("/")[0] if is_address(path) else os.path.dirname(os.path.abspath(path))
+def run_at_once(path: str, task: Callable[[T], R], arguments: Sequence[T]) -> list[R]:
+    """Results of a task for each argument: several at once if `path` is behind a network."""
+    if not is_address(path) or len(arguments) < 2:
+        return list(map(task, arguments))
+    with ThreadPoolExecutor(_NUM_AT_ONCE) as pool:
+        return list(pool.map(task, arguments))
 
 
 class Finder:
@@ -179,7 +137,7 @@ class Finder:
             detail = f"{os.strerror(errno.ENOENT)}: check the path"
             raise ReadError(detail, errno=errno.ENOENT, path=path)
         add = self._add_directory if entry.is_directory else self._add_file
-        add(path, False)
+        add(path if is_address(entry.path) else entry.path, False)
 
     def _add_directory(self, path: str, is_match: bool) -> bool:
         entries = self._places.entries(path)
@@ -228,25 +186,39 @@ class Finder:
                 return True
             self._seen.add(real)
         beside = frozenset(entry.name for entry in entries)
-        topic = _tiers_topic(name_in(path)) if self._tiers else None
-        held = False
-        for entry in entries:
-            if entry.is_directory and not entry.name.endswith(_LEFT_ALONE):
-                held = self._look_into(entry, topic, beside) or held
+        topic = tiers_topic(name_in(path)) if self._tiers else None
+        directories = [one for one in entries if one.is_directory and not one.name.endswith(LEFT_ALONE)]
+        interesting = {one.path: self._is_of_interest(one, topic) for one in directories}
+        listed = [one for one in directories if interesting[one.path]]
+        # Where there are segments, as far as names tell, and nobody wants them, nothing is missing.
+        held = None in interesting.values()
+        children = run_at_once(path, self._children, [one.path for one in listed])
+        for entry, inside in zip(listed, children, strict=True):
+            if inside is not None:
+                held = self._look_into(entry, inside, topic, beside) or held
         return held
 
-    def _look_into(self, entry: Entry, topic: tuple[str, str] | None, beside: frozenset[str]) -> bool:
+    def _is_of_interest(self, entry: Entry, topic: tuple[str, str] | None) -> bool | None:
+        """Whether a directory is to be listed, by its name; None if only its partition is not wanted."""
+        plain = parse_directory_name(entry.name)
+        tiered = tiered_names(entry.name, topic) if self._tiers else []
+        possible = [*([plain] if plain else []), *(name for name, _ in tiered)]
+        if self._recursive:
+            return bool(possible) or not entry.name.startswith(".")
+        if not possible:
+            return False
+        return True if any(map(self._is_wanted, possible)) else None
+
+    def _look_into(
+        self,
+        entry: Entry,
+        children: list[Entry],
+        topic: tuple[str, str] | None,
+        beside: frozenset[str],
+    ) -> bool:
         """Whether a directory in another one holds segments; `topic`: of the upper one, in a tier."""
         plain = parse_directory_name(entry.name)
-        tiered = self._tiered_names(entry.name, topic)
-        if not plain and not tiered and not (self._recursive and not entry.name.startswith(".")):
-            return False
-        possible = [*([plain] if plain else []), *(name for name, _ in tiered)]
-        if possible and not self._recursive and not any(map(self._is_wanted, possible)):
-            return True  # there are segments, as far as names tell, and nobody wants them
-        children = self._children(entry.path)
-        if children is None:
-            return False
+        tiered = tiered_names(entry.name, topic) if self._tiers else []
         if not self._holds(children):
             return (self._recursive or bool(tiered)) and self._descend(entry.path, children)
         found: tuple[TopicPartition, str | None] | None = (plain, None) if plain else None
@@ -257,22 +229,6 @@ class Finder:
             return False
         self._take(entry.path, *found, children, beside=beside)
         return True
-
-    def _tiered_names(
-        self, name: str, topic: tuple[str, str] | None
-    ) -> list[tuple[TopicPartition | str, str]]:
-        """What a directory may be in a tier: of a partition, or of a topic; with the topic's id."""
-        if not self._tiers:
-            return []
-        if topic is not None:
-            return [(TopicPartition(topic[0], int(name)), topic[1])] if _is_number(name) else []
-        found: list[tuple[TopicPartition | str, str]] = []
-        match = _WITH_ID.fullmatch(name)
-        if match:
-            partition = parse_directory_name(match[1])
-            found += [(partition, match[2])] if partition else []
-            found += [(match[1], match[2])] if _is_topic(match[1]) else []
-        return found
 
     def _is_wanted(self, name: TopicPartition | str) -> bool:
         if self._wanted is None:
@@ -320,8 +276,8 @@ class Finder:
                 if parsed:
                     return parsed, None
                 continue
-            topic = _tiers_topic(name_in(above(given)))
-            for tiered, topic_id in self._tiered_names(name, topic):
+            topic = tiers_topic(name_in(above(given)))
+            for tiered, topic_id in tiered_names(name, topic):
                 if isinstance(tiered, TopicPartition):
                     return tiered, topic_id
         return None
@@ -336,7 +292,7 @@ class Finder:
         inner = next((entry.path for entry in entries if any(map(_is_partition, self._peek(entry)))), None)
         if inner:
             return why + f"; give the log directories themselves, such as {inner}"
-        if any(name.endswith(_LEFT_ALONE) for name in names):
+        if any(name.endswith(LEFT_ALONE) for name in names):
             return why + "; the broker has put aside what is here (-delete, -future, -stray)"
         return (
             why + "; give a broker's log directory (log.dirs in its configuration), or one of its partitions"
@@ -350,7 +306,7 @@ class Finder:
 
 
 def _why_nameless(name: str) -> str:
-    if name.endswith(_LEFT_ALONE):
+    if name.endswith(LEFT_ALONE):
         return (
             "the broker has put this directory aside (for deletion, a move to another disk, or as a stray) "
             "and would not read it; to read it all the same, copy it to a directory named TOPIC-PARTITION"
@@ -359,20 +315,6 @@ def _why_nameless(name: str) -> str:
         "segments lie here, but the directory's name does not say of which partition: "
         "name it TOPIC-PARTITION, or give the log directory above the partitions"
     )
-
-
-def _tiers_topic(name: str) -> tuple[str, str] | None:
-    """Topic and id, if a tier may have named a topic's directory so."""
-    match = _WITH_ID.fullmatch(name)
-    return (match[1], match[2]) if match and _is_topic(match[1]) else None
-
-
-def _is_topic(name: str) -> bool:
-    return _LEGAL_TOPIC.fullmatch(name) is not None and name not in (".", "..")
-
-
-def _is_number(text: str) -> bool:
-    return _PARTITION.fullmatch(text) is not None and int(text) <= _LARGEST_PARTITION
 
 
 def _is_brokers(entries: Iterable[Entry]) -> bool:

@@ -112,6 +112,7 @@ def expand(places: Places, pattern: str) -> list[Entry]:
     for path in _without_slashes_in_braces(pattern):
         start = _ADDRESS.match(path)
         root = start[0] if start else ("/" if path.startswith("/") else "")
+        root += "/" if root.endswith("://") else ""  # else the first name would be another machine's
         parts = [part for part in path[len(root) :].split("/") if part]
         found.update((entry.path, entry) for entry in _matches(places, root, parts))
     return list(found.values())

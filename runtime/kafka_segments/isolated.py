@@ -11,14 +11,50 @@ from kafka_segments.errors import TransactionInDoubtError
 from kafka_segments.outcomes import Outcome
 from kafka_segments.records import Rows
 from kafka_segments.segment import OnDamage, Segment, dispose
-from kafka_segments.transactions import DoubtfulTransaction, OpenTransaction
+from kafka_segments.transactions import DoubtfulTransaction, OpenTransaction, Void
 
 if TYPE_CHECKING:
     from kafka_segments.columnar.reader import Event
 
-__all__ = ["IsolatedSegment", "Offsets", "held_back", "left_out"]
+__all__ = ["IsolatedSegment", "LostSegment", "Offsets", "held_back", "left_out"]
 
 Offsets = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LostSegment:
+    """A segment that cannot be opened; `damage` says so, and is all that is in it."""
+
+    damage: Damage
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.damage.path
+
+    @property
+    def size(self) -> int:
+        """Its bytes, 0 if that is unknown."""
+        return self.damage.end_position
+
+    def iter_events(
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,  # noqa: ARG002
+        rows: Rows | None = None,  # noqa: ARG002
+    ) -> Iterator[Damage]:
+        """See `Segment.iter_events`."""
+        return dispose(self.damage, on_damage)
+
+    def iter_columnar(
+        self,
+        columns: Sequence[str] | None,  # noqa: ARG002
+        offsets: Offsets,  # noqa: ARG002
+        void: Void | None = None,  # noqa: ARG002
+    ) -> Iterator[Damage]:
+        """See `Segment.iter_columnar`."""
+        yield self.damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +68,7 @@ class IsolatedSegment:
         doubts: what is to be told behind the segment.
     """
 
-    segment: Segment
+    segment: Segment | LostSegment
     offsets: Offsets
     outcome: Outcome | None
     doubts: tuple[Damage, ...]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import Protocol, TypeVar
 
 from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
-from kafka_segments.directories import SEGMENT_NAME, Directory, Finder, TopicPartition, parse_directory_name
+from kafka_segments.directories import Directory, Finder
 from kafka_segments.errors import OptionError
+from kafka_segments.naming import SEGMENT_NAME, TopicPartition, parse_directory_name
 from kafka_segments.places import Entry, Places
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "list_partitions",
     "log_dir_root",
     "parse_directory_name",
+    "with_ends",
 ]
 
 _log = logging.getLogger(__name__)
@@ -37,7 +39,10 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A `.log` file. `is_newest`: it is the last of its partition's directory; a broker may write there."""
+    """A `.log` file. `is_newest`: it is the last of its partition's directory; a broker may write there.
+
+    `size` is 0 for a file that cannot even be asked, such as a link that leads nowhere: opening it says why.
+    """
 
     path: str
     base_offset: int
@@ -45,12 +50,21 @@ class SegmentFile:
     is_newest: bool
 
 
+class _Based(Protocol):
+    @property
+    def base_offset(self) -> int: ...
+
+
+_Segment = TypeVar("_Segment", bound=_Based)
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionDir:
     """A partition's directory and those of its segments that were asked for, by base offset.
 
     Segments wholly below `log_start_offset` are not in it; records below it in the others are deleted ones.
-    It is None where the broker noted none: then everything in the segments counts.
+    It is None where the broker noted none: then everything in the segments counts. `live` are all segments,
+    also those that were not asked for.
     """
 
     path: str
@@ -58,6 +72,7 @@ class PartitionDir:
     partition: int
     segments: tuple[SegmentFile, ...]
     log_start_offset: int | None
+    live: tuple[SegmentFile, ...] = ()
 
 
 @dataclass(slots=True)
@@ -107,6 +122,11 @@ def list_partitions(paths: Path | Iterable[Path]) -> list[PartitionDir]:
     return sorted(partitions, key=lambda partition: (partition.topic, partition.partition))
 
 
+def with_ends(segments: Sequence[_Segment]) -> Iterator[tuple[_Segment, int | None]]:
+    """Each segment, and the base offset of the one behind it, which no offset in it should reach; or None."""
+    return zip(segments, [*(segment.base_offset for segment in segments[1:]), None], strict=True)
+
+
 def log_dir_root(path: Path) -> str:
     """The log directory that `path` belongs to, so far as it can be told; else the nearest directory.
 
@@ -133,22 +153,24 @@ def group_files(entries: Iterable[Entry]) -> list[Group]:
     found = sorted(
         (group for group in groups.values() if "log" in group.files), key=lambda one: one.base_offset
     )
-    for group, following in pairwise(found):
-        group.end = following.base_offset
+    for group, end in with_ends(found):
+        group.end = end
     return found
 
 
 def _partition_dir(directory: Directory, checkpoints: Checkpoints) -> PartitionDir:
     start = checkpoints.log_start_offset(directory)
-    segments = tuple(_segments(directory, start))
-    return PartitionDir(directory.path, directory.name.topic, directory.name.partition, segments, start)
+    live = tuple(_segments(directory, start))
+    wanted = directory.wanted
+    asked = tuple(one for one in live if wanted is None or os.path.basename(one.path) in wanted)
+    name = directory.name
+    return PartitionDir(directory.path, name.topic, name.partition, asked, start, live)
 
 
 def _segments(directory: Directory, log_start_offset: int | None) -> Iterator[SegmentFile]:
     for group in group_files(directory.entries):
         log = group.files["log"]
-        is_asked = directory.wanted is None or log.name in directory.wanted
-        if is_asked and not group.is_deleted(log_start_offset):
+        if not group.is_deleted(log_start_offset):
             path = os.path.join(directory.path, log.name)
             yield SegmentFile(path, group.base_offset, log.size, group.end is None)
 

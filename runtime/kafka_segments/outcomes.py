@@ -15,8 +15,9 @@ aborted transactions; so the shortcut is for directories that a broker has left 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -29,50 +30,21 @@ from kafka_segments.indexes import (
     read_producer_snapshot,
     read_transaction_index,
 )
+from kafka_segments.logdir import with_ends
+from kafka_segments.logfiles import UNOPENED, LogFile, is_unopened, lost_file
 from kafka_segments.segment import Segment
-from kafka_segments.storage import Source
 from kafka_segments.transactions import (
     AbortedTransaction,
-    DataBatch,
+    AbortedTransactions,
     DoubtfulTransaction,
-    Lost,
-    Marker,
     OpenTransaction,
-    Step,
     Transactions,
     Void,
 )
 
-__all__ = ["LogFile", "Outcome", "by_indexes", "by_records", "check_indexes"]
+__all__ = ["Outcome", "by_indexes", "by_records", "check_indexes"]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class LogFile:
-    """A segment of a partition, wherever it lies.
-
-    Attributes:
-        path: of the segment, for people.
-        base_offset: by its name.
-        open_file: opens it.
-        open_beside: opens what belongs to it, by suffix (`txnindex`), or gives its path; None if there is no
-            such file.
-        start: what it has below this offset belongs to another segment.
-        end: likewise from this offset on; None for everything.
-    """
-
-    path: str
-    base_offset: int
-    open_file: Callable[[], AbstractContextManager[Segment]]
-    open_beside: Callable[[str], str | Source | None]
-    start: int = 0
-    end: int | None = None
-
-    def path_beside(self, suffix: str) -> str:
-        """How a file beside it is called."""
-        folder, slash, _name = self.path.rpartition("/")
-        return f"{folder}{slash}{self.base_offset:020d}.{suffix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +61,10 @@ class Outcome:
         findings: files beside the segments that could not be used.
         file_ends: behind the last offset of each segment, as far as is known.
         void: the batches whose records nobody is to be given.
-        abort_markers: producer id and offset, as far as records were read.
+        bare_aborts: of ABORT markers of which no record was read, producer id and offset in turn.
     """
 
-    aborted: tuple[AbortedTransaction, ...]
+    aborted: AbortedTransactions
     doubtful: tuple[DoubtfulTransaction, ...]
     open: tuple[OpenTransaction, ...]
     last_stable_offset: int
@@ -101,7 +73,7 @@ class Outcome:
     findings: tuple[KafkaFormatError, ...]
     file_ends: tuple[int, ...] = field(repr=False)
     void: Void = field(repr=False, compare=False)
-    abort_markers: frozenset[tuple[int, int]] = field(repr=False, compare=False)
+    bare_aborts: array[int] = field(repr=False, compare=False)
 
 
 Check = Callable[[Sequence[LogFile]], None]
@@ -125,8 +97,7 @@ def by_records(
         findings: what was found before.
         check: is called with the segments that will be read, before; it may raise.
 
-    Raises:
-        ReadError: a segment cannot be opened. (Damage inside is part of the outcome.)
+    Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
     """
     found = list(findings)
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
@@ -136,7 +107,7 @@ def by_records(
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     ends = _follow(state, files)
-    return _outcome(state, (), log_start_offset, found, ends)
+    return _outcome(state, log_start_offset, found, ends)
 
 
 def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything) -> Outcome:
@@ -156,39 +127,42 @@ def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Ch
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     try:
         indexed = _indexed(files, at)
+        for one in indexed:
+            state.void.add(one.producer_id, one.first_offset, one.last_offset)
         ends = _follow(state, files[at:])
-        _bear_out(files[at:], state.aborted, state.abort_markers)
+        for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
+            raise wrong
     except KafkaFormatError as error:
         _log.warning("%s; the records decide", error)
         return by_records(files, log_start_offset, [*findings, error], check)
     unread = [file.base_offset for file in files[1 : at + 1]]
-    return _outcome(state, indexed, log_start_offset, findings, [*unread, *ends])
+    indexed.extend(state.aborted)
+    state.aborted = indexed
+    return _outcome(state, log_start_offset, findings, [*unread, *ends])
 
 
 def check_indexes(files: Sequence[LogFile], outcome: Outcome) -> list[KafkaFormatError]:
     """What the `.txnindex` files say otherwise than the records.
 
     An index may list more than the records show: compaction takes the records of aborted transactions first.
+    Of a segment that cannot be opened there is nothing to hold its index against.
     """
-    findings: list[KafkaFormatError] = []
-    has_any = any(_exists(file, suffix) for file in files for suffix in ("txnindex", "index"))
-    for file, end in _ranges(files) if has_any else ():  # else the segments alone were copied
-        try:
-            _bear_out_one(file, end, outcome.aborted, outcome.abort_markers)
-        except KafkaFormatError as error:
-            findings.append(error)
-    return findings
+    has_any = any(file.has_beside(suffix) for file in files for suffix in ("txnindex", "index"))
+    if not has_any:  # the segments alone were copied
+        return []
+    unread = {damage.path for damage in outcome.damage if is_unopened(damage)}
+    return list(_disagreements(files, outcome.aborted, outcome.bare_aborts, unread))
 
 
 def _outcome(
     state: Transactions,
-    indexed: Sequence[AbortedTransaction],
     log_start_offset: int,
     findings: Iterable[KafkaFormatError],
     file_ends: Sequence[int],
 ) -> Outcome:
+    state.void.seal()
     return Outcome(
-        (*indexed, *state.aborted),
+        state.aborted,
         tuple(state.doubtful),
         tuple(state.open()),
         state.last_stable_offset(log_start_offset),
@@ -196,20 +170,23 @@ def _outcome(
         tuple(state.damage),
         tuple(findings),
         tuple(file_ends),
-        Void([*((one.producer_id, one.first_offset, one.last_offset) for one in indexed), *state.void]),
-        frozenset(state.abort_markers),
+        state.void,
+        state.bare_aborts,
     )
 
 
 def _follow(state: Transactions, files: Sequence[LogFile]) -> list[int]:
     """Go through segments; returns where each ends."""
     ends = []
-    for file, following in _ranges(files):
+    for file, following in with_ends(files):
         state.begin_file(file.base_offset)
-        with file.open_file() as segment:
-            steps = segment.iter_steps()
-            is_whole = file.end is None and file.start <= file.base_offset
-            state.follow(steps if is_whole else _inside(steps, file.start, file.end))
+        try:
+            opened = file.open_file()
+        except UNOPENED as error:
+            state.damaged(lost_file(file, following, error))
+        else:
+            with opened as segment:
+                state.follow(file.steps_of(segment))
         state.end_file(following)
         ends.append(state.file_end_offset)
     return ends
@@ -227,11 +204,11 @@ def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[Producer
         return None
 
 
-def _indexed(files: Sequence[LogFile], count: int) -> list[AbortedTransaction]:
+def _indexed(files: Sequence[LogFile], count: int) -> AbortedTransactions:
     """The aborted transactions of the first segments, by their indexes."""
-    found: list[AbortedTransaction] = []
+    found = AbortedTransactions()
     last_of: dict[int, int] = {}
-    for file, end in list(_ranges(files))[:count]:
+    for file, end in list(with_ends(files))[:count]:
         entries = _transaction_index(file)
         if not entries:
             continue
@@ -239,7 +216,7 @@ def _indexed(files: Sequence[LogFile], count: int) -> list[AbortedTransaction]:
         with file.open_file() as segment:
             for entry in entries:
                 _check_marker(file, segment, entry)
-        found += [_as_transaction(entry) for entry in entries]
+        found.extend(map(_as_transaction, entries))
     return found
 
 
@@ -282,29 +259,45 @@ def _is_abort(segment: Segment, batch: Batch) -> bool:
     return record is not None and record.control is not None and record.control.type == "ABORT"
 
 
-def _bear_out(
-    files: Sequence[LogFile], aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]
-) -> None:
-    for file, end in _ranges(files):
-        _bear_out_one(file, end, aborted, markers)
+def _disagreements(
+    files: Sequence[LogFile],
+    aborted: AbortedTransactions,
+    bare_aborts: array[int],
+    unread: Collection[str] = (),
+) -> Iterator[KafkaFormatError]:
+    """What is wrong with the indexes of segments, one error each."""
+    ended = _by_segment(files, (one.last_offset for one in aborted))
+    bare = _by_segment(files, bare_aborts[1::2])
+    for file, numbers, bare_numbers in zip(files, ended, bare, strict=True):
+        if file.path not in unread:
+            markers = {(bare_aborts[2 * number], bare_aborts[2 * number + 1]) for number in bare_numbers}
+            try:
+                _bear_out(file, [aborted[number] for number in numbers], markers)
+            except KafkaFormatError as error:
+                yield error
 
 
-def _bear_out_one(
-    file: LogFile,
-    end: int | None,
-    aborted: Sequence[AbortedTransaction],
-    markers: set[tuple[int, int]] | frozenset[tuple[int, int]],
-) -> None:
+def _by_segment(files: Sequence[LogFile], offsets: Iterable[int]) -> list[array[int]]:
+    """In which segment each of some offsets is: their numbers, segment by segment."""
+    bases = [file.base_offset for file in files]
+    found = [array("q") for _ in files]
+    for number, offset in enumerate(offsets):
+        at = bisect_right(bases, offset) - 1
+        if at >= 0:
+            found[at].append(number)
+    return found
+
+
+def _bear_out(file: LogFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]) -> None:
     """Raise `CorruptIndexError` if a segment's index says otherwise than its records."""
     entries = {(entry.producer_id, entry.last_offset): entry for entry in _transaction_index(file)}
     for one in aborted:
-        if one.last_offset < file.base_offset or (end is not None and one.last_offset >= end):
-            continue
         entry = entries.get((one.producer_id, one.last_offset))
         if entry is None:
             raise _wrong(file, f"{one} is not listed")
         if entry.first_offset > one.first_offset:
             raise _wrong(file, f"{entry} begins at offset {one.first_offset}")
+    markers = markers.union((one.producer_id, one.last_offset) for one in aborted)
     for key, entry in entries.items():
         if key not in markers:
             raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")
@@ -320,35 +313,6 @@ def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
         for entry in entries
         if entry.last_offset >= file.start and (file.end is None or entry.last_offset < file.end)
     )
-
-
-def _exists(file: LogFile, suffix: str) -> bool:
-    source = file.open_beside(suffix)
-    if source is not None and not isinstance(source, str):
-        source.close()
-    return source is not None
-
-
-def _ranges(files: Sequence[LogFile]) -> Iterable[tuple[LogFile, int | None]]:
-    """Each segment, and the base offset of the next one."""
-    ends = [*(file.base_offset for file in files[1:]), None]
-    return zip(files, ends, strict=True)
-
-
-def _inside(steps: Iterable[Step], start: int, end: int | None) -> Iterator[Step]:
-    """What a segment shows of some offsets; the others are another segment's to tell."""
-    for step in steps:
-        if isinstance(step, DataBatch | Marker):
-            offset = step.base_offset if isinstance(step, DataBatch) else step.offset
-            if offset >= start and (end is None or offset < end):
-                yield step
-        elif isinstance(step, Lost):
-            if step.damage.touches(start, end):
-                yield step
-        elif isinstance(step, int):
-            yield step if end is None else min(step, end - 1)
-        else:
-            yield step
 
 
 def _wrong(file: LogFile, detail: str) -> CorruptIndexError:

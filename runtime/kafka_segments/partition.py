@@ -25,11 +25,12 @@ from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import first_offset_in_name
-from kafka_segments.isolated import IsolatedSegment, Offsets, held_back, left_out
-from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions
-from kafka_segments.outcomes import LogFile, Outcome, by_indexes, by_records, check_indexes
+from kafka_segments.isolated import IsolatedSegment, LostSegment, Offsets, held_back, left_out
+from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, with_ends
+from kafka_segments.logfiles import UNOPENED, LogFile, lost_file
+from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
-from kafka_segments.segment import OnDamage, Segment, open_segment
+from kafka_segments.segment import OnDamage, Segment, check_on_damage, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Partition:
         self._open_path = open_file
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
-        self._ends = [*(file.base_offset for file in self.segments[1:]), None]
+        self._ends = [end for _file, end in with_ends(self.segments)]
 
     def __enter__(self) -> Partition:
         return self
@@ -164,19 +165,13 @@ class Partition:
 
     @cached_property
     def outcome(self) -> Outcome:
-        """How the transactions ended; worked out when first asked for.
-
-        Raises:
-            ReadError: a segment cannot be opened.
-        """
-        files = [self._log_file(file) for file in self.segments]
-        if self._by_indexes:
-            return by_indexes(files, self.log_start_offset)
-        return by_records(files, self.log_start_offset)
+        """How the transactions ended; worked out when first asked for."""
+        way = by_indexes if self._by_indexes else by_records
+        return way(self._log_files(), self.log_start_offset)
 
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
         """Those that an ABORT marker has ended, in the order of the markers."""
-        return self.outcome.aborted
+        return tuple(self.outcome.aborted)
 
     def doubtful_transactions(self) -> tuple[DoubtfulTransaction, ...]:
         """Those of which damage may have taken the marker, as far as they are in doubt."""
@@ -193,17 +188,20 @@ class Partition:
 
     def check_indexes(self) -> list[KafkaFormatError]:
         """What is wrong with the files beside the segments, as far as transactions are concerned."""
-        outcome, files = self.outcome, [self._log_file(file) for file in self.segments]
+        outcome, files = self.outcome, self._log_files()
         if self._by_indexes:
             outcome = by_records(files, self.log_start_offset)
         return [*outcome.findings, *check_indexes(files, outcome)]
+
+    def _log_files(self) -> list[LogFile]:
+        return [self._log_file(file) for file in self.segments]
 
     def _log_file(self, file: SegmentFile) -> LogFile:
         def beside(suffix: str) -> str | None:
             path = os.path.join(os.path.dirname(file.path), f"{file.base_offset:020d}.{suffix}")
             return path if os.path.exists(path) else None
 
-        return LogFile(file.path, file.base_offset, partial(self.open_file, file), beside)
+        return LogFile(file.path, file.base_offset, file.size, partial(self.open_file, file), beside)
 
     def open_file(self, file: SegmentFile) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one is the same each time, and closed with the partition."""
@@ -221,6 +219,7 @@ class Partition:
 
         Raises:
             OptionError: there is no such level, or the file is no live segment of the partition.
+            ReadError: it cannot be opened.
         """
         _check_isolation(isolation)
         at = self._place_of(os.fspath(path))
@@ -255,10 +254,11 @@ class Partition:
             rows: as for `Segment.iter_events`.
 
         Raises:
-            OptionError: there is no such isolation level.
+            OptionError: there is no such isolation level, or another `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
         _check_isolation(isolation)
+        check_on_damage(on_damage)
         return self._events(isolation, on_damage, rows)
 
     def read_batches(
@@ -302,7 +302,7 @@ class Partition:
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
         for at in self._places(isolation, (None, None)):
-            with self.open_file(self.segments[at]) as segment:
+            with self._open_or_lost(at) as segment:
                 isolated = self._isolated(segment, at, isolation, (None, None))
                 yield from isolated.iter_events(on_damage=on_damage, rows=rows)
 
@@ -310,8 +310,16 @@ class Partition:
         self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
     ) -> Iterator[Event]:
         for at in self._places(isolation, offsets):
-            with self.open_file(self.segments[at]) as segment:
+            with self._open_or_lost(at) as segment:
                 yield from self._isolated(segment, at, isolation, offsets).iter_columnar(columns)
+
+    def _open_or_lost(self, at: int) -> AbstractContextManager[Segment | LostSegment]:
+        try:
+            return self.open_file(self.segments[at])
+        except UNOPENED as error:
+            return nullcontext(
+                LostSegment(lost_file(self._log_file(self.segments[at]), self._ends[at], error))
+            )
 
     def _places(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
         """Which segments may hold offsets of a range that are to be read."""
@@ -324,7 +332,9 @@ class Partition:
             if not is_before and (end is None or file.base_offset < end):
                 yield at
 
-    def _isolated(self, segment: Segment, at: int, isolation: Isolation, offsets: Offsets) -> IsolatedSegment:
+    def _isolated(
+        self, segment: Segment | LostSegment, at: int, isolation: Isolation, offsets: Offsets
+    ) -> IsolatedSegment:
         file, file_end = self.segments[at], self._ends[at]
         start, end = _greatest(offsets[0], self.log_start_offset), offsets[1]
         outcome = None

@@ -137,9 +137,11 @@ class Segment:
         A batch whose checksum is wrong comes too (`crc_valid` is False), before its damage.
 
         Raises:
+            OptionError: another `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
-        yield from _entries(self._new_scan(), on_damage)
+        check_on_damage(on_damage)
+        return _entries(self._new_scan(), on_damage)
 
     def iter_records(self, batch: Batch) -> Iterator[Record]:
         """Yield the records of a batch of this segment, those before a bad one too.
@@ -306,8 +308,15 @@ class Segment:
             rows: `fast_rows()`, or None for the way that needs no extra; the records are the same.
 
         Raises:
+            OptionError: another `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise"; what is sound before it was yielded.
         """
+        check_on_damage(on_damage)
+        return self._events(on_damage, wanted, rows)
+
+    def _events(
+        self, on_damage: OnDamage, wanted: Callable[[Batch], bool] | None, rows: Rows | None
+    ) -> Iterator[Batch | Record | Damage | Padding]:
         scan = self._new_scan()
         for entry in _entries(scan, on_damage):
             if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
@@ -354,7 +363,6 @@ def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Paddi
 
 def dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
     """Do with damage what the caller wants done; yields it if it is to be skipped."""
-    check_on_damage(on_damage)
     if callable(on_damage):
         on_damage(damage)
     elif on_damage == "skip":

@@ -18,16 +18,20 @@ Nothing here reads bytes: `Transactions` is told of batches, markers and damage 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-from kafka_segments.entries import Batch, Damage, Padding
+from kafka_segments.ended import AbortedTransaction, AbortedTransactions, Void
+from kafka_segments.entries import Damage, Padding
 from kafka_segments.errors import CorruptBatchError
+from kafka_segments.gaps import Gaps, Since
+from kafka_segments.layout import num_sequences_between
 
 __all__ = [
     "AbortedTransaction",
+    "AbortedTransactions",
     "DataBatch",
     "DoubtfulTransaction",
     "Lost",
@@ -38,25 +42,7 @@ __all__ = [
     "Void",
 ]
 
-_NUM_SEQUENCES = 1 << 31  # 2^31-1 is followed by 0
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class AbortedTransaction:
-    """A transaction that an ABORT marker has ended; the same as an entry of a `.txnindex`.
-
-    Attributes:
-        producer_id: whose.
-        first_offset: of its first batch here, as far back as the log or a snapshot tells.
-        last_offset: of the marker.
-        last_stable_offset: what it was with the marker there: of all other transactions open then, the least
-            first offset; else the one behind the marker.
-    """
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
+_MOST_ENDED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,30 +106,18 @@ Step = DataBatch | Marker | Lost | Padding | int
 
 
 @dataclass(slots=True)
-class _Gap:
-    """Damage that may hide markers, and how many offsets it has cost; None if that is unknown."""
-
-    damage: Damage
-    num_lost: int | None
-    is_explained: bool = False
-
-
-@dataclass(slots=True)
 class _Open:
     """An open transaction.
 
     `bases` are the base offsets of the batches that the next marker decides on, `begun` where they begin if
-    that is before the log's own first batch; `last` is the last batch, `gaps` what was damaged behind it.
+    that is before the log's own first batch; `last` is the last batch, `since` where damage is behind it.
     """
 
     first_offset: int
-    bases: array[int]
+    since: Since
     begun: int | None = None
+    bases: array[int] = field(default_factory=lambda: array("q"))
     last: DataBatch | None = None
-    gaps: list[_Gap] = field(default_factory=list)
-
-    def doubts(self) -> list[_Gap]:
-        return [gap for gap in self.gaps if not gap.is_explained]
 
     def begin(self) -> int | None:
         """Where the part begins that the next marker decides on; None if there is none."""
@@ -174,22 +148,24 @@ class Transactions:
         aborted: in the order of their markers.
         doubtful: in the order in which it turned out.
         damage: everything that could not be read.
-        abort_markers: producer id and offset, also of those that no record is left of.
+        bare_aborts: of ABORT markers of which no record is left, producer id and offset in turn.
         end_offset: behind the last offset so far.
-        void: producer id, first and last base offset of batches that nobody is to be given.
+        void: batches that nobody is to be given; not sealed.
         file_end_offset: the same of the segment.
     """
 
     def __init__(self, start_offset: int = 0) -> None:
-        self.aborted: list[AbortedTransaction] = []
+        self.aborted = AbortedTransactions()
         self.doubtful: list[DoubtfulTransaction] = []
         self.damage: list[Damage] = []
-        self.abort_markers: set[tuple[int, int]] = set()
+        self.bare_aborts = array("q")
         self.end_offset = start_offset
-        self.void: list[tuple[int, int, int]] = []
+        self.void = Void()
         self.file_end_offset = start_offset
         self._padding: Padding | None = None
+        self._gaps = Gaps()
         self._open: dict[int, _Open] = {}
+        self._firsts: list[tuple[int, int]] = []  # a heap, with entries of transactions that have ended
         self._ends: dict[int, int] = {}  # by producer, the offset of its last marker
 
     def follow(self, steps: Iterable[Step]) -> None:
@@ -221,32 +197,36 @@ class Transactions:
 
     def begun_before(self, producer_id: int, first_offset: int) -> None:
         """Count a transaction as open from the start: a snapshot knows of it."""
-        self._open[producer_id] = _Open(first_offset, array("q"), first_offset)
+        self._begin(producer_id, first_offset).begun = first_offset
 
     def data(self, batch: DataBatch) -> None:
         """A transactional batch of records; of others only `passed` needs to know."""
-        state = self._open.setdefault(batch.producer_id, _Open(batch.base_offset, array("q")))
-        if state.gaps:
-            _explain(state, batch)
+        state = self._open.get(batch.producer_id)
+        if state is None:
+            state = self._begin(batch.producer_id, batch.base_offset)
+        elif self._gaps.any_since(state.since):
+            if _fills(state, batch, self._gaps.num_lost_since(state.since)):
+                self._gaps.explain_since(state.since)
             self._settle(batch.producer_id, state, batch.base_offset)
-        state.first_offset = min(state.first_offset, batch.base_offset)
+        if batch.base_offset < state.first_offset:
+            state.first_offset = batch.base_offset
+            self._note_first(batch.producer_id, batch.base_offset)
         state.bases.append(batch.base_offset)
         state.last = batch
 
     def marker(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
         """The record of a control batch that ends a producer's transaction."""
-        if is_abort:
-            self.abort_markers.add((producer_id, offset))
-        state = self._open.pop(producer_id, None)
+        state, begin = self._open.pop(producer_id, None), None
         if state is not None:  # else of a transaction without a record here
             # Behind damage it may be the marker of the producer's next transaction.
             self._settle(producer_id, state, offset)
             begin = state.begin()
-            if is_abort and begin is not None:
-                others = [other.first_offset for other in self._open.values()]
-                stable = min(others, default=offset + 1)
-                self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
-                self._make_void(producer_id, state, offset)
+        if is_abort and state is not None and begin is not None:
+            stable = self._first_unstable(offset + 1)
+            self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
+            self._make_void(producer_id, state, offset)
+        elif is_abort:
+            self.bare_aborts.extend((producer_id, offset))
         self._ends[producer_id] = offset
 
     def passed(self, last_offset: int) -> None:
@@ -257,42 +237,58 @@ class Transactions:
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Something that could not be read, and of which producer, if that is known."""
         self.damage.append(damage)
-        gap = _Gap(damage, _num_lost(damage))
-        if gap.num_lost == 0:
-            return
-        states = self._open.values() if producer_id is None else [self._open.get(producer_id)]
-        for state in states:
-            if state is not None:
-                state.gaps.append(gap)
+        if producer_id is None:
+            self._gaps.add(damage)
+        elif producer_id in self._open:
+            self._gaps.add_own(self._open[producer_id].since, damage)
 
     def open(self) -> list[OpenTransaction]:
         """Those that no marker has ended, in the order of their first offsets."""
         found = [
-            OpenTransaction(
-                producer_id, state.first_offset, next((gap.damage for gap in state.doubts()), None)
-            )
+            OpenTransaction(producer_id, state.first_offset, self._gaps.first_doubt_since(state.since))
             for producer_id, state in self._open.items()
         ]
         return sorted(found, key=lambda one: (one.first_offset, one.producer_id))
 
     def last_stable_offset(self, log_start_offset: int) -> int:
         """Where a reader of committed records stops; not below the log start (UnifiedLog does the same)."""
-        first = min((state.first_offset for state in self._open.values()), default=self.end_offset)
-        return max(first, log_start_offset)
+        return max(self._first_unstable(self.end_offset), log_start_offset)
+
+    def _begin(self, producer_id: int, first_offset: int) -> _Open:
+        state = self._open[producer_id] = _Open(first_offset, self._gaps.now())
+        self._note_first(producer_id, first_offset)
+        return state
+
+    def _note_first(self, producer_id: int, first_offset: int) -> None:
+        heappush(self._firsts, (first_offset, producer_id))
+        if len(self._firsts) > 2 * len(self._open) + _MOST_ENDED:
+            self._firsts = [(state.first_offset, producer_id) for producer_id, state in self._open.items()]
+            heapify(self._firsts)
+
+    def _first_unstable(self, default: int) -> int:
+        """The first offset of the earliest open transaction."""
+        while self._firsts:
+            first_offset, producer_id = self._firsts[0]
+            state = self._open.get(producer_id)
+            if state is not None and state.first_offset == first_offset:
+                return first_offset
+            heappop(self._firsts)
+        return default
 
     def _settle(self, producer_id: int, state: _Open, behind: int) -> None:
         """What is in doubt up to the gaps, if any; whatever is behind them is not."""
-        doubts, begin = state.doubts(), state.begin()
-        if doubts and begin is not None:
+        doubt = self._gaps.first_doubt_since(state.since)
+        begin = None if doubt is None else state.begin()
+        if doubt is not None and begin is not None:
             last = begin if state.last is None else state.last.last_offset
-            self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubts[0].damage))
+            self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubt))
             self._make_void(producer_id, state, behind)
             state.bases, state.begun = array("q"), None
-        state.gaps = []
+        state.since = self._gaps.now()
 
     def _make_void(self, producer_id: int, state: _Open, before: int) -> None:
-        ranges = state.ranges(self._ends.get(producer_id, -1), before)
-        self.void += [(producer_id, first, last) for first, last in ranges]
+        for first, last in state.ranges(self._ends.get(producer_id, -1), before):
+            self.void.add(producer_id, first, last)
 
 
 def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
@@ -302,54 +298,11 @@ def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
     return Damage(*place, error, end_offset, following - 1, end_offset - 1, following)
 
 
-def _num_lost(damage: Damage) -> int | None:
-    """How many offsets damage has cost, None if that is unknown."""
-    first, last = damage.first_lost_offset, damage.last_lost_offset
-    if first is not None and last is not None:
-        return last - first + 1
-    before, behind = damage.previous_offset, damage.next_offset
-    is_whole = before is not None and behind == before + 1  # what goes back to a lower offset is not
-    return 0 if is_whole and first is None and last is None else None
-
-
-def _explain(state: _Open, batch: DataBatch) -> None:
-    """Mark the gaps as harmless if the producer's own records fill them."""
+def _fills(state: _Open, batch: DataBatch, num_lost: int | None) -> bool:
+    """Whether a batch's numbers say that what was lost before it were records of its own producer."""
     before = state.last
-    lost = [gap.num_lost for gap in state.gaps]
-    is_numbered = before is not None and before.last_sequence >= 0 and batch.base_sequence >= 0
-    if before is None or not is_numbered or before.producer_epoch != batch.producer_epoch:
-        return
-    num_missing = (batch.base_sequence - before.last_sequence - 1) % _NUM_SEQUENCES
-    if None not in lost and num_missing == sum(count for count in lost if count is not None):
-        for gap in state.gaps:
-            gap.is_explained = True
-
-
-class Void:
-    """Tells batches whose records nobody is to be given: those of aborted transactions, and those in doubt.
-
-    Args:
-        found: producer id, first and last base offset of some of them.
-    """
-
-    def __init__(self, found: Iterable[tuple[int, int, int]]) -> None:
-        self.ranges: dict[int, tuple[list[int], list[int]]] = {}
-        """By producer: first base offsets, ascending, and the last ones; they do not overlap."""
-        for producer_id, first, last in sorted(found):
-            firsts, lasts = self.ranges.setdefault(producer_id, ([], []))
-            if lasts and first <= lasts[-1]:
-                lasts[-1] = max(lasts[-1], last)
-            else:
-                firsts.append(first)
-                lasts.append(last)
-
-    def __bool__(self) -> bool:
-        return bool(self.ranges)
-
-    def holds(self, batch: Batch) -> bool:
-        """Whether a batch is among them."""
-        if not batch.is_transactional or batch.is_control or batch.base_offset is None:
-            return False
-        firsts, lasts = self.ranges.get(batch.producer_id, ((), ()))
-        at = bisect_right(firsts, batch.base_offset)
-        return at > 0 and batch.base_offset <= lasts[at - 1]
+    if before is None or num_lost is None or before.producer_epoch != batch.producer_epoch:
+        return False
+    if before.last_sequence < 0 or batch.base_sequence < 0:
+        return False
+    return num_sequences_between(before.last_sequence, batch.base_sequence) == num_lost

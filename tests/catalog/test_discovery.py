@@ -20,8 +20,9 @@ from kafka_segments.catalog.discovery import FileOptions, discover
 from kafka_segments.catalog.model import PartitionCopy
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.indexes import LeaderEpoch
-from kafka_segments.places import Places
+from kafka_segments.places import Entry, Places
 from kafka_segments.places.locks import is_locked
+from kafka_segments.storage import Source
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"
@@ -269,7 +270,10 @@ def test_a_broker_that_holds_the_directory(tmp_path: Path) -> None:
     with locked(lock):
         assert find(tmp_path)[0].end.is_live
         assert find(tmp_path / "t-0")[0].end.is_live
-        assert find(f"file:{tmp_path}")[0].end.is_live
+        for path in (f"file:{tmp_path}", f"file:{tmp_path}/t-0", f"file://{tmp_path}/t-*"):
+            (copy,) = find(path)
+            assert copy.end.is_live
+            assert copy.path == str(tmp_path / "t-0")
     assert not find(tmp_path)[0].end.is_live
 
 
@@ -338,6 +342,45 @@ def test_a_lock_that_may_not_be_read_counts_as_held(open_path: Path) -> None:
     lock.chmod(0o644)
     assert as_nobody(lambda: is_locked(str(lock))) is False
     assert not is_locked(str(open_path / "no" / ".lock"))
+
+
+class Slow(MemoryPlaces):
+    """Each request takes a while; `most` is how many there were at a time."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(files)
+        self.now = self.most = 0
+
+    def wait(self) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        time.sleep(0.02)
+        self.now -= 1
+
+    def entries(self, directory: str) -> list[Entry]:
+        self.wait()
+        return super().entries(directory)
+
+    def open(self, path: str) -> Source:
+        self.wait()
+        return super().open(path)
+
+
+def test_requests_go_out_at_once() -> None:
+    files = {}
+    for partition in range(60):
+        directory = f"m:/d/t-{partition}"
+        files[f"{directory}/{0:020}.log"] = b""
+        files[f"{directory}/leader-epoch-checkpoint"] = b"0\n1\n0 0\n"
+        files[f"{directory}/partition.metadata"] = b"version: 0\ntopic_id: lZ6vvmajTWKDBUTV6SQAtQ"
+    files["m:/d/replication-offset-checkpoint"] = b"0\n1\nt 3 9\n"
+    places = Slow(files)
+    found = discover(places, ["m:/d"])
+    assert len(found) == 60
+    assert {copy.partition: copy.end.high_watermark for copy in found if copy.end.high_watermark} == {3: 9}
+    assert sorted(places.asked) == sorted(set(places.asked))
+    assert len(places.asked) == 2 + 3 * 60 + 2, "a listing and two notes for each, the top, and a checkpoint"
+    assert places.most > 5
 
 
 def test_ten_thousand_segments(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Segments of a broker as two tiers would keep them, by their documented rules; no code of theirs runs here.
 
-Kafka's LocalTieredStorage: RemoteLogSegmentFileset, which test_kafka_agrees holds this against. Aiven's
-tiered storage: ObjectKeyFactory for the names, SegmentManifestV1 and what belongs to it for the manifest. The plugin
-is in no registry; its classes of commit 8fb15816, compiled by hand, wrote 120 recorded segments with the same
-names and manifests, and what they wrote was read as the broker had it.
+Kafka's LocalTieredStorage: RemoteLogSegmentFileset, which test_kafka_judges holds this against. Aiven's
+tiered storage: ObjectKeyFactory for the names, SegmentManifestV1 and what belongs to it for the manifest. The
+plugin is in no registry; its classes of commit 8fb15816, compiled by hand, wrote 120 recorded segments with
+the same names and manifests, and what they wrote was read as the broker had it.
 """
 
 from __future__ import annotations

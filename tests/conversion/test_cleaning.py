@@ -18,9 +18,10 @@ from tests.properties.encoder import Record as NewRecord
 from tests.properties.shapes import QUICK, segments
 from tests.runtime.build import batch, message
 
+import kafka_segments
 from kafka_segments import Batch
 from kafka_segments.conversion import Conversion, Retention, filter_batches
-from kafka_segments.errors import EncodeError
+from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.layout import java_text
 
 RETENTIONS = {
@@ -151,3 +152,25 @@ def test_offsets_below_0_are_refused_as_kafka_has_it(kafka43: Kafka) -> None:
         filter_batches(data, lambda record: True, delete_horizon_ms=0).to_bytes()
     with pytest.raises(KafkaError, match="shallowOffset undefined"):
         kafka43.filter(data, Decisions([(DELETE_EMPTY, False)], frozenset([-5])))
+
+
+def test_retention_may_be_said_by_its_value_and_by_nothing_else() -> None:
+    data = batch(0)
+
+    def cleaned_by(retention: object) -> Conversion:
+        return filter_batches(
+            data,
+            lambda _record: False,
+            delete_horizon_ms=0,
+            retention=lambda _batch: retention,  # type: ignore[arg-type,return-value]
+        )
+
+    assert (
+        cleaned_by("retain_empty").to_bytes() == cleaned_by(kafka_segments.Retention.RETAIN_EMPTY).to_bytes()
+    )
+    assert cleaned_by("delete").to_bytes() == b""
+    for wrong in ("keep", None, True):
+        with pytest.raises(OptionError, match="it must be a Retention, one of 'delete'"):
+            cleaned_by(wrong).to_bytes()
+    with pytest.raises(OptionError, match="delete_horizon_ms is '5'"):
+        filter_batches(data, lambda _record: True, delete_horizon_ms="5")  # type: ignore[arg-type]

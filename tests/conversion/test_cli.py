@@ -64,6 +64,16 @@ def test_records_below_an_offset_are_left_out(capfd: pytest.CaptureFixture[str])
     assert "--first-offset is for going down" in capfd.readouterr().err
 
 
+def test_options_for_the_other_direction_are_refused(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
+    for option, value in (("--batch-size", "5"), ("--leader-epoch", "4")):
+        assert convert("--to-magic", "1", option, value, "new.log", "made.log") == 2
+        assert f"{option} is for going up" in capfd.readouterr().err
+    for option, name in (("--batch-size", "batch_size"), ("--leader-epoch", "partition_leader_epoch")):
+        assert convert("--to-magic", "2", option, "-9", "old.log", "made.log") == 2
+        assert f"{name} is -9" in capfd.readouterr().err
+    assert files(folder) == {"new.log", "old.log"}
+
+
 def test_damage_is_told_and_what_is_sound_is_converted(capfd: pytest.CaptureFixture[str]) -> None:
     size = len(batch(0))
     damaged = patched(batch(0) + batch(1) + batch(2), 2 * size - 1, b"\xff")
@@ -109,10 +119,34 @@ def test_nothing_is_written_below_a_brokers_log_directory(
     assert convert("--to-magic", "1", "logs/t-0/00000000000000000000.log", "made.log") == 0
 
 
+def test_nothing_is_written_into_a_copied_partition(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
+    """A partition's directory without a broker's files above it: a new segment would be one of its log."""
+    partition = folder / "t-0"
+    partition.mkdir()
+    source = "t-0/00000000000000000000.log"
+    Path(source).write_bytes(OLD)
+    Path("way-in").symlink_to(partition)
+    Path("t-1").mkdir()
+    Path("t-1/00000000000000000000.log").symlink_to(folder / "old.log")
+    before = files(folder)
+    for given, destination in (
+        (source, "t-0/00000000000000000099.log"),
+        (source, "way-in/made.log"),
+        (source, "t-0/below/made.log"),
+        ("way-in/00000000000000000000.log", "t-0/made.log"),
+        ("t-1/00000000000000000000.log", "t-1/00000000000000000099.log"),
+    ):
+        assert convert("--to-magic", "2", given, destination) == 2
+        assert "where nothing may be written" in capfd.readouterr().err
+    assert files(folder) == before
+    assert convert("--to-magic", "2", source, "made.log") == 0
+
+
 def test_a_source_that_is_not_there(capfd: pytest.CaptureFixture[str], folder: Path) -> None:
     before = files(folder)
-    assert convert("--to-magic", "1", "absent.log", "made.log") == 2
-    assert "absent.log" in capfd.readouterr().err
+    for absent in ("absent.log", "absent/absent.log", "absent-0/absent.log"):
+        assert convert("--to-magic", "1", absent, "made.log") == 2
+        assert f"{absent}: cannot open" in capfd.readouterr().err
     assert files(folder) == before
 
 

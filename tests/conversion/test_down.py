@@ -122,7 +122,20 @@ def test_of_a_batch_that_breaks_off_the_sound_records_are_converted() -> None:
     assert [entry.batch.last_offset for entry in stored(conversion.to_bytes())] == [0, 1, 3]
 
 
-@pytest.mark.parametrize("magic", [-1, 2, 3])
+def test_a_control_batch_that_claims_less_than_nothing() -> None:
+    marker = control(0, (b"\0\0\0\1", b"\0\0\0\0\0\0"), count=-3)
+    conversion = down_convert(marker + batch(1), 1)
+    assert [entry.batch.last_offset for entry in stored(conversion.to_bytes())] == [1]
+    assert conversion.report.losses["control_batches"].num == 1
+    assert "control_records" not in conversion.report.losses
+
+
+def test_a_first_offset_that_is_none() -> None:
+    with pytest.raises(OptionError, match="first_offset is '1'"):
+        down_convert(b"", 1, first_offset="1")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("magic", [-1, 2, 3, True, 1.0])
 def test_other_magics_are_refused(magic: int) -> None:
     with pytest.raises(OptionError, match=f"to_magic is {magic}"):
         down_convert(b"", magic)

@@ -26,6 +26,7 @@ from tests.recording.sets import RECORDED
 from tests.runtime.build import batch, message
 
 from kafka_segments.conversion import up_convert
+from kafka_segments.errors import EncodeError, OptionError
 
 ALL = 1 << 30
 NOW = 1_600_000_000_000
@@ -142,3 +143,35 @@ def test_batches_of_magic_2_are_copied_and_end_what_was_gathered() -> None:
     ]
     assert (conversion.report.num_untouched, conversion.report.num_rewritten) == (1, 2)
     assert conversion.report.losses == {}
+
+
+def test_what_cannot_be_written_is_told_at_its_own_place() -> None:
+    """Whatever is to become of damage: this is none."""
+    data = message(0, magic=1) + message(1, magic=1, time=-5) + message(2, magic=1)
+    with pytest.raises(EncodeError, match="timestamp -5") as caught:
+        up_convert(data, on_damage="skip").to_bytes()
+    assert (caught.value.position, caught.value.offset) == (len(message(0, magic=1)), 1)
+    assert caught.value.rule == "negative_timestamp"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"batch_size": -1},
+        {"batch_size": "x"},
+        {"partition_leader_epoch": -9},
+        {"log_append_time": -5},
+        {"log_append_time": True},
+    ],
+)
+def test_numbers_are_judged_at_once(option: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(option))):
+        up_convert(b"", **option)
+
+
+def test_bytes_are_given_once() -> None:
+    conversion = up_convert(message(0))
+    assert conversion.to_bytes()
+    for again in (conversion.to_bytes, conversion.__iter__):
+        with pytest.raises(OptionError, match="taken already"):
+            again()

@@ -191,7 +191,7 @@ def _state(steps: Iterable[Step]) -> tuple[Any, ...]:
     state = Transactions()
     state.follow(steps)
     lists = ([_plain(one) for one in each] for each in (state.aborted, state.doubtful, state.open()))
-    return *lists, state.end_offset, state.abort_markers
+    return *lists, state.end_offset, state.bare_aborts
 
 
 def steps(dice: Random, data: bytes) -> str:

@@ -164,3 +164,16 @@ def test_recorded_logs_by_their_indexes_and_without_are_the_same(name: str) -> N
     by_records = plan([bare], COMMITTED, PLACES)
     assert offsets(by_indexes) == offsets(by_records)
     assert by_indexes.ranges == by_records.ranges
+
+
+def test_a_last_batch_that_is_not_whole_yet_makes_no_doubt(tmp_path: Path) -> None:
+    log = Log()
+    log.data(-1, transactional=False)
+    log.data(10)
+    log.data(10)
+    folder = log.write(tmp_path)
+    path = folder / f"{0:020d}.log"
+    path.write_bytes(path.read_bytes()[:-3])
+    one = made(folder)
+    assert offsets(one) == [0]
+    assert one.doubts == () and one.ranges[0].end == 1

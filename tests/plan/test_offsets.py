@@ -117,7 +117,9 @@ def test_a_live_log_ends_at_its_high_watermark(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="3600 or a later one"):
         made(log, startingTimestamp="3600")
     assert read(made(live(log, 99))) == list(range(40))
-    assert read(made(live(log, None))) == list(range(40))
+    unknown = made(live(log, None))
+    assert read(unknown) == [] and "not noted yet" in unknown.left_out[0].why
+    assert read(made(live(log, None), endingOffsets="log-end")) == list(range(40))
 
 
 def test_the_high_watermark_may_be_asked_for_where_it_is_known(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+import threading
+import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from unittest import mock
@@ -15,10 +18,13 @@ from tests.plan import logs
 from tests.plan.logs import PLACES, Entry, Row
 
 from kafka_segments.catalog import pruning
-from kafka_segments.catalog.model import Split
+from kafka_segments.catalog.model import Piece, Split, StoredFile
+from kafka_segments.catalog.opening import NUM_REQUESTS
 from kafka_segments.catalog.planning import plan
 from kafka_segments.catalog.query import Condition, Limits, Query, at_timestamp
 from kafka_segments.layout import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
+from kafka_segments.places import Places
+from kafka_segments.storage import Source, open_source
 
 bounds = st.one_of(st.none(), logs.timestamps)
 values = st.one_of(st.none(), st.none(), st.frozensets(logs.timestamps, min_size=1, max_size=3))
@@ -185,3 +191,46 @@ def test_topics_and_partitions_are_left_out_whole(tmp_path: Path) -> None:
         (left_out,) = made.left_out
         assert str(asked) in left_out.why and left_out.num_bytes > 3000
     assert splits_with(path, Query(conditions=(Condition("topic", values=frozenset({"t"})),)))
+
+
+class Remote(Places):
+    """Files of this machine under addresses, without descriptors, as those of a store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once = self.most_at_once = 0
+        self._lock = threading.Lock()
+
+    def open(self, path: str) -> Source:
+        with self._lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        time.sleep(0.002)
+        try:
+            return open_source(Path(path.removeprefix("s3://bucket")).read_bytes())
+        finally:
+            with self._lock:
+                self.at_once -= 1
+
+
+def test_segments_behind_a_network_are_asked_a_few_at_a_time(tmp_path: Path) -> None:
+    near = logs.log_of(hourly(tmp_path))
+
+    def moved(file: StoredFile) -> StoredFile:
+        return replace(file, path=f"s3://bucket{file.path}")
+
+    def far(piece: Piece) -> Piece:
+        beside = {suffix: moved(file) for suffix, file in piece.segment.beside.items()}
+        return replace(piece, segment=replace(piece.segment, file=moved(piece.segment.file), beside=beside))
+
+    remote = replace(near, pieces=tuple(map(far, near.pieces)))
+    for query in (
+        Query(conditions=(Condition("timestamp", lowest=3500),)),
+        Query(start=at_timestamp(3500)),
+        Query(limits=Limits(max_partition_bytes=300)),
+    ):
+        places = Remote()
+        expected = logs.splits_of(plan([near], query, PLACES))
+        found = logs.splits_of(plan([remote], query, places))
+        assert [(one.start, one.end) for one in found] == [(one.start, one.end) for one in expected]
+        assert 1 < places.most_at_once <= NUM_REQUESTS

@@ -218,6 +218,14 @@ def test_missing_path(tmp_path: Path) -> None:
         assert caught.value.path == str(path)
 
 
+def test_a_segment_that_cannot_be_asked_does_not_hide_the_others(tmp_path: Path) -> None:
+    directory = make(tmp_path / "t-0", 0, 4)
+    (directory / f"{2:020}.log").symlink_to("nowhere")
+    (found,) = list_partitions(tmp_path)
+    assert offsets(found) == [0, 2, 4]
+    assert [segment.size for segment in found.segments] == [1, 0, 5]
+
+
 def test_unreadable_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = make(tmp_path / "t-0", 0)
     scandir = os.scandir

@@ -15,9 +15,9 @@ import pytest
 from tests.runtime.build import batch, message, patched
 
 import kafka_segments
-from kafka_segments import Batch, Damage, Record, open_segment
+from kafka_segments import Batch, Damage, Record, open_partition, open_segment
 from kafka_segments.compression import CODEC_NAMES
-from kafka_segments.errors import ReadError, TruncatedError, UnknownFormatError
+from kafka_segments.errors import OptionError, ReadError, TruncatedError, UnknownFormatError
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
 
@@ -193,3 +193,13 @@ def test_the_facade() -> None:
     assert kafka_segments.read_table.__name__ == "read_table"
     with pytest.raises(AttributeError, match="no attribute 'read_tables'"):
         _ = kafka_segments.read_tables
+
+
+def test_another_on_damage_is_refused_at_once(tmp_path: Path) -> None:
+    """Not first at damage, of which a sound file has none."""
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(batch(0))
+    with open_partition(tmp_path / "t-0") as partition, open_segment(batch(0)) as segment:
+        for opened in (segment.iter_entries, segment.iter_events, partition.iter_events):
+            with pytest.raises(OptionError, match="on_damage is 'ignore'"):
+                opened(on_damage="ignore")  # type: ignore[operator]

@@ -180,6 +180,85 @@ def test_dump_tells_doubts_as_errors(run: Run, tmp_path: Path) -> None:
     assert (errors[1]["first_lost_offset"], errors[1]["last_lost_offset"]) == (0, 0)
 
 
+def without_one(tmp_path: Path) -> list[Path]:
+    """A partition of four segments, the third a link that leads nowhere, with a transaction open there."""
+    log = Log()
+    for _ in range(4):
+        log.data(-1, 2, transactional=False)
+        log.commit(2)
+        log.data(1)
+        log.data(2)
+        log.commit(1)
+        log.roll()
+    log.segments.pop()
+    log.commit(2)
+    folder = log.write(tmp_path)
+    files = sorted(folder.glob("*.log"))
+    files[2].unlink()
+    files[2].symlink_to("nowhere")
+    return files
+
+
+def test_dump_of_the_others_where_one_segment_cannot_be_opened(run: Run, tmp_path: Path) -> None:
+    files = without_one(tmp_path)
+    options = ("dump", "--format", "jsonl", "--isolation", "read_committed")
+    status, lines, said = run(*options, *files)
+    assert status == 2
+    assert said.count("cannot open") == 1 and str(files[2]) in said
+    # Producer 2 had a transaction open where the gap begins.
+    assert [line["offset"] for line in lines if line["type"] == "record"] == [
+        *(0, 1, 3, 4, 6, 7, 9),
+        *(18, 19, 21, 22),
+    ]
+    errors = [line for line in lines if line["type"] == "error"]
+    assert [(line["error"], line["path"]) for line in errors] == [("TransactionInDoubtError", str(files[2]))]
+    assert (errors[0]["first_lost_offset"], errors[0]["last_lost_offset"]) == (10, 10)
+    assert run(*options, *files[:2], files[3])[1] == lines
+
+
+def test_aborted_where_one_segment_cannot_be_opened(run: Run, tmp_path: Path) -> None:
+    files = without_one(tmp_path)
+    status, lines, said = run("aborted", "--format", "jsonl", files[0].parent)
+    assert (status, said) == (2, "")
+    assert [line["type"] for line in lines] == ["partition", "doubtful", "error"]
+    assert (lines[2]["error"], lines[2]["path"]) == ("ReadError", str(files[2]))
+    assert (lines[2]["first_lost_offset"], lines[2]["last_lost_offset"]) == (12, 17)
+    assert [run("aborted", file)[0] for file in files] == [0, 1, 2, 0], "what is asked for decides"
+
+
+def test_aborted_says_in_which_file_the_damage_is(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    files = without_one(tmp_path)
+    files[1].write_bytes(files[1].read_bytes()[:-1])
+    assert main(["aborted", str(files[0].parent)]) == 2
+    words = capsysbinary.readouterr().out.decode()
+    assert f"    {files[1]}: DAMAGE at " in words
+    assert f"    {files[2]}: DAMAGE at 0 to 0: ReadError: cannot open" in words
+    assert f"in doubt: producer 2, offsets 10 to 10: {files[1]}, position " in words
+
+
+def test_a_name_that_is_no_segments_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    log = Log()
+    log.data(1)
+    folder = log.write(tmp_path)
+    (folder / "other.log").touch()
+    for source in (folder, folder / f"{0:020d}.log"):
+        caplog.clear()
+        assert main(["aborted", str(source)]) == 0
+        assert [message for message in caplog.messages if "other.log" in message] == [
+            f"{folder / 'other.log'}: not the name of a segment; left out"
+        ]
+
+
+def test_a_directory_that_cannot_be_listed_is_told_once(run: Run, tmp_path: Path) -> None:
+    files = [tmp_path / "missing" / f"{number}.log" for number in range(3)]
+    status, lines, said = run("dump", "--isolation", "read_committed", *files)
+    assert (status, lines, said.count("\n")) == (2, [], 1)
+
+
 def test_dump_of_what_cannot_be_opened(run: Run, tmp_path: Path) -> None:
     status, lines, said = run("dump", "--isolation", "read_committed", tmp_path / "missing.log")
     assert (status, lines) == (2, []) and "missing.log" in said

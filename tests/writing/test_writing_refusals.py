@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.writing.builders import built, record
@@ -72,6 +73,19 @@ def large_row(folder: Path) -> object:
     return kafka_segments.encode_records(rows, max_message_bytes=None)
 
 
+def many_headers(number: int) -> Attempt:
+    """A record of so many headers, whose keys and values are empty."""
+
+    def attempt(folder: Path) -> object:
+        empty = pa.array([b""]).take(pa.array(np.zeros(number, np.int8)))
+        pairs = pa.StructArray.from_arrays([empty, empty], ["key", "value"])
+        headers = pa.ListArray.from_arrays(pa.array([0, 0, number], pa.int32()), pairs)
+        rows = pa.RecordBatch.from_arrays([pa.array([b"v", b"w"]), headers], names=["value", "headers"])
+        return kafka_segments.encode_records(rows, max_message_bytes=None)
+
+    return attempt
+
+
 CONTROL_RECORD = kafka_segments.Record(
     0, 5, 1, "CreateTime", -1, b"", b"", (), kafka_segments.entries.ControlRecord("COMMIT", 1, 0, None)
 )
@@ -96,6 +110,7 @@ ATTEMPTS: dict[str, Attempt] = {
     "negative_timestamp": records(row(timestamp=-2)),
     "null_header_key": records(row(headers=[(b"a", b""), (None, b"")])),
     "headers_below_magic_2": records(row(headers=[(b"a", b"")]), magic=1),
+    "too_many_headers": many_headers(1_000_001),
     "control_record": records([CONTROL_RECORD]),
     "null_key": records(row(key=None), compacted=True),
     "no_records": batch([]),
@@ -164,6 +179,7 @@ NEAR_MISSES: dict[str, Attempt] = {
     "negative_timestamp": records(row(timestamp=-1)),
     "null_header_key": records(row(headers=[(b"", None)])),
     "headers_below_magic_2": records(row(headers=[]), magic=1),
+    "too_many_headers": many_headers(1_000_000),
     "null_key": records(row(key=b""), compacted=True),
     "batch_too_large": batch([{"value": bytes(1048588 - 61 - 11)}]),
     "marker_not_transactional": control(

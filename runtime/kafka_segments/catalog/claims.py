@@ -9,12 +9,14 @@ out: no broker writes such a one, and its own answers would be as wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from kafka_segments.catalog.lookups import OffsetLookup, open_offsets, open_times
 from kafka_segments.catalog.model import StoredSegment
-from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_stored
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import KafkaFormatError, OptionError
@@ -22,7 +24,7 @@ from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
 
-__all__ = ["TimeClaims", "is_before", "position_of", "read_claims", "verify_claim"]
+__all__ = ["TimeClaims", "is_before", "iter_claims", "position_of", "read_claims", "verify_claim"]
 
 _MOST_HEADS = 4096  # that lie between two entries of an index: 4096 bytes with a batch of 61 each, many times
 
@@ -68,6 +70,30 @@ def read_claims(
     except KafkaFormatError as error:
         findings.append(error)
         return TimeClaims()
+
+
+def iter_claims(
+    places: Places, segments: Sequence[StoredSegment], timestamp: int, findings: list[KafkaFormatError]
+) -> Iterator[TimeClaims]:
+    """The same of segments one after the other; of those behind a network a few are asked at a time."""
+    for at in range(0, len(segments), NUM_REQUESTS):
+        some = segments[at : at + NUM_REQUESTS]
+        if not any(is_remote(segment.file) for segment in some):
+            for segment in some:
+                yield read_claims(places, segment, timestamp, findings)
+            continue
+        found: list[list[KafkaFormatError]] = [[] for _ in some]
+        with ThreadPoolExecutor(len(some)) as pool:
+            claims = list(pool.map(partial(_claims_at, places, timestamp), some, found))
+        for one, own in zip(claims, found, strict=True):
+            findings += own
+            yield one
+
+
+def _claims_at(
+    places: Places, timestamp: int, segment: StoredSegment, findings: list[KafkaFormatError]
+) -> TimeClaims:
+    return read_claims(places, segment, timestamp, findings)
 
 
 def verify_claim(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> None:

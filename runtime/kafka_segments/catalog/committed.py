@@ -17,9 +17,10 @@ from kafka_segments.catalog.opening import open_beside, open_segment_of, open_st
 from kafka_segments.catalog.times import piece_end
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError
 from kafka_segments.isolated import held_back, left_out
-from kafka_segments.outcomes import LogFile, Outcome, by_indexes
+from kafka_segments.logfiles import LogFile
+from kafka_segments.outcomes import Outcome, by_indexes
 from kafka_segments.places import Places
 
 __all__ = ["Committed", "Pin", "read_committed"]
@@ -122,6 +123,7 @@ def _log_file(log: PartitionLog, at: int, places: Places) -> LogFile:
     return LogFile(
         segment.file.path,
         segment.base_offset,
+        segment.size,
         partial(open_segment_of, places, segment),
         partial(open_beside, places, segment),
         piece.start,
@@ -135,13 +137,23 @@ def _committed(log: PartitionLog, places: Places, outcome: Outcome) -> Committed
         timestamp = _timestamp_at(log, places, first.producer_id, first.first_offset)
         pin = Pin(first.producer_id, first.first_offset, timestamp)
     doubts = [left_out(one) for one in outcome.doubtful]
-    doubts += [held_back(one, outcome) for one in outcome.open[:1] if one.damage is not None]
+    for first in outcome.open[:1]:
+        # Behind a last batch that is not whole yet there is nothing that could have ended it.
+        if first.damage is not None and not _is_pending(log, first.damage):
+            doubts.append(held_back(first, outcome))
     void = [
         (producer_id, first, last)
         for producer_id, (firsts, lasts) in outcome.void.ranges.items()
         for first, last in zip(firsts, lasts, strict=True)
     ]
     return Committed(outcome.last_stable_offset, outcome.end_offset, tuple(sorted(void)), pin, tuple(doubts))
+
+
+def _is_pending(log: PartitionLog, damage: Damage) -> bool:
+    """Whether it is the last entry of the log, cut off by the end of the file."""
+    newest = log.pieces[-1].segment
+    is_last = damage.path == newest.file.path and damage.next_offset is None
+    return is_last and newest.is_newest and isinstance(damage.error, TruncatedError)
 
 
 def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: int) -> int | None:

@@ -213,7 +213,9 @@ class _Merger:
         coverage = Coverage()
         for run, limit in sorted(self._trusted, key=lambda one: one[0].copy.is_tiered):
             for start, end, segment in run.spans:
-                coverage.add(start, min(end, limit), segment)
+                # Who turns to another copy for what is lost must not take what does not count there.
+                counting = segment if end <= limit else replace(segment, end_offset=limit)
+                coverage.add(start, min(end, limit), counting)
         found = list(coverage.pieces())
         whole = (run.spans[-1] for run, limit in self._trusted if limit == run.lineage.end_offset)
         start, _, newest = max(whole, key=lambda span: span[1])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from kafka_segments.catalog.lookups import OffsetLookup, open_offsets
 from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.opening import is_remote, open_stored
+from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.places import Places
@@ -24,7 +24,6 @@ __all__ = ["Cutter", "num_bytes_of", "pack"]
 
 _OPEN_COST = 1 << 20  # bytes that could be read while a file is opened
 _MANY = 1.5  # of the bytes that a task should have, before an index is looked up once more
-_NUM_REQUESTS = 32  # at a time, to files behind a network
 
 Cut = tuple[int, int]
 """First offset behind the cut, and a position before which no offset stands that is not below it."""
@@ -64,7 +63,7 @@ class Cutter:
         """
         if not any(is_remote(split.segment.file) for split in splits):
             return [part for split in splits for part in self.cut(split)]
-        with ThreadPoolExecutor(_NUM_REQUESTS) as pool:
+        with ThreadPoolExecutor(NUM_REQUESTS) as pool:
             return [part for parts in pool.map(self.cut, splits) for part in parts]
 
     def cut(self, split: Split) -> list[Split]:

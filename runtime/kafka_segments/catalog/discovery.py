@@ -18,11 +18,12 @@ from kafka_segments.catalog.model import LeftOut, LogEnd, PartitionCopy, StoredF
 from kafka_segments.catalog.stored import read_file
 from kafka_segments.catalog.tiered import read_tier
 from kafka_segments.checkpoints import Checkpoints
-from kafka_segments.directories import Directory, Finder, Wanted
+from kafka_segments.directories import Directory, Finder, Wanted, run_at_once
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.globs import compile_glob, expand, is_glob
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs, read_partition_metadata
 from kafka_segments.logdir import Group, group_files
+from kafka_segments.naming import is_address
 from kafka_segments.places import Entry, Places
 
 __all__ = ["FileOptions", "discover", "stored_file"]
@@ -87,7 +88,9 @@ def discover(
             finder.add(path)
     chooser = _Chooser(options)
     reader = _Reader(places, chooser, Checkpoints(places))
-    copies = [reader.copy(directory) for directory in finder.found.values()]
+    directories = list(finder.found.values())
+    far = next((one.path for one in directories if is_address(one.path)), "")
+    copies = run_at_once(far, reader.copy, directories)
     return sorted(copies, key=lambda copy: (copy.topic, copy.partition, copy.path))
 
 

@@ -143,7 +143,7 @@ class Piece:
         start: first offset.
         end: behind the last offset; None is the segment's end.
         segment: the copy that is preferred.
-        others: copies that hold some of these offsets too.
+        others: copies that hold some of these offsets too; of each, what is below its `end_offset` counts.
     """
 
     start: int

@@ -209,7 +209,11 @@ def _visible_end(view: LogView, query: Query) -> tuple[int | None, str]:
         if log_end.high_watermark is not None:
             high_watermark = max(log_end.high_watermark, view.start)
             candidates.append((min(high_watermark, view.end), "the high watermark"))
-        elif query.end.kind == "high-watermark":
+        elif log_end.is_live and query.end.kind != "high-watermark":
+            # A broker begins with it there, and notes it every few seconds.
+            words = "the high watermark, which is not noted yet (endingOffsets=log-end reads to the end)"
+            candidates.append((view.start, words))
+        else:
             raise OptionError(
                 f"the high watermark of {view.log.topic}-{view.log.partition} is not known: no "
                 "replication-offset-checkpoint has it; endingOffsets=log-end reads to the end of the log"

@@ -8,7 +8,11 @@ from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 
-__all__ = ["is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
+__all__ = ["NUM_REQUESTS", "is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
+
+
+NUM_REQUESTS = 32
+"""At a time, to files behind a network."""
 
 
 def open_segment_of(

@@ -83,6 +83,7 @@ class _Planner:
         self._losses: list[Loss] = []
         self._doubts: list[Damage] = []
         self._budget = Budget(query.limits.max_walk_bytes)
+        self._open_ends: dict[TopicPartition, int] = {}
 
     def plan(self, logs: Iterable[PartitionLog]) -> Plan:
         ordered = sorted(logs, key=lambda log: (log.topic, log.partition))
@@ -100,7 +101,7 @@ class _Planner:
         limits = self._query.limits
         tasks = pack(splits, limits.max_partition_bytes, limits.min_partitions, limits.max_records)
         return Plan(
-            tuple(tasks),
+            tuple(tuple(self._reopened(split) for split in task) for task in tasks),
             tuple(ranges),
             tuple(self._left_out),
             tuple(self._losses),
@@ -117,6 +118,7 @@ class _Planner:
         found = resolve(view, self._query)
         if found.end is None and self._query.limits.max_records is not None:
             found = replace(found, end=view.end, log_end_offset=view.end)
+            self._open_ends[log.topic, log.partition] = view.end
         ranges.append(found)
         self._losses += view.losses
         self._left_out += view.left_out
@@ -200,6 +202,14 @@ class _Planner:
         parts, left_out = drop_by_offsets(cutter.cut_all(splits), self._query.conditions)
         self._left_out += left_out
         return self._with_void(parts) if self._committed else parts
+
+    def _reopened(self, split: Split) -> Split:
+        """The last split of a log with an open end, which only counting needed to be closed.
+
+        So its reader sees what is behind the last sound batch, and tells it.
+        """
+        is_last = split.end is not None and self._open_ends.get((split.topic, split.partition)) == split.end
+        return replace(split, end=None, end_position=None) if is_last and split.following is None else split
 
     def _with_void(self, splits: Sequence[Split]) -> list[Split]:
         by_partition: dict[TopicPartition, list[Split]] = {}

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
-from kafka_segments.catalog.claims import is_before, position_of, read_claims, verify_claim
+from kafka_segments.catalog.claims import TimeClaims, is_before, iter_claims, position_of, verify_claim
 from kafka_segments.catalog.cutting import num_bytes_of
 from kafka_segments.catalog.lookups import open_times
 from kafka_segments.catalog.model import LeftOut, Split
@@ -129,12 +130,16 @@ class Pruner:
             return list(splits)
         kept: list[Split] = []
         reached: tuple[int, int] | None = None  # a timestamp behind which nothing can be early enough
-        for split in splits:
+        claims: Iterable[TimeClaims | None] = repeat(None)
+        if self._lowest is not None:
+            segments = [split.segment for split in splits]
+            claims = iter_claims(self.places, segments, self._lowest, self.findings)
+        for split, claimed in zip(splits, claims, strict=False):
             if reached is not None:
                 self._drop(split, self._why_over(reached))
             else:
                 is_high_known = False
-                rest, is_low_known = self._by_lower(split)
+                rest, is_low_known = self._by_lower(split, claimed)
                 if rest is not None:
                     reached, is_high_known = self._reached(rest)
                     rest = rest if reached is None else self._ended(rest, reached)
@@ -145,11 +150,10 @@ class Pruner:
     def _drop(self, split: Split, why: str) -> None:
         self.left_out.append(_left_out(split, why))
 
-    def _by_lower(self, split: Split) -> tuple[Split | None, bool]:
+    def _by_lower(self, split: Split, claims: TimeClaims | None) -> tuple[Split | None, bool]:
         """Without what the time index proves to be too early, if anything, and whether it could tell."""
-        if self._lowest is None:
+        if claims is None:
             return split, True
-        claims = read_claims(self.places, split.segment, self._lowest, self.findings)
         if claims.before is None or (claims.before < split.start and not claims.is_all):
             return split, claims.before is not None
         why = f"no timestamp is above {claims.greatest} (.timeindex), and the query asks for {self._said()}"

@@ -12,15 +12,16 @@ in a broker's directory: it is `end-snapshot` here, and the next segment's `snap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from kafka_segments.catalog.manifests import Manifest, read_manifest
 from kafka_segments.catalog.model import StoredFile, StoredSegment
 from kafka_segments.catalog.stored import ZSTD_CHUNKS, read_file
-from kafka_segments.directories import TIERED_NAME, Directory, is_address
+from kafka_segments.directories import Directory, run_at_once
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs
+from kafka_segments.naming import TIERED_NAME
 from kafka_segments.places import Entry, Places
 
 __all__ = ["TierContents", "read_tier"]
@@ -30,7 +31,6 @@ _EPOCHS = "leader_epoch_checkpoint"
 # RemoteLogSegmentFileType: what must be there; a transaction index need not.
 _REQUIRED = ("log", "index", "timeindex", "snapshot", _EPOCHS)
 _SUFFIXES = {"index": "index", "timeindex": "timeindex", "txnindex": "txnindex", "snapshot": "end-snapshot"}
-_NUM_AT_ONCE = 16  # requests for manifests, where each takes a while
 
 WhyNot = Callable[[Entry], str | None]
 
@@ -111,15 +111,12 @@ def _read_segments(
     findings: list[KafkaFormatError],
 ) -> Iterator[StoredSegment]:
     manifests = [files[_MANIFEST] for _, files in whole if _MANIFEST in files]
-    is_far = is_address(directory.path) and len(manifests) > 1
-    with ThreadPoolExecutor(_NUM_AT_ONCE if is_far else 1) as pool:
-        read = (pool.map if is_far else map)(lambda entry: _read_manifest(places, entry), manifests)
-        found = iter(read)
-        for base_offset, files in whole:
-            if _MANIFEST in files:
-                yield _aivens(base_offset, files, next(found))
-            else:
-                yield _kafkas(places, base_offset, files, findings)
+    found = iter(run_at_once(directory.path, partial(_read_manifest, places), manifests))
+    for base_offset, files in whole:
+        if _MANIFEST in files:
+            yield _aivens(base_offset, files, next(found))
+        else:
+            yield _kafkas(places, base_offset, files, findings)
 
 
 def _read_manifest(places: Places, entry: Entry) -> Manifest:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kafka_segments.catalog.claims import is_before, position_of, read_claims
+from kafka_segments.catalog.claims import TimeClaims, is_before, iter_claims, position_of
 from kafka_segments.catalog.model import PartitionLog, Piece, StoredSegment
 from kafka_segments.catalog.opening import open_segment_of, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
@@ -65,22 +65,30 @@ class Finder:
             ReadError: a segment cannot be read.
             OptionError: no index helps, and the segments are too large to be walked through.
         """
-        for at, piece in enumerate(log.pieces):
-            end = piece_end(log, at)
-            if end is not None and end <= start:
+        ends = [piece_end(log, at) for at in range(len(log.pieces))]
+        pairs = zip(log.pieces, ends, strict=True)
+        wanted = [(piece, end) for piece, end in pairs if end is None or end > start]
+        segments = [piece.segment for piece, _end in wanted]
+        claims = iter_claims(self.places, segments, timestamp, self.findings)
+        for (piece, end), claimed in zip(wanted, claims, strict=True):
+            if claimed.is_all:
                 continue
-            found = self._find_in(piece, timestamp, max(start, piece.start), end, is_start)
+            offsets = max(start, piece.start), end
+            found = self._find_in(piece, timestamp, offsets, claimed, is_start=is_start)
             if found is not None:
                 return found
         return None
 
     def _find_in(
-        self, piece: Piece, timestamp: int, start: int, end: int | None, is_start: bool
+        self,
+        piece: Piece,
+        timestamp: int,
+        offsets: tuple[int, int | None],
+        claims: TimeClaims,
+        *,
+        is_start: bool,
     ) -> int | None:
-        segment = piece.segment
-        claims = read_claims(self.places, segment, timestamp, self.findings)
-        if claims.is_all:
-            return None
+        segment, (start, end) = piece.segment, offsets
         if claims.before is not None:
             start = max(start, claims.before + 1)
         position = self._position(segment, start)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OutputError
-from kafka_segments.logdir import PartitionDir, list_partitions
+from kafka_segments.logdir import PartitionDir, list_partitions, with_ends
+from kafka_segments.logfiles import is_unopened
 from kafka_segments.partition import Partition
 from kafka_segments.segment import open_segment
 
@@ -66,11 +67,11 @@ def _partition(asked: PartitionDir, is_jsonl: bool, check_crc: bool) -> int:
     """Print one partition; returns its status."""
     status = console.CLEAN
     try:
-        (whole,) = list_partitions([asked.path])
-        with Partition(whole, partial(open_segment, check_crc=check_crc)) as partition:
+        with Partition(
+            replace(asked, segments=asked.live), partial(open_segment, check_crc=check_crc)
+        ) as partition:
             for line in _Lines(partition, asked).lines():
-                if line.is_finding:
-                    status = console.FINDINGS
+                status = max(status, line.status)
                 with console.writing() as stdout:
                     stdout.write(line.jsonl() if is_jsonl else line.text())
     except OutputError:
@@ -88,7 +89,7 @@ class _Line:
 
     values: dict[str, Any]
     words: str
-    is_finding: bool = False
+    status: int = console.CLEAN
     damage: Damage | None = None
 
     def jsonl(self) -> bytes:
@@ -100,7 +101,8 @@ class _Line:
     def text(self) -> bytes:
         """For people."""
         if self.damage is not None:
-            return b"    " + text.line(self.damage)
+            path = console.escape(self.damage.path).encode("utf-8", "backslashreplace")
+            return b"    " + path + b": " + text.line(self.damage)
         return console.escape(self.words).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -117,10 +119,11 @@ class _Lines:
         self._name = {"topic": partition.topic, "partition": partition.partition}
         self._paths = {file.path for file in asked.segments}
         is_all = len(asked.segments) == len(partition.segments)
-        ends = [*(file.base_offset for file in partition.segments[1:]), None]
-        pairs = zip(partition.segments, ends, strict=True)
-        kept = {file.base_offset for file in asked.segments}
-        self._ranges = [(file.base_offset, end) for file, end in pairs if is_all or file.base_offset in kept]
+        self._ranges = [
+            (file.base_offset, end)
+            for file, end in with_ends(partition.segments)
+            if is_all or file.path in self._paths
+        ]
         self._is_all = is_all
 
     def lines(self) -> Iterator[_Line]:
@@ -136,14 +139,17 @@ class _Lines:
             if self._touches(doubtful.first_offset, doubtful.last_offset):
                 values = self._values("doubtful", doubtful, "first_offset", "last_offset")
                 words = f"    in doubt: producer {doubtful.producer_id}, offsets {doubtful.first_offset} to "
-                yield _Line(values, f"{words}{doubtful.last_offset}: {_place(doubtful.damage)}", True)
+                yield _Line(
+                    values, f"{words}{doubtful.last_offset}: {_place(doubtful.damage)}", console.FINDINGS
+                )
         for still in outcome.open:
             if self._touches(still.first_offset, None):
                 values = self._values("open", still, "first_offset")
                 values["is_doubtful"] = still.damage is not None
                 words = f"    open: producer {still.producer_id}, from offset {still.first_offset} on"
                 doubt = "" if still.damage is None else f"; it may have ended: {_place(still.damage)}"
-                yield _Line(values, words + doubt, still.damage is not None)
+                status = console.CLEAN if still.damage is None else console.FINDINGS
+                yield _Line(values, words + doubt, status)
         yield from self._findings()
 
     def _summary(self) -> _Line:
@@ -167,11 +173,12 @@ class _Lines:
     def _findings(self) -> Iterator[_Line]:
         for damage in self._partition.outcome.damage:
             if self._is_all or damage.path in self._paths:
-                yield _Line({}, "", True, damage)
+                status = console.NOT_OPENED if is_unopened(damage) else console.FINDINGS
+                yield _Line({}, "", status, damage)
         for error in self._partition.check_indexes():
             values = {"type": "finding", "path": error.path, "error": type(error).__name__}
             values["detail"] = error.detail
-            yield _Line(values, f"    {type(error).__name__}: {error}", True)
+            yield _Line(values, f"    {type(error).__name__}: {error}", console.FINDINGS)
 
     def _values(self, kind: str, one: Any, *names: str) -> dict[str, Any]:
         values = {"type": kind, **self._name, "producer_id": one.producer_id}
@@ -185,4 +192,6 @@ class _Lines:
 
 
 def _place(damage: Damage) -> str:
+    if is_unopened(damage):
+        return f"{damage.path} cannot be opened"
     return f"{damage.path}, position {damage.position} is damaged"

@@ -10,7 +10,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.entries import Damage
 from kafka_segments.errors import MissingCodecError, OptionError
-from kafka_segments.logdir import log_dir_root
+from kafka_segments.logdir import log_dir_root, parse_directory_name
 
 if TYPE_CHECKING:
     from kafka_segments.conversion import Conversion
@@ -32,7 +32,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "not be written.",
     )
     parser.add_argument("source", metavar="SRC", help="a .log file; - is standard input")
-    parser.add_argument("destination", metavar="DEST", help="a file that does not exist")
+    parser.add_argument(
+        "destination", metavar="DEST", help="a file that does not exist, not in the partition of SRC"
+    )
     parser.add_argument("--to-magic", type=int, choices=(0, 1, 2), required=True, help="the format")
     parser.add_argument(
         "--report", choices=("jsonl", "text"), default="text", help="form of the report; default: text"
@@ -43,15 +45,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="going down: leave out records below it, of batches without compression",
     )
-    parser.add_argument(
-        "--leader-epoch", type=int, default=-1, metavar="N", help="going up: of new batches; default: -1"
-    )
+    parser.add_argument("--leader-epoch", type=int, metavar="N", help="going up: of new batches; default: -1")
     parser.add_argument(
         "--batch-size",
         type=int,
-        default=16384,
         metavar="BYTES",
-        help="going up: bytes of messages that become one batch; 0 makes a batch of each",
+        help="going up: bytes of messages that become one batch; 0 makes a batch of each; default: 16384",
     )
     parser.set_defaults(run=run)
 
@@ -96,7 +95,7 @@ def _checked_destination(source: str, destination: str) -> str:
     """The destination with links resolved.
 
     Raises:
-        OptionError: it is the source, or in the log directory of a broker that the source is in.
+        OptionError: it is the source, or lies in the source's partition or the log directory around that.
     """
     resolved = os.path.realpath(destination)
     if source == "-":
@@ -104,12 +103,16 @@ def _checked_destination(source: str, destination: str) -> str:
     original = os.path.realpath(source)
     if resolved == original:
         raise OptionError("it is the source; choose another", path=destination)
-    root = log_dir_root(original)
-    if root != os.path.dirname(original) and os.path.commonpath([root, resolved]) == root:
-        raise OptionError(
-            f"it lies in the broker's log directory {root}, where nothing may be written; choose another",
-            path=destination,
-        )
+    # A source that is a link stands in one directory and lies in another.
+    places = os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")
+    for directory in filter(os.path.isdir, places):
+        root = log_dir_root(directory)
+        is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
+        if is_kafkas and os.path.commonpath([root, resolved]) == root:
+            raise OptionError(
+                f"it lies in {root} as the source does, where nothing may be written; choose another",
+                path=destination,
+            )
     return resolved
 
 
@@ -117,17 +120,20 @@ def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversio
     from kafka_segments.conversion import down_convert, up_convert
 
     if arguments.to_magic == 2:
-        if arguments.first_offset is not None:
-            raise OptionError("--first-offset is for going down, to magic 0 or 1")
-        return up_convert(
-            arguments.source,
-            batch_size=arguments.batch_size,
-            partition_leader_epoch=arguments.leader_epoch,
-            on_damage=on_damage,
-        )
+        _refuse_given(arguments, "going down, to magic 0 or 1", "first_offset")
+        options = {"batch_size": arguments.batch_size, "partition_leader_epoch": arguments.leader_epoch}
+        given = {name: value for name, value in options.items() if value is not None}
+        return up_convert(arguments.source, on_damage=on_damage, **given)
+    _refuse_given(arguments, "going up, to magic 2", "batch_size", "leader_epoch")
     return down_convert(
         arguments.source, arguments.to_magic, first_offset=arguments.first_offset, on_damage=on_damage
     )
+
+
+def _refuse_given(arguments: argparse.Namespace, what_for: str, *names: str) -> None:
+    for name in names:
+        if getattr(arguments, name) is not None:
+            raise OptionError(f"--{name.replace('_', '-')} is for {what_for}")
 
 
 def _print_report(conversion: Conversion, form: str) -> None:

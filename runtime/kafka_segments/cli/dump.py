@@ -197,6 +197,7 @@ class _Dump:
         self._offsets = offsets
         self._rows: Rows | None = None
         self._has_looked = False
+        self._said: set[str] = set()
 
     def file(self, path: str) -> None:
         """Print one file; one that cannot be opened is told on standard error."""
@@ -207,7 +208,9 @@ class _Dump:
             raise
         except KafkaFormatError as error:
             error.path = error.path or path
-            console.say(str(error))
+            if str(error) not in self._said:  # such as a directory that cannot be listed, for each file in it
+                console.say(str(error))
+            self._said.add(str(error))
             self._found(console.NOT_OPENED)
 
     def flush(self) -> None:

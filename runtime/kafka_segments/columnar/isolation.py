@@ -17,6 +17,7 @@ from kafka_segments.columnar.table import EntryTable
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
+from kafka_segments.layout import increment_sequence
 from kafka_segments.markers import Markers, steps_of
 from kafka_segments.storage import Source
 from kafka_segments.transactions import DataBatch, Lost, Marker, Step, Void
@@ -37,7 +38,7 @@ class VoidRows:
     def __init__(self, void: Void) -> None:
         self._void = void
         self._ranges = {
-            producer_id: (np.array(firsts, np.int64), np.array(lasts, np.int64))
+            producer_id: (np.asarray(firsts, np.int64), np.asarray(lasts, np.int64))
             for producer_id, (firsts, lasts) in void.ranges.items()
         }
 
@@ -115,7 +116,7 @@ class _Steps:
                 yield from self._control(entries, row, producer_id, base_offset)
             else:
                 last = base_offset + max(delta, 0)
-                last_sequence = (sequence + delta) % (1 << 31) if sequence >= 0 else -1
+                last_sequence = -1 if sequence == -1 else increment_sequence(sequence, delta)
                 yield DataBatch(producer_id, epoch, base_offset, last, sequence, last_sequence)
         self._scan.sound_offset = entries.last_offset(len(entries) - 1)
         yield entries.highest_offset()

@@ -26,7 +26,7 @@ from kafka_segments.conversion.rules import (
     apply,
 )
 from kafka_segments.entries import Batch, Header, Record
-from kafka_segments.errors import EncodeError
+from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.layout import java_text
 
 __all__ = ["Cleaning", "Retention"]
@@ -80,7 +80,7 @@ class Cleaning:
 
     def _piece(self, entry: Entry, report: ConversionReport) -> Piece | None:
         batch, records = entry.batch, entry.records or []
-        retention = Retention.DELETE_EMPTY if self.retention is None else self.retention(batch)
+        retention = Retention.DELETE_EMPTY if self.retention is None else _checked(self.retention(batch))
         if retention is Retention.DELETE:
             report.num_skipped += len(records)
             return None
@@ -118,6 +118,15 @@ class Cleaning:
         case = Case(batch, stay, batch.magic if self.keeps_magic else 2, horizon)
         records = [_with_java_keys(record, report) for record in stay]
         return Rewritten(batch, apply(table, case), records)
+
+
+def _checked(retention: Retention) -> Retention:
+    """What the caller's function says, also by its value."""
+    try:
+        return Retention(retention)
+    except ValueError:
+        known = ", ".join(repr(one.value) for one in Retention)
+        raise OptionError(f"retention says {retention!r}; it must be a Retention, one of {known}") from None
 
 
 def _emptied(batch: Batch) -> Rewritten:

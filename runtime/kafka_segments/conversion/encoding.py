@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_segments.conversion.pieces import Rewritten
-from kafka_segments.entries import Record
+from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.writing.api import encode_exactly, encode_records
 from kafka_segments.writing.encoding import Exact
@@ -45,14 +45,20 @@ def encode(piece: Rewritten) -> bytes:
         if piece.fields["magic"] < 2:
             return _messages(piece)
         return _batch(piece) if piece.records else _empty_batch(piece)
-    except (EncodeError, OptionError) as error:
-        source = piece.source
-        raise EncodeError(
-            f"it cannot be written in another form: {error.detail}",
-            rule=error.rule,
-            position=source.position,
-            path=source.path,
-        ) from error
+    except EncodeError as error:
+        raise _refused(error, piece.source_of(error.row), error.offset) from error
+    except OptionError as error:
+        raise _refused(error, piece.source, None) from error
+
+
+def _refused(error: EncodeError | OptionError, source: Batch, offset: int | None) -> EncodeError:
+    return EncodeError(
+        f"it cannot be written in another form: {error.detail}",
+        rule=error.rule,
+        offset=offset,
+        position=source.position,
+        path=source.path,
+    )
 
 
 def _row(record: Record) -> tuple[Any, ...]:

@@ -26,11 +26,17 @@ class Rewritten:
         source: the entry they come from, or the first of several; for errors.
         fields: of what is written, by the names of `Batch`, from a table of `rules`.
         records: none for a batch that is its header.
+        sources: the entry of each record, where they come from several.
     """
 
     source: Batch
     fields: dict[str, Any]
     records: Sequence[Record]
+    sources: Sequence[Batch] = ()
+
+    def source_of(self, row: int | None) -> Batch:
+        """The entry that a record comes from, by its number; None is for all of them."""
+        return self.source if row is None or not self.sources else self.sources[row]
 
 
 Piece = Untouched | Rewritten

@@ -18,6 +18,7 @@ from kafka_segments.errors import OptionError
 from kafka_segments.layout import known_magics
 from kafka_segments.segment import OnDamage, Segment, check_on_damage, open_segment
 from kafka_segments.storage import SourceLike
+from kafka_segments.writing.options import check_numbers
 
 __all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]
 
@@ -25,7 +26,8 @@ Pieces = Callable[[Iterator[Entry], ConversionReport], Iterator[Piece]]
 
 
 class Conversion:
-    """The bytes of a conversion, and what it could not carry. Iterate it once, or ask for all at once.
+    """The bytes of a conversion, and what it could not carry. Iterate it once, or ask for all at once; what
+    cannot be written ends it, whatever `on_damage` is: Kafka would refuse it, but it is no damage.
 
     Attributes:
         report: of what has been taken so far; complete at the end.
@@ -44,14 +46,19 @@ class Conversion:
         self._source = source
         self._max_decompressed = max_decompressed
         self._encoded = self._run(wanted, pieces, on_damage)
+        self._is_taken = False
 
     def __iter__(self) -> Iterator[bytes]:
         """Whole entries, one or some at a time.
 
         Raises:
+            OptionError: they were asked for before.
             KafkaFormatError: damage, if `on_damage` is "raise".
             EncodeError: something that Kafka would refuse to write.
         """
+        if self._is_taken:
+            raise OptionError("these bytes were taken already; make another conversion")
+        self._is_taken = True
         return self._encoded
 
     def to_bytes(self) -> bytes:
@@ -109,8 +116,10 @@ def down_convert(
         >>> down_convert(b"", to_magic=1).to_bytes()
         b''
     """
-    if to_magic not in known_magics() or to_magic >= 2:
-        raise OptionError(f"to_magic is {to_magic}; batches go down to 0 or 1 (up_convert makes magic 2)")
+    if not _is_integer(to_magic) or to_magic not in known_magics() or to_magic >= 2:
+        raise OptionError(f"to_magic is {to_magic!r}; batches go down to 0 or 1 (up_convert makes magic 2)")
+    if first_offset is not None and not _is_integer(first_offset):
+        raise OptionError(f"first_offset is {first_offset!r}; it must be an integer or None")
     return Conversion(
         source,
         lambda batch: has_to_go_down(batch, to_magic),
@@ -144,7 +153,7 @@ def up_convert(
         max_decompressed: bytes that one wrapper may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another `on_damage`.
+        OptionError: another `on_damage`, or a number that a batch of Kafka's does not have.
         EncodeError: while iterating: a timestamp below -1, which Kafka refuses.
 
     Example:
@@ -152,6 +161,9 @@ def up_convert(
         >>> conversion.to_bytes(), conversion.report.num_entries
         (b'', 0)
     """
+    check_numbers(batch_size=batch_size, partition_leader_epoch=partition_leader_epoch)
+    if log_append_time is not None:
+        check_numbers(log_append_time=log_append_time)
     return Conversion(
         source,
         has_to_go_up,
@@ -196,12 +208,19 @@ def filter_batches(
         max_decompressed: bytes that one batch may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another `on_damage`.
+        OptionError: another `on_damage`, a `delete_horizon_ms` that is no integer; while iterating, something
+            else than a `Retention` (or its value) from `retention`.
         EncodeError: while iterating: what Kafka's writer refuses, such as a transaction without a producer.
 
     Example:
         >>> filter_batches(b"", lambda record: record.value is not None, delete_horizon_ms=0).to_bytes()
         b''
     """
+    if not _is_integer(delete_horizon_ms):
+        raise OptionError(f"delete_horizon_ms is {delete_horizon_ms!r}; it must be an integer")
     cleaning = Cleaning(retain, delete_horizon_ms, retention, ends_nothing, keeps_magic)
     return Conversion(source, lambda _batch: True, cleaning.pieces, on_damage, max_decompressed)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

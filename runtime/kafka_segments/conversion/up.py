@@ -32,6 +32,7 @@ class _Group:
     def __init__(self, batch: Batch, records: Sequence[Record]) -> None:
         self.batch = batch
         self.records = list(records)
+        self.sources = [batch] * len(records)
         self._len_source = batch.size
         self._can_grow = batch.compression == "none"
 
@@ -49,6 +50,7 @@ class _Group:
         ):
             return False
         self.records += records
+        self.sources += [batch] * len(records)
         self._len_source += batch.size
         return True
 
@@ -99,4 +101,4 @@ def _rewritten(group: _Group, partition_leader_epoch: int, log_append_time: int 
         partition_leader_epoch=partition_leader_epoch,
         log_append_time=log_append_time,
     )
-    return Rewritten(group.batch, apply(CONVERTED_UP, case), group.records)
+    return Rewritten(group.batch, apply(CONVERTED_UP, case), group.records, group.sources)

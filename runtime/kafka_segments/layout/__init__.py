@@ -32,7 +32,7 @@ from kafka_segments.layout.heads import (
     read_head,
     read_prefix,
 )
-from kafka_segments.layout.java import increment_sequence, java_text, wrap_long
+from kafka_segments.layout.java import increment_sequence, java_text, num_sequences_between, wrap_long
 from kafka_segments.layout.messages import Message, find_value, read_inner_message, read_message
 from kafka_segments.layout.others import (
     LEN_REDPANDA_HEADER,
@@ -65,6 +65,7 @@ __all__ = [
     "known_magics",
     "length_digits",
     "message_0_7_size",
+    "num_sequences_between",
     "read_chunk_sizes",
     "read_control_key",
     "read_control_value",

@@ -6,6 +6,7 @@ What there is much of (records, heads) is written by the generated encoders; see
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -54,18 +55,51 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
 
     Args:
         kind: one of `control_types`.
-        content: the fields, as the declaration has them.
+        content: the fields that it has, as reading gives them: texts and uuids as str, no lengths, no tagged
+            fields.
 
     Raises:
         EncodeError: a field is missing, does not exist, or cannot have its value.
     """
     declaration = _module("kafka_control_record_value").KafkaControlRecordValue
     try:
-        value: bytes = declaration.build({"content": dict(content)}, type=kind)
-    except import_module("construct").ConstructError as error:
-        reason = str(error).strip().rpartition("\n")[2] or type(error).__name__
-        raise EncodeError(f"the value of a control record {kind} cannot be built: {reason}") from error
+        fields = _declared(declaration.by_name["content"].subcon.cases[kind], content)
+        value: bytes = declaration.build({"content": fields}, type=kind)
+        declaration.parse(value, type=kind)  # building does not look whether a field may have its value
+    except (import_module("construct").ConstructError, TypeError, ValueError) as error:
+        raise EncodeError(
+            f"the value of a control record {kind} cannot be built: {_reason(error)}"
+        ) from error
     return value
+
+
+def _declared(declaration: Any, value: Any) -> Any:
+    """A plain value as its declaration takes it; what does not fit is left for that to refuse."""
+    support = _module("_support")
+    while hasattr(declaration, "subcon") and not isinstance(declaration, support.Array):
+        declaration = declaration.subcon
+    if isinstance(declaration, support.Array) and isinstance(value, (list, tuple)):
+        return [_declared(declaration.subcon, one) for one in value]
+    if declaration is _module("kafka_control_record_value").CompactString and isinstance(value, str):
+        return {"data": value.encode("utf-8")}
+    if isinstance(declaration, support.Bytes) and isinstance(value, str):
+        # What has a fixed number of bytes is a uuid: 22 characters of base64url (Kafka's Uuid.toString).
+        digits = value.rstrip("=")
+        return base64.b64decode(digits + "=" * (-len(digits) % 4), altchars=b"-_", validate=True)
+    if isinstance(declaration, support.Struct) and isinstance(value, Mapping):
+        members = declaration.by_name
+        return {
+            name: _declared(members[name].subcon, one) if name in members else one
+            for name, one in value.items()
+        }
+    return value
+
+
+def _reason(error: Exception) -> str:
+    """Which field cannot be built, and why, on one line."""
+    field = (getattr(error, "path", None) or "").partition(" -> content -> ")[2]
+    reason = str(error).strip().rpartition("\n")[2] or type(error).__name__
+    return f"{field}: {reason}" if field else reason
 
 
 def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:

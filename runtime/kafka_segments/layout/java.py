@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["increment_sequence", "java_text", "wrap_long"]
+__all__ = ["increment_sequence", "java_text", "num_sequences_between", "wrap_long"]
+
+_HIGHEST_SEQUENCE = (1 << 31) - 1  # behind it comes 0 (DefaultRecordBatch.incrementSequence)
 
 # A surrogate as three bytes: the JDK replaces it as one, Python byte by byte (String.decodeUTF8_UTF16).
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -20,11 +22,20 @@ def _wrap_int(value: int) -> int:
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """A sequence number advanced; 2^31-1 is followed by 0 (DefaultRecordBatch.incrementSequence)."""
-    highest = (1 << 31) - 1
-    if sequence > _wrap_int(highest - increment):
-        return _wrap_int(increment - (highest - sequence) - 1)
+    """A sequence number advanced."""
+    if sequence > _wrap_int(_HIGHEST_SEQUENCE - increment):
+        return _wrap_int(increment - (_HIGHEST_SEQUENCE - sequence) - 1)
     return _wrap_int(sequence + increment)
+
+
+def num_sequences_between(sequence: int, next_sequence: int) -> int:
+    """How many numbers a producer has used between two of its own.
+
+    Example:
+        >>> num_sequences_between(3, 4), num_sequences_between(2**31 - 2, 1)
+        (0, 2)
+    """
+    return (next_sequence - sequence - 1) % (_HIGHEST_SEQUENCE + 1)
 
 
 def java_text(data: bytes) -> str:

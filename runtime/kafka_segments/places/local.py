@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
 from kafka_segments.errors import ReadError
 from kafka_segments.places.model import Entry, PlacedSource
@@ -24,14 +25,24 @@ class LocalFiles:
         self._keep_cache = keep_cache
 
     def entries(self, directory: str) -> list[Entry]:
-        """What is in a directory, by name; what vanishes meanwhile is not."""
+        """What is in a directory, by name; what vanishes meanwhile is not.
+
+        One that cannot be asked, such as a link to nowhere, is a file of 0 bytes: opening it says why.
+        """
         try:
             with os.scandir(directory) as found:
                 names = sorted(entry.name for entry in found)
         except OSError as error:
             raise _cannot_list(directory, error) from error
-        entries = (self.entry(os.path.join(directory, name)) for name in names)
+        entries = (self._listed(os.path.join(directory, name)) for name in names)
         return [entry for entry in entries if entry is not None]
+
+    def _listed(self, path: str) -> Entry | None:
+        with suppress(ReadError):
+            entry = self.entry(path)
+            if entry is not None or not os.path.islink(path):
+                return entry
+        return Entry(path, os.path.basename(path), False, 0, 0, "")
 
     def files_below(self, directory: str) -> list[Entry]:
         """All files in a directory and in those in it, by path; links to directories are not followed."""

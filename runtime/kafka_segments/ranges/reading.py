@@ -97,7 +97,7 @@ class SplitReader:
         self.reading, self._findings = reading, findings
         self._columns = list(dict.fromkeys([*reading.columns, "offset"]))
         self._finder = Finder(split, places)
-        self._void = Void(split.void) if split.void else None
+        self._void = Void.of(split.void) if split.void else None
         self._end = split.following if split.end is None else split.end
         self._is_cleaned = bool(split.is_compacted)
         self._has_read = False

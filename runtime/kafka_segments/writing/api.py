@@ -20,6 +20,7 @@ from kafka_segments.writing.options import (
     BatchOptions,
     Options,
     RecordOptions,
+    check_flags,
     check_numbers,
     options_of,
 )
@@ -110,6 +111,8 @@ def encode_batch(
         OptionError: as `encode_records`.
     """
     checked = options_of(options)
+    if last_offset is not None:
+        check_numbers(last_offset=last_offset)
     if last_offset is not None and checked.magic < 2:
         raise OptionError(f"last_offset in magic {checked.magic}, where it is that of the last message")
     return encode_exactly(data, checked, Exact(base_offset, last_offset))
@@ -161,18 +164,18 @@ def encode_empty_batch(
         OptionError: a number out of its range.
     """
     numbers = {"producer_id": producer_id, "producer_epoch": producer_epoch, "base_sequence": base_sequence}
-    check_numbers(base_offset=base_offset, partition_leader_epoch=partition_leader_epoch, **numbers)
+    check_numbers(base_offset=base_offset, last_offset=last_offset, max_timestamp=max_timestamp, **numbers)
+    check_flags(is_transactional=is_transactional, is_control=is_control)
+    kind: object = timestamp_type
     options = BatchOptions(
         timestamp_type=timestamp_type,
-        log_append_time=-1 if timestamp_type == "LogAppendTime" else None,
+        log_append_time=-1 if isinstance(kind, str) and kind == "LogAppendTime" else None,
         partition_leader_epoch=partition_leader_epoch,
     )
     if last_offset < base_offset:
         raise refused("offset_order", f"the last offset, with {base_offset} as the first", offset=last_offset)
     if last_offset - base_offset > MAX_INT:
         raise refused("offset_delta", f"in a batch from offset {base_offset} on", offset=last_offset)
-    if not -(1 << 63) <= max_timestamp < 1 << 63:
-        raise OptionError(f"max_timestamp is {max_timestamp}; it must be an integer of 64 bits")
     return encode_head(
         options,
         is_control=is_control,

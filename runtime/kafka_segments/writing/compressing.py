@@ -15,7 +15,15 @@ from kafka_segments.compression import compress
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.writing import loops
 from kafka_segments.writing.encoding import Encoding, Exact, Start, increment, len_head
-from kafka_segments.writing.machine import COLUMN, MAX_BATCHES, SIZE_PIECE, Memory, Piece, template_of
+from kafka_segments.writing.machine import (
+    COLUMN,
+    MAX_BATCHES,
+    SIZE_PIECE,
+    Memory,
+    Piece,
+    new_state,
+    template_of,
+)
 from kafka_segments.writing.options import MAX_INT, BatchOptions
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_message_legacy
@@ -128,7 +136,7 @@ class _Message:
 
     def __init__(self, options: BatchOptions) -> None:
         self._row = template_of(options, compression=options.compression)
-        self._state = np.zeros(64, np.int64)
+        self._state = new_state()
         self._offset, self._timestamp = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._ends = np.zeros(2, np.int32)
         self._no_key = np.zeros(2, np.int32)

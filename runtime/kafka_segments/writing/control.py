@@ -1,25 +1,23 @@
 """Control records: from Kafka's names to keys and values.
 
-Strategy: the values are the dicts that reading gives (`entries.ControlRecord`, `control`), brought into the
-form of the generated declarations, which build them. The rules are those of MemoryRecordsBuilder's `append*`
-methods.
+Strategy: the values are the dicts that reading gives (`entries.ControlRecord`, `control`), and the generated
+declarations say what they are made of (`layout.building`). The rules are those of MemoryRecordsBuilder's
+`append*` methods.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from kafka_segments.entries import ControlRecord
-from kafka_segments.errors import EncodeError
+from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.layout import building
 from kafka_segments.writing.api import encode_exactly
 from kafka_segments.writing.encoding import Exact
-from kafka_segments.writing.options import BatchOptions
+from kafka_segments.writing.options import BatchOptions, check_numbers, shown
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["MARKERS", "Control", "encode_control"]
@@ -29,8 +27,6 @@ Control: TypeAlias = ControlRecord | tuple[str, Mapping[str, Any]]
 
 MARKERS = ("COMMIT", "ABORT")
 """What ends a transaction."""
-_TEXTS = frozenset({"name", "host"})
-_UUID = "voter_directory_id"
 
 
 def encode_control(
@@ -66,9 +62,10 @@ def encode_control(
 
     Raises:
         EncodeError: an unknown type, a value without the fields of its type, a marker without a producer.
-        OptionError: options that do not go together.
+        OptionError: options that do not go together, or records of another kind.
         MissingExtraError: the extra `construct` is not installed.
     """
+    check_numbers(timestamp=timestamp, base_offset=base_offset, base_sequence=base_sequence)
     options = BatchOptions(
         compression=compression,
         compression_level=compression_level,
@@ -81,7 +78,7 @@ def encode_control(
         delete_horizon_ms=delete_horizon_ms,
         max_message_bytes=max_message_bytes,
     )
-    pairs = [_pair(record, options, base_offset + at) for at, record in enumerate(records)]
+    pairs = list(_pairs(records, options, base_offset))
     rows = pa.RecordBatch.from_pydict(
         {
             "timestamp": pa.array([timestamp] * len(pairs), pa.int64()),
@@ -93,16 +90,38 @@ def encode_control(
     return encode_exactly(rows, options, exact, sequence=base_sequence)
 
 
-def _named(record: Control) -> tuple[str, Mapping[str, Any]]:
-    kind, value = (record.type, record.value) if isinstance(record, ControlRecord) else record
-    return kind, {} if value is None else value
+def _pairs(
+    records: Iterable[Control], options: BatchOptions, base_offset: int
+) -> Iterator[tuple[bytes, bytes]]:
+    try:
+        listed = list(records)
+    except TypeError as error:
+        raise OptionError(f"control records cannot come from a {type(records).__name__}") from error
+    for at, record in enumerate(listed):
+        kind, value = _named(record, at)
+        yield _pair(kind, value, options, base_offset + at)
 
 
-def _pair(record: Control, options: BatchOptions, offset: int) -> tuple[bytes, bytes]:
-    kind, value = _named(record)
-    name = str(kind).lower()
-    if name not in building.control_types():
-        raise refused("unknown_control_type", f"a control record of type {kind!r}", offset=offset)
+def _named(record: Any, number: int) -> tuple[Any, Mapping[str, Any]]:
+    """A control record's type and value, as they are given."""
+    if isinstance(record, ControlRecord):
+        record = record.type, record.value
+    if not isinstance(record, (tuple, list)) or len(record) != 2:
+        found = type(record).__name__
+        raise OptionError(f"control record {number} is a {found}; give a ControlRecord, or type and value")
+    kind, value = record
+    if value is not None and not isinstance(value, Mapping):
+        found = type(value).__name__
+        raise OptionError(f"the value of control record {number} is a {found}; give a mapping of its fields")
+    return kind, value or {}
+
+
+def _pair(kind: Any, value: Mapping[str, Any], options: BatchOptions, offset: int) -> tuple[bytes, bytes]:
+    """Key and value of a control record."""
+    # Kafka's names are the schema's in capitals, and nothing but them: the rules below go by the name.
+    names = {name.upper(): name for name in building.control_types()}
+    if not isinstance(kind, str) or kind not in names:
+        raise refused("unknown_control_type", f"a control record of type {shown(kind)}", offset=offset)
     if kind in MARKERS and options.producer_id == -1:
         raise refused("marker_without_producer_id", f"{kind} without a producer_id", offset=offset)
     if kind in MARKERS and not options.is_transactional:
@@ -114,27 +133,7 @@ def _pair(record: Control, options: BatchOptions, offset: int) -> tuple[bytes, b
             "leader_change_without_epoch", "LEADER_CHANGE without a partition_leader_epoch", offset=offset
         )
     try:
-        built = building.build_control_value(name, _declared(value))
-    except (EncodeError, AttributeError, TypeError, binascii.Error) as error:
+        built = building.build_control_value(names[kind], value)
+    except EncodeError as error:
         raise refused("control_value", f"{kind}: {error}", offset=offset) from error
-    return building.build_control_key(name), built
-
-
-def _declared(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A value's fields as the declarations have them: structs around texts, bytes for uuids, no tagged
-    fields.
-    """
-    fields = {name: _declared_field(name, one) for name, one in value.items()}
-    return fields if set(value) == {"coordinator_epoch"} else fields | {"tagged_fields": {"fields": []}}
-
-
-def _declared_field(name: str, value: Any) -> Any:
-    if name in _TEXTS:
-        return {"data": value.encode("utf-8")}
-    if name == _UUID:
-        return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
-    if isinstance(value, Mapping):
-        return _declared(value)
-    if isinstance(value, (list, tuple)):
-        return [_declared(one) for one in value]
-    return value
+    return building.build_control_key(names[kind]), built

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kafka_segments.layout import increment_sequence
 from kafka_segments.writing import loops
 from kafka_segments.writing.incoming import Incoming
 from kafka_segments.writing.machine import (
@@ -25,7 +26,8 @@ from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["Encoding", "Exact", "PlainEncoding", "Start", "increment", "len_head"]
 
-_LEAST_OVERHEAD = 64  # less than a batch of one record takes beside what is in that
+# More than a record takes in any format beside the bytes that it holds; what a header takes comes to that.
+_MOST_OVERHEAD, _MOST_OF_HEADER = 64, 10
 
 
 class Start:
@@ -160,8 +162,9 @@ class Encoding:
             base = int(machine.table[machine.state[loops.BATCH], COLUMN["base_offset"]])
             if not 0 <= offset - base <= MAX_INT:
                 raise refused("offset_delta", f"in a batch from offset {base} on", offset=offset, row=number)
-        size = self._windows.num_bytes(row)
-        rule = "record_too_large" if size > MAX_INT - _LEAST_OVERHEAD else "unwritable"
+        size, num_headers = self._windows.num_bytes(row), self._windows.num_headers(row)
+        most = size + _MOST_OVERHEAD + num_headers * _MOST_OF_HEADER
+        rule = "record_too_large" if most > MAX_INT else "unwritable"
         raise refused(rule, f"the record of {size} bytes cannot be written", offset=offset, row=number)
 
     def _name_last_offset(self, row: int, last_offset: int) -> None:
@@ -256,9 +259,7 @@ class PlainEncoding(Encoding):
 
 def increment(sequence: int, by: int) -> int:
     """The sequence number of the record behind a batch whose last one is `by` further."""
-    if sequence < 0:
-        return sequence
-    return (sequence + by + 1) & MAX_INT
+    return sequence if sequence < 0 else increment_sequence(sequence, by + 1)
 
 
 class Sizing(Encoding):

@@ -2,9 +2,9 @@
 
 Strategy: a segment is written into a hidden sibling of its destination, `.<name>.writing-<random>`, which no
 broker takes for anything. Its indexes are written when it is complete. Everything is fsynced; then the
-indexes get their names, the segment last. An error, an interrupt or a full disk removes what was written; of
-a process that is killed nothing is left that looks like a segment. A partition's directory is made in the
-same way, as a whole.
+indexes get their names, the segment last. An error, an interrupt or a full disk removes what was written, and
+so does the end of whoever was to finish it; of a process that is killed nothing is left that looks like a
+segment. A partition's directory is made in the same way, as a whole.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from kafka_segments.errors import OptionError, OutputError
 
 __all__ = [
     "OutputFile",
     "check_absent",
+    "check_replaceable",
     "hidden_sibling",
     "make_directory",
+    "path_of",
     "publish_directory",
     "publish_files",
     "sync_directory",
@@ -43,25 +46,61 @@ def _errors(path: str) -> Iterator[None]:
         ) from error
 
 
+def path_of(given: Any) -> str:
+    """A path as text.
+
+    Raises:
+        OptionError: it is none that a file could have.
+    """
+    try:
+        path = os.fsdecode(given)
+        data = os.fsencode(path)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{type(given).__name__} {error}: that is no path") from error
+    if not data or b"\0" in data:
+        raise OptionError(f"{path!r:.60} is no path: it is empty, or has a zero in it")
+    return path
+
+
 def check_absent(path: str) -> None:
     """Refuse a destination that is there already.
 
     Raises:
         OptionError: it exists.
-        OutputError: its directory does not, or is closed to us.
+        OutputError: its directory does not, or is closed to us, or it cannot have such a name.
     """
     with _errors(path):
-        if os.path.lexists(path):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.lstat(path)
             raise OptionError("it exists already, and nothing is ever written over", path=path)
         parent = os.path.dirname(path) or "."
         if not os.path.isdir(parent):
             raise OutputError("there is no such directory to write it into", path=path)
 
 
+def check_replaceable(path: str) -> str:
+    """Refuse a directory's destination that cannot be had by renaming; returns what it is without links.
+
+    Raises:
+        OptionError: it exists, and is no empty directory; or nothing can be put in its place.
+        OutputError: the directory around it does not exist, or is closed to us.
+    """
+    with _errors(path):
+        if not (os.path.isdir(path) and not os.listdir(path)):
+            check_absent(path)
+        real = os.path.realpath(path)
+        if os.path.ismount(real):
+            raise OptionError("it is where a disk is mounted: give a directory below it", path=path)
+        if os.path.isdir(real) and os.path.samefile(real, os.curdir):
+            raise OptionError("it is the current directory: give one below or beside it", path=path)
+    return real
+
+
 def hidden_sibling(path: str) -> str:
     """A name beside a destination that nothing has, and nobody takes for a segment."""
     parent, name = os.path.split(path)
-    return os.path.join(parent, f".{name[:100]}.writing-{uuid.uuid4().hex}")
+    stem = os.fsdecode(os.fsencode(name)[:100])  # file systems count bytes
+    return os.path.join(parent, f".{stem}.writing-{uuid.uuid4().hex}")
 
 
 class OutputFile:
@@ -163,13 +202,18 @@ def make_directory(path: str, destination: str) -> None:
         os.mkdir(path)
 
 
-def publish_directory(path: str, destination: str) -> None:
+def publish_directory(path: str, destination: str, named: str) -> None:
     """Give a complete directory its name; an empty one that has it is replaced.
+
+    Args:
+        path: its present one.
+        destination: its name, which goes through no link.
+        named: what errors name.
 
     Raises:
         OutputError: something is there by now, or the disk fails.
     """
-    with _errors(destination):
+    with _errors(named):
         sync_directory(path)
         os.rename(path, destination)
         sync_directory(os.path.dirname(destination) or ".")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.columnar.table import row_of
-from kafka_segments.entries import Batch, ControlRecord, Record
+from kafka_segments.entries import Batch, Record
+from kafka_segments.errors import OptionError
 from kafka_segments.segment import Segment, open_segment
 from kafka_segments.writing.machine import COLUMN, Piece
 from kafka_segments.writing.refusals import refused
@@ -32,7 +33,7 @@ class Foreign:
 
     piece: Piece
     batches: tuple[Batch, ...]
-    control: ControlRecord | None
+    control: Record | None
 
 
 def read_foreign(encoded: bytes | memoryview, last_offset: int) -> Iterator[Foreign]:
@@ -44,9 +45,13 @@ def read_foreign(encoded: bytes | memoryview, last_offset: int) -> Iterator[Fore
 
     Raises:
         KafkaFormatError: they are not sound.
+        OptionError: they are no bytes.
         EncodeError: offsets that do not increase, or zeros behind the last batch.
     """
-    data = memoryview(encoded).cast("B")
+    try:
+        data = memoryview(encoded).cast("B")
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"batches cannot come from a {type(encoded).__name__}: {error}") from error
     gathered: list[Batch] = []
     with open_segment(data) as segment:
         for batch, control in _iter_batches(segment):
@@ -62,17 +67,17 @@ def read_foreign(encoded: bytes | memoryview, last_offset: int) -> Iterator[Fore
         yield _group(data, gathered, None)
 
 
-def _iter_batches(segment: Segment) -> Iterator[tuple[Batch, ControlRecord | None]]:
-    """The batches, wrappers with their first offsets, control batches with their first record's meaning."""
+def _iter_batches(segment: Segment) -> Iterator[tuple[Batch, Record | None]]:
+    """The batches, wrappers with their first offsets, control batches with their first records."""
     waiting: Batch | None = None
-    control: ControlRecord | None = None
+    control: Record | None = None
     for event in segment.iter_events(wanted=_is_opened):
         if isinstance(event, Batch):
             if waiting is not None:
                 yield waiting, control
             waiting, control = event, None
         elif isinstance(event, Record):
-            control = event.control if control is None else control
+            control = event if control is None else control
         else:
             raise refused("unwritable", f"{type(event).__name__.lower()} at position {event.position}")
     if waiting is not None:
@@ -83,7 +88,7 @@ def _is_opened(batch: Batch) -> bool:
     return batch.is_control or (batch.magic < 2 and batch.compression != "none")
 
 
-def _group(data: memoryview, batches: list[Batch], control: ControlRecord | None) -> Foreign:
+def _group(data: memoryview, batches: list[Batch], control: Record | None) -> Foreign:
     start, end = batches[0].position, batches[-1].end_position
     heads = np.concatenate([_head(batch, start) for batch in batches])
     piece = Piece(data[start:end], heads)

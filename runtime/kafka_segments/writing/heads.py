@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.writing.encoding import len_head
-from kafka_segments.writing.machine import COLUMN, template_of
+from kafka_segments.writing.machine import COLUMN, new_state, template_of
 from kafka_segments.writing.options import BatchOptions
 from kafka_segments.writing.refusals import refused
 from kafka_segments_generated.columns import _support as support
@@ -32,7 +32,7 @@ def encode_head(options: BatchOptions, *, is_control: bool, **fields: int) -> by
     for name, value in fields.items():
         row[COLUMN[name]] = value
     size = len_head(options.magic)
-    out, state = np.zeros(size, np.uint8), np.zeros(64, np.int64)
+    out, state = np.zeros(size, np.uint8), new_state()
     state[support.ENC_AT] = state[support.ENC_PAYLOAD] = state[support.ENC_LIMIT] = size
     state[support.ENC_GIVEN] = -1
     encoder = load_decoder(kafka_log_segment.head_encoder, writes=True)

@@ -20,10 +20,8 @@ from kafka_segments.writing.rows import Row, batches_of_rows
 
 __all__ = ["Data", "Incoming", "iter_incoming"]
 
-Data: TypeAlias = (
-    "pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch] | Iterable[Row]"
-)
-"""Anything with Arrow's stream interface (polars and duckdb have it), arrow batches, or rows."""
+Data: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch | Row]"
+"""Anything with Arrow's stream interface (polars and duckdb have it), or arrow batches and rows, as many."""
 
 _KEY_VALUE = ["key", "value"]
 # What is written, by name. The timestamp's type is an option, so its column is not looked at.
@@ -75,21 +73,19 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
         yield from data.to_batches()
     elif isinstance(data, pa.RecordBatchReader):
         yield from data
-    elif hasattr(data, "__arrow_c_stream__"):
-        yield from pa.RecordBatchReader.from_stream(data)
+    elif hasattr(data, "__arrow_c_stream__") and not isinstance(data, type):
+        yield from _opened(data)
     elif isinstance(data, (str, bytes, dict)) or not isinstance(data, Iterable):
         raise OptionError(f"records cannot come from a {type(data).__name__}; give Arrow data or rows")
     else:
-        yield from _mixed(iter(data))
+        yield from batches_of_rows(data)
 
 
-def _mixed(items: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-    """Arrow batches as they come, and rows between them gathered."""
-    for first in items:
-        if isinstance(first, pa.RecordBatch):
-            yield first
-        else:
-            yield from batches_of_rows(first, items)
+def _opened(data: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except (pa.ArrowException, TypeError) as error:  # a column, which has that interface too
+        raise OptionError(f"records cannot come from a {type(data).__name__}: {error}") from error
 
 
 def _check_columns(schema: pa.Schema) -> None:
@@ -169,19 +165,21 @@ def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[I
         columns = {
             name: _cast_column(name, batch.column(name), row, is_cast) for name, is_cast in casts.items()
         }
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         if batch.num_rows <= 1:
-            raise EncodeError(f"row {row}: {error}", row=row) from error
+            raise EncodeError(f"row {row}: {error}", rule="unwritable", row=row) from error
         half = batch.num_rows // 2
         yield from _cast(batch.slice(0, half), casts, row)
         yield from _cast(batch.slice(half), casts, row + half)
         return
+    except pa.ArrowException as error:
+        raise OptionError(f"a column cannot be cast to what is written: {error}") from error
     yield Incoming(batch.num_rows, columns)
 
 
 def _cast_column(name: str, column: pa.Array, row: int, is_cast: bool) -> pa.Array:
     if is_cast:
-        column = _milliseconds(column) if name == "timestamp" else _of_type(column, _TYPES[name])
+        column = _as_written(_without_dictionary(column), name)
     if name in _KEY_VALUE:
         return column
     if name == "headers":
@@ -192,16 +190,20 @@ def _cast_column(name: str, column: pa.Array, row: int, is_cast: bool) -> pa.Arr
     return column.view(pa.int64()).fill_null(-1) if column.null_count else column
 
 
-def _of_type(column: pa.Array, kind: Any) -> pa.Array:
-    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    return plain.cast(kind)
+def _without_dictionary(column: pa.Array) -> pa.Array:
+    if not pa.types.is_dictionary(column.type):
+        return column
+    words = column.dictionary
+    if pa.types.is_string_view(words.type) or pa.types.is_binary_view(words.type):
+        words = words.cast(pa.large_binary())  # Arrow takes nothing from views
+    return words.take(column.indices)
 
 
-def _milliseconds(column: pa.Array) -> pa.Array:
-    """Timestamps in another unit, or other integers."""
-    if pa.types.is_timestamp(column.type):
+def _as_written(column: pa.Array, name: str) -> pa.Array:
+    """A column cast: timestamps of another unit to milliseconds, everything else to its type."""
+    if name == "timestamp" and pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("ms", tz=column.type.tz))
-    return _of_type(column, pa.int64())
+    return column.cast(_TYPES[name])
 
 
 def _without_nulls(headers: pa.Array, row: int) -> pa.Array:

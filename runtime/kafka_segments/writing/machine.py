@@ -23,7 +23,17 @@ from kafka_segments.writing.windows import NUM_ROWS
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
-__all__ = ["COLUMN", "MAX_BATCHES", "SIZE_PIECE", "Machine", "Memory", "Piece", "content_of", "template_of"]
+__all__ = [
+    "COLUMN",
+    "MAX_BATCHES",
+    "SIZE_PIECE",
+    "Machine",
+    "Memory",
+    "Piece",
+    "content_of",
+    "new_state",
+    "template_of",
+]
 
 COLUMN = {name: at for at, name in enumerate(kafka_log_segment.BATCH_COLUMNS)}
 """Where the columns of the table of batches are."""
@@ -32,7 +42,7 @@ SIZE_PIECE = 1 << 20
 MAX_BATCHES = 1024
 _LARGEST_KEPT = 64 << 20  # bytes of an arena that waits to be used again
 _SLACK = 256  # bytes behind a copy that it may write to, so that it need not be exact
-_NUM_ENCODE = 64
+_NUM_STATE = 64  # of an encoder's state, which has a column's rows and derived fields behind the named ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,11 @@ def template_of(options: BatchOptions, *, compression: str, is_control: bool = F
     return row
 
 
+def new_state() -> Any:
+    """The state of an encoder, all zeros."""
+    return np.zeros(_NUM_STATE, np.int64)
+
+
 class Machine:
     """The compiled functions, and what they share.
 
@@ -157,7 +172,7 @@ class Machine:
             one.new_table() for one in (encoder, head_encoder, self._loop)
         )
         self._head_encoder = head_encoder
-        self.encode = np.zeros(_NUM_ENCODE, np.int64)
+        self.encode = new_state()
         self.table = np.zeros((MAX_BATCHES, kafka_log_segment.WIDTH), np.int64)
         self._template = template
         self._inner = np.zeros(NUM_ROWS, np.int64)

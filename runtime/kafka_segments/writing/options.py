@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
@@ -10,23 +12,41 @@ from kafka_segments.compression import check_level
 from kafka_segments.errors import OptionError
 from kafka_segments.writing.refusals import refused_option
 
-__all__ = ["MAX_INT", "BatchOptions", "Options", "RecordOptions", "check_numbers", "options_of"]
+__all__ = [
+    "MAX_INT",
+    "MAX_LONG",
+    "BatchOptions",
+    "Options",
+    "RecordOptions",
+    "check_choice",
+    "check_flags",
+    "check_names",
+    "check_numbers",
+    "options_of",
+    "shown",
+]
 
 MAX_INT = (1 << 31) - 1
-_MAX_LONG = (1 << 63) - 1
+MAX_LONG = (1 << 63) - 1
 _MAX_SHORT = (1 << 15) - 1
 
 # The least and the greatest that each number can be.
 _RANGES = {
-    "log_append_time": (-1, _MAX_LONG),
-    "base_offset": (0, _MAX_LONG),
+    "log_append_time": (-1, MAX_LONG),
+    "base_offset": (0, MAX_LONG),
     "partition_leader_epoch": (-1, MAX_INT),
-    "producer_id": (-1, _MAX_LONG),
+    "producer_id": (-1, MAX_LONG),
     "producer_epoch": (-1, _MAX_SHORT),
     "base_sequence": (-1, MAX_INT),
-    "delete_horizon_ms": (0, _MAX_LONG),
+    "delete_horizon_ms": (0, MAX_LONG),
     "batch_size": (0, MAX_INT),
     "max_message_bytes": (0, MAX_INT),
+    # Not of all batches, but of one, or of files.
+    "timestamp": (-MAX_LONG - 1, MAX_LONG),
+    "max_timestamp": (-MAX_LONG - 1, MAX_LONG),
+    "last_offset": (0, MAX_LONG),
+    "index_interval_bytes": (0, MAX_INT),
+    "segment_bytes": (0, MAX_INT),
 }
 _OPTIONAL = ("log_append_time", "base_offset", "base_sequence", "delete_horizon_ms", "max_message_bytes")
 
@@ -72,7 +92,7 @@ class BatchOptions:
         producer_id: -1 for none.
         producer_epoch: -1 for none.
         base_sequence: of the first record; None goes on where a producer id is given, from 0 in the
-            beginning.
+            beginning. A writer's is where its producers begin, and its calls go on from there.
         is_transactional: whether the records are part of a transaction.
         delete_horizon_ms: milliseconds, as the cleaner sets it; None for none.
         batch_size: bytes, before compression and with all headers, that a batch does not pass; one record
@@ -101,9 +121,10 @@ class BatchOptions:
     compacted: bool = False
 
     def __post_init__(self) -> None:
-        if self.magic not in tuple(layout.known_magics()):
-            raise refused_option("unknown_magic", f"magic is {self.magic!r}")
+        if not _is_integer(self.magic) or self.magic not in tuple(layout.known_magics()):
+            raise refused_option("unknown_magic", f"magic is {shown(self.magic)}")
         _check_ranges(self)
+        check_flags(is_transactional=self.is_transactional, compacted=self.compacted)
         _check_timestamps(self)
         _check_compression(self)
         if self.magic < 2:
@@ -127,32 +148,60 @@ def options_of(options: RecordOptions, base: BatchOptions | None = None) -> Batc
     Raises:
         OptionError: an unknown name, and whatever `BatchOptions` refuses.
     """
-    known = {field.name for field in fields(BatchOptions)}
+    check_names(options, {field.name for field in fields(BatchOptions)})
+    given: dict[str, Any] = dict(options)
+    return BatchOptions(**given) if base is None else replace(base, **given)
+
+
+def check_names(options: Mapping[str, object], known: AbstractSet[str]) -> None:
+    """Raise `OptionError` for an option of another name."""
     unknown = sorted(set(options) - known)
     if unknown:
         raise OptionError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
-    given: dict[str, Any] = dict(options)
-    return BatchOptions(**given) if base is None else replace(base, **given)
 
 
 def check_numbers(**numbers: object) -> None:
     """Raise `OptionError` for a number that does not fit what it is for, by the names of `BatchOptions`."""
     for name, value in numbers.items():
         least, most = _RANGES[name]
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise OptionError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+        if not _is_integer(value) or not least <= value <= most:  # type: ignore[operator]
+            raise OptionError(f"{name} is {shown(value)}; it must be an integer from {least} to {most}")
+
+
+def check_flags(**flags: object) -> None:
+    """Raise `OptionError` for what is neither True nor False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} is {shown(value)}; it must be True or False")
+
+
+def check_choice(choices: tuple[str, ...], **named: object) -> None:
+    """Raise `OptionError` for what is none of some words."""
+    for name, value in named.items():
+        if not isinstance(value, str) or value not in choices:
+            raise OptionError(f"{name} is {shown(value)}; it must be {' or '.join(choices)}")
+
+
+def shown(value: object) -> str:
+    """A value in a message: not all of it, and not whatever it does to be printed."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:  # a number of too many digits, an object of somebody else's
+        return f"a {type(value).__name__} that cannot be printed"
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _check_ranges(options: BatchOptions) -> None:
-    given = {name: getattr(options, name) for name in _RANGES}
+    names = [field.name for field in fields(options) if field.name in _RANGES]
+    given = {name: getattr(options, name) for name in names}
     check_numbers(**{name: one for name, one in given.items() if one is not None or name not in _OPTIONAL})
 
 
 def _check_timestamps(options: BatchOptions) -> None:
-    if options.timestamp_type not in ("CreateTime", "LogAppendTime"):
-        raise OptionError(
-            f"timestamp_type is {options.timestamp_type!r}; it must be CreateTime or LogAppendTime"
-        )
+    check_choice(("CreateTime", "LogAppendTime"), timestamp_type=options.timestamp_type)
     if options.is_append_time != (options.log_append_time is not None):
         raise OptionError(
             f"timestamp_type is {options.timestamp_type} and log_append_time {options.log_append_time}: "
@@ -161,6 +210,12 @@ def _check_timestamps(options: BatchOptions) -> None:
 
 
 def _check_compression(options: BatchOptions) -> None:
+    codec: object = options.compression
+    level: object = options.compression_level
+    if not isinstance(codec, str):
+        raise refused_option("unknown_compression", f"compression is {shown(codec)}")
+    if level is not None and not _is_integer(level):
+        raise refused_option("compression_level", f"compression_level is {shown(level)}")
     if options.compression == "none":
         if options.compression_level is not None:
             raise refused_option("compression_level", "a compression_level, but no compression")

@@ -8,10 +8,15 @@ broker finds in a snapshot (ProducerStateEntry).
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
+from kafka_segments.entries import Batch
 from kafka_segments.indexes import AbortedTxn
-from kafka_segments.writing.options import MAX_INT
+from kafka_segments.layout import increment_sequence
+from kafka_segments.writing.machine import COLUMN
+from kafka_segments.writing.options import BatchOptions
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["Appended", "Producers"]
@@ -35,6 +40,39 @@ class Appended:
     offset_delta: int
     timestamp: int
 
+    @classmethod
+    def by_heads(cls, options: BatchOptions, heads: Any) -> Appended:
+        """Batches that were encoded by some options; `heads` as in `machine.Piece`."""
+        first, last = heads[0], heads[-1]
+        offset_delta = int(last[COLUMN["last_offset_delta"]])
+        return cls(
+            options.producer_id,
+            options.producer_epoch,
+            options.is_transactional,
+            int(first[COLUMN["base_offset"]]),
+            int(first[COLUMN["base_sequence"]]),
+            increment_sequence(int(last[COLUMN["base_sequence"]]), offset_delta),
+            int(last[COLUMN["base_offset"]]) + offset_delta,
+            offset_delta,
+            int(last[COLUMN["max_timestamp"]]),
+        )
+
+    @classmethod
+    def by_batch(cls, batch: Batch) -> Appended:
+        """One batch that somebody encoded."""
+        assert batch.base_offset is not None  # only magic 2 has producers, and tells
+        return cls(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.is_transactional,
+            batch.base_offset,
+            batch.base_sequence,
+            batch.last_sequence,
+            batch.last_offset,
+            batch.last_offset - batch.base_offset,
+            batch.max_timestamp,
+        )
+
 
 class _Producer:
     """One producer's state. `last_sequence` is None if nothing is known of it, -1 after a marker of a new
@@ -55,15 +93,20 @@ class Producers:
 
     def __init__(self) -> None:
         self._known: dict[int, _Producer] = {}
-        self._open: dict[int, int] = {}  # first offsets of transactions under way, by producer; oldest first
+        # First offsets of transactions under way, by producer. Offsets increase, so the oldest is the first;
+        # a plain dict looks for that behind all that were taken out of it.
+        self._open: OrderedDict[int, int] = OrderedDict()
 
-    def next_sequence(self, producer_id: int, producer_epoch: int) -> int:
-        """The sequence number with which a producer goes on; 0 with a new epoch."""
+    def next_sequence(self, producer_id: int, producer_epoch: int, first: int = 0) -> int:
+        """The sequence number with which a producer goes on; 0 with a new epoch, `first` if nothing is known
+        of it.
+        """
         known = self._known.get(producer_id)
-        if known is None or known.epoch != producer_epoch or known.last_sequence in (None, -1):
+        if known is None:
+            return first
+        if known.epoch != producer_epoch or known.last_sequence is None or known.last_sequence < 0:
             return 0
-        assert known.last_sequence is not None
-        return known.last_sequence + 1 & MAX_INT
+        return increment_sequence(known.last_sequence, 1)
 
     def append(self, batch: Appended, *, is_checked: bool) -> None:
         """Note batches of records.
@@ -107,8 +150,8 @@ class Producers:
 
         Args:
             producer: id and epoch of whom it is.
-            offset: its own.
-            timestamp: its own, in milliseconds since 1970.
+            offset: the first of its batch, whatever else is in that (ProducerAppendInfo.append).
+            timestamp: of the first record of that, in milliseconds since 1970.
 
         Returns:
             What belongs into the transaction index, if anything was aborted.
@@ -131,7 +174,7 @@ class Producers:
         first_offset = self._open.pop(producer_id, None)
         if first_offset is None or not is_abort:
             return None
-        last_stable_offset = min(self._open.values(), default=offset + 1)
+        last_stable_offset = next(iter(self._open.values()), offset + 1)
         return AbortedTxn(producer_id, first_offset, offset, last_stable_offset)
 
     def entries(self) -> list[dict[str, int]]:

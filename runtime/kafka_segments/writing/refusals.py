@@ -67,6 +67,7 @@ REFUSALS: dict[str, Refusal] = {
         _ILLEGAL, "DefaultRecord.writeTo", "a header's key may be empty, but not null"
     ),
     "headers_below_magic_2": Refusal(_ILLEGAL, _BUILDER, "headers came with magic 2"),
+    "too_many_headers": Refusal(_BY_US, "", "1,000,000 headers of a record are read"),
     "control_record": Refusal(
         _ILLEGAL, _BUILDER + "; LogValidator.validateBatch", "control records are in batches of their own"
     ),

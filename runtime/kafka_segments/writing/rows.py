@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from numbers import Integral
+from types import NoneType
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from kafka_segments.columnar.schema import HEADER_FIELDS
-from kafka_segments.entries import Record
+from kafka_segments.entries import ControlRecord, Record
 from kafka_segments.errors import EncodeError, OptionError
+from kafka_segments.writing.options import MAX_LONG, shown
 from kafka_segments.writing.refusals import refused
 
 __all__ = ["Row", "batches_of_rows"]
@@ -18,6 +20,9 @@ __all__ = ["Row", "batches_of_rows"]
 Row: TypeAlias = Record | Mapping[str, Any] | tuple[Any, ...]
 """A record that was read, a mapping with some of `NAMES`, or a tuple of all of them."""
 
+_NUMBERS = ("offset", "timestamp")
+_PLAIN_NUMBERS = {int, NoneType}
+_PAIR = 2
 _NAMES = ("offset", "timestamp", "key", "value", "headers")
 # Rows and bytes of an arrow batch: few enough that it is no burden, many enough that it costs nothing.
 _MAX_ROWS = 10_000
@@ -32,8 +37,8 @@ _TYPES = {
 }
 
 
-def batches_of_rows(first: Any, others: Iterable[Any]) -> Iterator[pa.RecordBatch]:
-    """Rows as arrow batches, with an offset for all of them or for none.
+def batches_of_rows(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    """Rows as arrow batches, with an offset for all of them or for none; arrow batches between them stay.
 
     Raises:
         OptionError: something that is no row.
@@ -41,8 +46,16 @@ def batches_of_rows(first: Any, others: Iterable[Any]) -> Iterator[pa.RecordBatc
     """
     rows: list[tuple[Any, ...]] = []
     num_bytes, start, has_offsets = 0, 0, None
-    for number, given in enumerate(chain([first], others)):
-        row = _plain(given, number)
+    for item in items:
+        if isinstance(item, pa.RecordBatch):
+            if rows:
+                yield _build(rows, start)
+            yield item
+            start += len(rows) + item.num_rows
+            rows, num_bytes, has_offsets = [], 0, None
+            continue
+        number = start + len(rows)
+        row = _plain(item, number)
         has_offset = row[0] is not None
         if has_offsets not in (None, has_offset):
             raise refused(
@@ -62,26 +75,63 @@ def _plain(row: Any, number: int) -> tuple[Any, ...]:
     """The values of a row in the order of `_NAMES`; None for what it does not have."""
     if isinstance(row, Record):
         if row.control is not None:
-            raise refused(
-                "control_record", f"a control record ({row.control.type})", offset=row.offset, row=number
-            )
-        return row.offset, row.timestamp, row.key, row.value, row.headers
+            raise _control_record(row, number)
+        return row.offset, row.timestamp, row.key, row.value, _pairs(row.headers, number)
     if isinstance(row, Mapping):
-        unknown = sorted(set(row) - set(_NAMES))
+        unknown = [name for name in row if name not in _NAMES]
         if unknown:
-            raise OptionError(f"row {number} has {unknown[0]!r}; a row has some of {', '.join(_NAMES)}")
-        return tuple(map(row.get, _NAMES))
+            raise OptionError(f"row {number} has {shown(unknown[0])}; a row has some of {', '.join(_NAMES)}")
+        *values, headers = map(row.get, _NAMES)
+        return *values, _pairs(headers, number)
     if isinstance(row, tuple) and len(row) == len(_NAMES):
-        return row
+        return *row[:-1], _pairs(row[-1], number)
     raise OptionError(
         f"row {number} is a {type(row).__name__}; give a Record, a mapping, or a tuple ({', '.join(_NAMES)})"
     )
 
 
+def _control_record(row: Record, number: int) -> EncodeError:
+    control: object = row.control
+    kind = control.type if isinstance(control, ControlRecord) else control
+    given: object = row.offset
+    offset = given if isinstance(given, int) and 0 <= given <= MAX_LONG else None
+    return refused("control_record", f"a control record ({shown(kind)})", offset=offset, row=number)
+
+
+def _pairs(headers: Any, number: int) -> Sequence[tuple[Any, Any]]:
+    """Headers as a list of pairs, whatever they come in; looked at once, for they may be gone after that."""
+    if not isinstance(headers, (tuple, list)):
+        headers = _listed(headers, number)
+    return [_pair(header, number) for header in headers] if headers else ()
+
+
+def _listed(headers: Any, number: int) -> Iterable[Any]:
+    headers = headers.as_py() if isinstance(headers, pa.Scalar) else headers
+    if headers is None:
+        return ()
+    # A mapping of names is none: one of them may be called "key".
+    if isinstance(headers, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(headers, Iterable):
+        raise _unwritable(number, "headers", headers, "give a list of pairs")
+    return list(headers)
+
+
+def _pair(header: Any, number: int) -> tuple[Any, Any]:
+    if isinstance(header, (tuple, list)) and len(header) == _PAIR:
+        key, value = header
+        return key, value
+    if isinstance(header, Mapping) and len(header) == _PAIR and "key" in header and "value" in header:
+        return header["key"], header["value"]
+    raise _unwritable(number, "a header", header, "give a pair, or a mapping with key and value")
+
+
+def _unwritable(row: int, name: str, value: object, reason: object) -> EncodeError:
+    return EncodeError(f"row {row}: {name} is {shown(value)}: {reason}", rule="unwritable", row=row)
+
+
 def _size(row: tuple[Any, ...]) -> int:
     """About how much a row takes."""
     _offset, _timestamp, key, value, headers = row
-    return _length(key) + _length(value) + sum(_length(part) for header in headers or () for part in header)
+    return _length(key) + _length(value) + sum(_length(part) for header in headers for part in header)
 
 
 def _length(value: Any) -> int:
@@ -96,29 +146,34 @@ def _build(rows: Sequence[tuple[Any, ...]], start: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
+_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
 def _array(name: str, values: Sequence[Any], start: int) -> pa.Array:
+    values = _integers(name, values, start) if name in _NUMBERS else values
     try:
         return _convert(name, values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+    except _ERRORS as error:
         for at, value in enumerate(values):
             try:
                 _convert(name, [value])
-            except (pa.ArrowException, TypeError, ValueError, OverflowError):
-                row = start + at
-                raise EncodeError(
-                    f"row {row}: {name} is {value!r:.60}: {error}", rule="unwritable", row=row
-                ) from error
+            except _ERRORS as reason:
+                raise _unwritable(start + at, name, value, reason) from error
         raise EncodeError(f"rows from {start}: {name}: {error}", rule="unwritable") from error
 
 
 def _convert(name: str, values: Sequence[Any]) -> pa.Array:
-    if name == "headers":
-        values = [[_header(header) for header in headers or ()] for headers in values]
     return pa.array(values, _TYPES[name], from_pandas=False)
 
 
-def _header(header: Any) -> dict[str, Any]:
-    if isinstance(header, Mapping):
-        return {"key": header["key"], "value": header["value"]}
-    key, value = header
-    return {"key": key, "value": value}
+def _integers(name: str, values: Sequence[Any], start: int) -> Sequence[int | None]:
+    """Integers of whatever library; Arrow would cut off what is behind the point of other numbers."""
+    if set(map(type, values)) <= _PLAIN_NUMBERS:
+        return values
+    listed: list[int | None] = []
+    for at, given in enumerate(values):
+        value = given.as_py() if isinstance(given, pa.Scalar) else given
+        if isinstance(value, bool) or not isinstance(value, (Integral, NoneType)):
+            raise _unwritable(start + at, name, given, "it must be an integer")
+        listed.append(None if value is None else int(value))
+    return listed

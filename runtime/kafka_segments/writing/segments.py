@@ -12,7 +12,7 @@ from kafka_segments.layout.building import build_producer_snapshot
 from kafka_segments.writing import files
 from kafka_segments.writing.indexing import INDEX_SUFFIXES, Indexes
 from kafka_segments.writing.machine import COLUMN, Piece
-from kafka_segments.writing.options import MAX_INT
+from kafka_segments.writing.options import MAX_INT, MAX_LONG
 from kafka_segments.writing.producers import Producers
 from kafka_segments.writing.refusals import refused
 
@@ -22,8 +22,14 @@ _SUFFIX = ".log"
 
 
 def base_offset_of(path: str) -> int | None:
-    """The base offset that a segment's name tells; None for another name."""
-    found = re.fullmatch(r"(\d{20})\.log", os.path.basename(path))
+    """The base offset that a segment's name tells; None for another name.
+
+    Raises:
+        OptionError: no segment can have such a name.
+    """
+    found = re.fullmatch(r"([0-9]{20})\.log", os.path.basename(path))
+    if found and int(found[1]) > MAX_LONG:
+        raise OptionError("its name tells an offset that is above 2^63 - 1", path=path)
     return int(found[1]) if found else None
 
 
@@ -76,7 +82,10 @@ class Store:
 
     Attributes:
         base_offset: as given, or as the segment's name tells.
+        path: what becomes of it, as the caller named it.
     """
+
+    path: str
 
     def __init__(self, segment_bytes: int, interval: int | None, base_offset: int | None) -> None:
         self._bytes, self._interval, self.base_offset = segment_bytes, interval, base_offset
@@ -182,12 +191,12 @@ class OneSegment(Store):
         stem = path.removesuffix(_SUFFIX)
         for name in [path] + [stem + suffix for suffix in INDEX_SUFFIXES if interval is not None]:
             files.check_absent(name)
-        self._path, self._hidden = path, files.hidden_sibling(path)
+        self.path, self._hidden = path, files.hidden_sibling(path)
         if self.base_offset is not None:
             self._begin(self.base_offset)
 
     def _begin(self, base_offset: int) -> None:
-        self._segments.append(_Segment(self._hidden, self._path, base_offset, self._interval))
+        self._segments.append(_Segment(self._hidden, self.path, base_offset, self._interval))
 
     def _begin_next(self, segment: _Segment, offset: int) -> None:
         if segment.base_offset + MAX_INT < offset:
@@ -199,7 +208,7 @@ class OneSegment(Store):
         if not self._segments:
             self._begin(0)
         files.publish_files(self._segments[0].finish())
-        return (self._path,)
+        return (self.path,)
 
 
 class Partition(Store):
@@ -213,15 +222,14 @@ class Partition(Store):
         self, path: str, *, segment_bytes: int, interval: int | None, base_offset: int | None
     ) -> None:
         super().__init__(segment_bytes, interval, base_offset)
-        if not (os.path.isdir(path) and not os.listdir(path)):
-            files.check_absent(path)
-        self._path, self._hidden = path, files.hidden_sibling(path)
+        self.path, self._real = path, files.check_replaceable(path)
+        self._hidden = files.hidden_sibling(self._real)
         files.make_directory(self._hidden, path)
 
     def _begin(self, base_offset: int) -> None:
         name = f"{base_offset:020d}{_SUFFIX}"
         hidden = os.path.join(self._hidden, name)
-        self._segments.append(_Segment(hidden, os.path.join(self._path, name), base_offset, self._interval))
+        self._segments.append(_Segment(hidden, os.path.join(self.path, name), base_offset, self._interval))
 
     def _begin_next(self, segment: _Segment, offset: int) -> None:
         segment.finish()
@@ -233,7 +241,7 @@ class Partition(Store):
         """
         if self._interval is not None:
             name = f"{end_offset:020d}.snapshot"
-            file = files.OutputFile(os.path.join(self._hidden, name), os.path.join(self._path, name))
+            file = files.OutputFile(os.path.join(self._hidden, name), os.path.join(self.path, name))
             file.write(build_producer_snapshot(producers.entries()))
             file.finish()
 
@@ -241,7 +249,7 @@ class Partition(Store):
         if not self._segments:
             self._begin(self.base_offset or 0)
         self._segments[-1].finish()
-        files.publish_directory(self._hidden, self._path)
+        files.publish_directory(self._hidden, self._real, self.path)
         return tuple(segment.destination for segment in self._segments)
 
     def discard(self) -> None:

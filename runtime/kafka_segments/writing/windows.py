@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from kafka_segments.columnar.columns import Column, columns_of
 from kafka_segments.native.engine import Table
+from kafka_segments.records import MAX_NUM_HEADERS
 from kafka_segments.writing.checking import SOUND, WRONG_TIMESTAMP, Checker
 from kafka_segments.writing.incoming import Incoming
-from kafka_segments.writing.options import BatchOptions
+from kafka_segments.writing.options import MAX_LONG, BatchOptions
 from kafka_segments.writing.refusals import refused
 from kafka_segments_generated.columns._support import ENC_COLUMNS
 
@@ -25,7 +26,6 @@ __all__ = ["NUM_ROWS", "Windows"]
 
 NUM_ROWS = 1 << 14
 """Rows of a window: their offsets and timestamps stay in the CPU's second cache between check and encoder."""
-_MAX_LONG = (1 << 63) - 1
 
 _NOTHING = (0, 0)
 _BYTES, _NUMBERS = ("key", "value"), ("offset", "timestamp")
@@ -110,6 +110,11 @@ class Windows:
             arrays += [headers.field(0), headers.field(1)]
         return sum(len(value) for array in arrays for value in array.to_pylist() if value)
 
+    def num_headers(self, row: int) -> int:
+        """Headers of a row of the window."""
+        headers = self._given.get("headers")
+        return 0 if headers is None else len(headers[self._start + row])
+
     def _set_columns(self, given: dict[str, Any], table: Table) -> list[tuple[int, bool]]:
         """Say where the columns are; returns where each one's first row is, and whether that moves with
         rows.
@@ -142,6 +147,8 @@ class Windows:
         """Refuse null keys; a list that is null or empty has none, whatever lies beneath it."""
         keys = headers.values.field("key")
         magic = self._options.magic
+        if len(keys) > MAX_NUM_HEADERS:
+            self._check_counts(headers)
         if magic >= 2 and not keys.null_count:
             return
         ends = headers.offsets.to_numpy()
@@ -154,10 +161,20 @@ class Windows:
             at = int(np.flatnonzero(ends[1:] > first + item)[0])
             raise refused("null_header_key", "a header whose key is null", row=self.row + at)
 
+    def _check_counts(self, headers: pa.Array) -> None:
+        """Refuse more headers of one record than can be read again."""
+        counts = np.diff(headers.offsets.to_numpy())
+        if counts.size and counts.max() > MAX_NUM_HEADERS:
+            at = int((counts > MAX_NUM_HEADERS).argmax())
+            raise refused("too_many_headers", f"{int(counts[at])} headers", row=self.row + at)
+
     def _check_numbers(self, size: int, offsets: int, timestamps: int) -> None:
         """Check offsets and timestamps at two addresses (0: not given), and say which ones are written."""
         is_given = offsets != 0
-        if not is_given and self.next_offset > _MAX_LONG - size:
+        if not is_given and self.next_offset <= self._last_offset:
+            found = f"it comes after offset {self._last_offset}"
+            raise refused("offset_order", found, offset=self.next_offset, row=self.row)
+        if not is_given and self.next_offset > MAX_LONG - size:
             raise refused("negative_offset", "offsets pass 2^63 - 1", offset=self.next_offset, row=self.row)
         self.offsets = offsets or self._counted.ctypes.data
         last = self._last_offset if is_given else self.next_offset - 1

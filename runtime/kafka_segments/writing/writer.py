@@ -6,24 +6,37 @@ a `Store` takes them, and the producers' state tells what may come and what the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike, fsdecode
+from inspect import signature
+from os import PathLike
 from types import TracebackType
 from typing import Any, Unpack
 
-from kafka_segments.entries import Batch, ControlRecord
+from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import OptionError
 from kafka_segments.indexes import AbortedTxn
-from kafka_segments.layout import increment_sequence
 from kafka_segments.writing.api import encode_empty_batch, iter_pieces, start_of
 from kafka_segments.writing.control import MARKERS, Control, encode_control
 from kafka_segments.writing.encoding import Start
+from kafka_segments.writing.files import path_of
 from kafka_segments.writing.foreign import read_foreign
 from kafka_segments.writing.incoming import Data
 from kafka_segments.writing.machine import COLUMN, Piece
-from kafka_segments.writing.options import MAX_INT, BatchOptions, Options, options_of
+from kafka_segments.writing.options import (
+    BatchOptions,
+    Options,
+    check_choice,
+    check_flags,
+    check_names,
+    check_numbers,
+    options_of,
+)
 from kafka_segments.writing.producers import Appended, Producers
 from kafka_segments.writing.segments import OneSegment, Partition, Store
 
@@ -89,7 +102,7 @@ def open_writer(
     checked = options_of(options)
     interval = _check(index, index_interval_bytes, segment_bytes)
     store = OneSegment(
-        fsdecode(path), segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset
+        path_of(path), segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset
     )
     return SegmentWriter(store, checked)
 
@@ -118,7 +131,7 @@ def open_partition_writer(
     """
     checked = options_of(options)
     interval = _check(index, index_interval_bytes, segment_bytes)
-    path = fsdecode(directory).rstrip("/") or "/"
+    path = path_of(directory).rstrip("/") or "/"
     store = Partition(path, segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset)
     return SegmentWriter(store, checked)
 
@@ -145,17 +158,33 @@ def write_segment(
 
 
 def _check(index: bool, interval: int, segment_bytes: int) -> int | None:
-    for name, value in (("index_interval_bytes", interval), ("segment_bytes", segment_bytes)):
-        if not 0 <= value <= MAX_INT:
-            raise OptionError(f"{name} is {value!r}; it must be an integer from 0 to {MAX_INT}")
+    check_flags(index=index)
+    check_numbers(index_interval_bytes=interval, segment_bytes=segment_bytes)
     return interval if index else None
+
+
+def _names(function: Callable[..., bytes], *taken: str) -> set[str]:
+    """What a function takes, but for what it is given in any case."""
+    return set(signature(function).parameters) - set(taken)
+
+
+def _forget(store: Store, process: int) -> None:
+    """Remove what nobody can finish any more: the writer is gone, or the process ends."""
+    if os.getpid() != process:
+        return  # a copy of this process, which has not written it
+    store.discard()
+    warnings.warn(
+        f"{store.path}: its writer was neither closed nor aborted; nothing was written",
+        ResourceWarning,
+        stacklevel=2,
+    )
 
 
 class SegmentWriter:
     """Writes batches one after the other; a context manager.
 
-    Leaving it in the ordinary way makes the files appear, an exception removes what was written. For one
-    thread.
+    Leaving it in the ordinary way makes the files appear, an exception removes what was written; so does
+    forgetting it, with a `ResourceWarning`. For one thread.
 
     Attributes:
         next_offset: the offset that comes next, where the data have none.
@@ -169,7 +198,8 @@ class SegmentWriter:
         self._first_offset: int | None = None
         self._num_batches = self._num_records = self._num_bytes = 0
         self._written: Written | None = None
-        self._is_over = False
+        self._end = weakref.finalize(self, _forget, store, os.getpid())
+        self._cause = ""  # of its end, if it was aborted by an error
 
     def __enter__(self) -> SegmentWriter:
         return self
@@ -191,14 +221,17 @@ class SegmentWriter:
 
         Raises:
             EncodeError: a record or batch that Kafka would refuse; the writer is aborted then.
-            OptionError: options that do not go together, or data of another kind.
+            OptionError: options that do not go together, or data of another kind; the writer is as before if
+                nothing of these data was written yet, else aborted.
             OutputError: the disk.
         """
         self._ensure_open()
         checked = options_of(options, self._options)
         sequence = start_of(checked).sequence
-        if checked.producer_id >= 0 and checked.base_sequence is None:
-            sequence = self._producers.next_sequence(checked.producer_id, checked.producer_epoch)
+        if checked.producer_id >= 0 and options.get("base_sequence") is None:
+            # The writer's is where a producer begins; from there it goes on from call to call.
+            known = checked.producer_id, checked.producer_epoch
+            sequence = self._producers.next_sequence(*known, first=checked.base_sequence or 0)
         first = options.get("base_offset")
         start = Start(self.next_offset if first is None else first, self._last_offset, sequence)
         with self._aborting():
@@ -209,11 +242,11 @@ class SegmentWriter:
     def write_control(self, records: Iterable[Control], *, timestamp: int, **options: Any) -> None:
         """Append a control batch; see `encode_control` for records and options."""
         self._ensure_open()
-        listed = list(records)
         settings = {"partition_leader_epoch": self._options.partition_leader_epoch, **options}
         settings.setdefault("max_message_bytes", self._options.max_message_bytes)
+        check_names(settings, _names(encode_control, "records", "timestamp", "base_offset"))
         with self._aborting():
-            data = encode_control(listed, timestamp=timestamp, base_offset=self.next_offset, **settings)
+            data = encode_control(records, timestamp=timestamp, base_offset=self.next_offset, **settings)
             self._append(data, is_checked=True)
 
     def write_marker(
@@ -231,8 +264,7 @@ class SegmentWriter:
         Args:
             kind: "COMMIT" or "ABORT".
         """
-        if kind not in MARKERS:
-            raise OptionError(f"a transaction ends with COMMIT or ABORT, not {kind!r}")
+        check_choice(MARKERS, kind=kind)
         epoch = (
             self._options.partition_leader_epoch if partition_leader_epoch is None else partition_leader_epoch
         )
@@ -248,6 +280,7 @@ class SegmentWriter:
     def write_empty_batch(self, *, base_offset: int, last_offset: int, **options: Any) -> None:
         """Append a batch without records; see `encode_empty_batch`."""
         self._ensure_open()
+        check_names(options, _names(encode_empty_batch, "base_offset", "last_offset"))
         with self._aborting():
             data = encode_empty_batch(base_offset=base_offset, last_offset=last_offset, **options)
             self._append(data, is_checked=False)
@@ -271,7 +304,7 @@ class SegmentWriter:
 
         Raises:
             OutputError: the disk; nothing is left then.
-            OptionError: the writer was aborted.
+            OptionError: the writer was aborted; the message says by what.
         """
         if self._written is not None:
             return self._written
@@ -280,7 +313,7 @@ class SegmentWriter:
             if self._first_offset is not None:
                 self._store.note_producers(self.next_offset, self._producers)
             paths = self._store.publish()
-        self._is_over = True
+        self._end.detach()
         last = None if self._first_offset is None else self._last_offset
         counts = self._num_batches, self._num_records, self._num_bytes
         self._written = Written(paths, *counts, self._first_offset, last)
@@ -288,21 +321,30 @@ class SegmentWriter:
 
     def abort(self) -> None:
         """Remove what was written; idempotent, and nothing after `close`."""
-        if not self._is_over:
-            self._is_over = True
+        if self._end.detach():
             self._store.discard()
 
     def _ensure_open(self) -> None:
-        if self._is_over:
-            raise OptionError("the writer is closed")
+        if self._end.alive:
+            return
+        if self._written is not None:
+            raise OptionError("the writer is closed", path=self._store.path)
+        by = f" by {self._cause}" if self._cause else ""
+        detail = f"the writer is closed: it was aborted{by}, and nothing was written"
+        raise OptionError(detail, path=self._store.path)
 
     @contextmanager
     def _aborting(self) -> Iterator[None]:
-        """Leave nothing behind if something goes wrong."""
+        """Leave nothing behind if something goes wrong; but a mistake in what is asked for, which is found
+        before anything of it was written, changes nothing.
+        """
+        before = self._num_batches
         try:
             yield
-        except BaseException:
-            self.abort()
+        except BaseException as error:
+            if not isinstance(error, OptionError) or self._num_batches != before:
+                self._cause = traceback.format_exception_only(error)[-1].strip()
+                self.abort()
             raise
 
     def _append(self, encoded: bytes | memoryview, *, is_checked: bool) -> None:
@@ -310,23 +352,27 @@ class SegmentWriter:
             aborted = None
             for batch in part.batches:
                 if batch.is_control:
-                    aborted = self._end_transaction(batch, part.control, is_checked)
+                    aborted = self._end_transaction(batch, part.control, is_checked=is_checked)
                 elif batch.producer_id >= 0:
-                    self._producers.append(_appended(batch), is_checked=is_checked)
+                    self._producers.append(Appended.by_batch(batch), is_checked=is_checked)
             self._put(part.piece)
             if aborted is not None:
                 self._store.abort_transaction(aborted)
 
-    def _end_transaction(
-        self, batch: Batch, control: ControlRecord | None, is_checked: bool
-    ) -> AbortedTxn | None:
-        """Note a control batch; what it aborted, if it is an abort marker and there was something."""
-        if control is None or control.type not in MARKERS or control.value is None:
+    def _end_transaction(self, batch: Batch, record: Record | None, *, is_checked: bool) -> AbortedTxn | None:
+        """Note a control batch by its first record; what it aborted, if it is an abort marker and there was
+        something. A batch without a producer is nobody's marker.
+        """
+        control = None if record is None else record.control
+        if record is None or control is None or batch.producer_id < 0:
             return None
+        if control.type not in MARKERS or control.value is None:
+            return None
+        assert batch.base_offset is not None  # only magic 2 has control batches, and tells
         return self._producers.end(
             (batch.producer_id, batch.producer_epoch),
-            batch.last_offset,
-            batch.max_timestamp,
+            batch.base_offset,
+            record.timestamp,
             is_abort=control.type == "ABORT",
             coordinator_epoch=control.value["coordinator_epoch"],
             is_checked=is_checked,
@@ -334,24 +380,8 @@ class SegmentWriter:
 
     def _note_producer(self, options: BatchOptions, heads: Any) -> None:
         """Check batches of a producer against what is known of it."""
-        if options.producer_id == -1 or not len(heads):
-            return
-        base_sequence, last = int(heads[0, COLUMN["base_sequence"]]), heads[-1]
-        last_sequence = increment_sequence(
-            int(last[COLUMN["base_sequence"]]), int(last[COLUMN["last_offset_delta"]])
-        )
-        appended = Appended(
-            options.producer_id,
-            options.producer_epoch,
-            options.is_transactional,
-            int(heads[0, COLUMN["base_offset"]]),
-            base_sequence,
-            last_sequence,
-            int(last[COLUMN["base_offset"]] + last[COLUMN["last_offset_delta"]]),
-            int(last[COLUMN["last_offset_delta"]]),
-            int(last[COLUMN["max_timestamp"]]),
-        )
-        self._producers.append(appended, is_checked=True)
+        if options.producer_id != -1 and len(heads):
+            self._producers.append(Appended.by_heads(options, heads), is_checked=True)
 
     def _put(self, piece: Piece) -> None:
         """Hand batches to the store, and count them."""
@@ -367,18 +397,3 @@ class SegmentWriter:
         self._num_batches += len(heads)
         self._num_records += int(heads[:, COLUMN["num_records"]].sum())
         self._num_bytes += len(piece.data)
-
-
-def _appended(batch: Batch) -> Appended:
-    assert batch.base_offset is not None  # only magic 2 has producers, and tells
-    return Appended(
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.is_transactional,
-        batch.base_offset,
-        batch.base_sequence,
-        batch.last_sequence,
-        batch.last_offset,
-        batch.last_offset - batch.base_offset,
-        batch.max_timestamp,
-    )

@@ -1,0 +1,111 @@
+"""What the names of directories and files say; paths of this machine, and addresses."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+__all__ = [
+    "LEFT_ALONE",
+    "SEGMENT_NAME",
+    "TIERED_NAME",
+    "TopicPartition",
+    "above",
+    "is_address",
+    "name_in",
+    "parse_directory_name",
+    "real_path",
+    "tiered_names",
+    "tiers_topic",
+]
+
+SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
+TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)
+LEFT_ALONE = ("-delete", "-future", "-stray")
+_TOPIC = r"[a-zA-Z0-9._-]{1,249}"  # Topic.detectInvalidTopic
+_LEGAL_TOPIC = re.compile(_TOPIC)
+_PARTITION = re.compile(r"0|[1-9][0-9]{0,9}")
+_WITH_ID = re.compile(r"(.+)-([A-Za-z0-9_-]{22})")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_LARGEST_PARTITION = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """A topic's name and the number of one of its partitions."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def parse_directory_name(name: str) -> TopicPartition | None:
+    """The partition that a directory of this name belongs to, or None: the last `-` divides, as in Kafka.
+
+    Example:
+        >>> parse_directory_name("my-topic-3")
+        TopicPartition(topic='my-topic', partition=3)
+        >>> parse_directory_name("my-topic-3.86a97d43e8774c988bf382f2cb129613-delete") is None
+        True
+    """
+    topic, dash, number = name.rpartition("-")
+    if not dash or not _is_topic(topic) or not _is_number(number):
+        return None
+    return TopicPartition(topic, int(number))
+
+
+def is_address(path: str) -> bool:
+    """Whether a path has a scheme, and is not just a path of this machine."""
+    return _ADDRESS.match(path) is not None
+
+
+def real_path(path: str) -> str:
+    """Where a path of this machine leads; an address as it is, without what makes no difference."""
+    return path.rstrip("/") if is_address(path) else os.path.realpath(path)
+
+
+def name_in(path: str) -> str:
+    """The last part of a path."""
+    return (
+        path.rstrip("/").rpartition("/")[2] if is_address(path) else os.path.basename(os.path.abspath(path))
+    )
+
+
+def above(path: str) -> str:
+    """The directory that a path is in."""
+    return path.rstrip("/").rpartition("/")[0] if is_address(path) else os.path.dirname(os.path.abspath(path))
+
+
+def tiers_topic(name: str) -> tuple[str, str] | None:
+    """Topic and id, if a tier may have named a topic's directory so."""
+    match = _WITH_ID.fullmatch(name)
+    return (match[1], match[2]) if match and _is_topic(match[1]) else None
+
+
+def _is_topic(name: str) -> bool:
+    return _LEGAL_TOPIC.fullmatch(name) is not None and name not in (".", "..")
+
+
+def _is_number(text: str) -> bool:
+    return _PARTITION.fullmatch(text) is not None and int(text) <= _LARGEST_PARTITION
+
+
+def tiered_names(name: str, topic: tuple[str, str] | None) -> list[tuple[TopicPartition | str, str]]:
+    """What a directory may be in a tier: of a partition, or of a topic; with the topic's id.
+
+    Args:
+        name: the directory's.
+        topic: the topic and id that the directory above is named by, if it is.
+    """
+    if topic is not None:
+        return [(TopicPartition(topic[0], int(name)), topic[1])] if _is_number(name) else []
+    found: list[tuple[TopicPartition | str, str]] = []
+    match = _WITH_ID.fullmatch(name)
+    if match:
+        partition = parse_directory_name(match[1])
+        found += [(partition, match[2])] if partition else []
+        found += [(match[1], match[2])] if _is_topic(match[1]) else []
+    return found
