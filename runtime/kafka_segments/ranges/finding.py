@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
-from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.catalog.stored import open_stored as open_in_form
+from kafka_segments.errors import ReadError
 from kafka_segments.framing import first_offset_in_name
 from kafka_segments.places import Entry, Places
 from kafka_segments.storage import Source
@@ -155,11 +156,10 @@ def open_stored(places: Places, stored: StoredSegment) -> Source:
 
     Raises:
         ReadError: the file cannot be opened; `errno` says why.
-        OptionError: a form that is not known here.
+        OptionError: a form that is not known.
     """
     if stored.form != "plain":
-        detail = f"segments that are stored as {stored.form!r} cannot be read here"
-        raise OptionError(detail, path=stored.file.path)
+        return open_in_form(places, stored)
     source = places.open(stored.file.path)
     return _Part(source, stored.file) if stored.file.position else source
 

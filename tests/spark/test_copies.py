@@ -1,0 +1,77 @@
+"""Disks, replicas and tiers of one log, as the source reads them: each offset once; without a JVM."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
+from tests.catalog.tiers import TOPIC_ID, aivens, copy_of, kafkas
+from tests.runtime import build
+from tests.spark import kafka_rows
+from tests.spark.test_reader import batches, flipped, segment
+
+from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError
+from kafka_segments.spark.source import KafkaSegmentsDataSource
+
+TRANSACTIONS = kafka_rows.RECORDED / "kafka-4.3/clean/transactions-0"
+EXPECTED = [
+    row.offset
+    for row in kafka_rows.rows("kafka-4.3/clean")
+    if (row.topic, row.partition) == ("transactions", 0)
+]
+
+
+def read(*paths: Path, **options: str) -> list[int]:
+    given = {"paths": json.dumps([str(path) for path in paths]), "columns": "offset", **options}
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
+    reader = source.reader(source.schema())
+    found = [batch for task in reader.partitions() for batch in reader.read(task)]
+    return [row["offset"] for batch in found for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("make", [kafkas, aivens])
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+def test_a_tier_and_a_broker(tmp_path: Path, make: Callable[..., Path], level: str) -> None:
+    make(copy_of(TRANSACTIONS), tmp_path / "tier")
+    local = tmp_path / "broker" / TRANSACTIONS.name
+    shutil.copytree(TRANSACTIONS, local)
+    min(local.glob("*.log")).unlink()  # a broker deletes what was uploaded
+    (local / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}")
+    found = read(tmp_path / "tier", tmp_path / "broker", isolationLevel=level)
+    assert found == read(TRANSACTIONS, isolationLevel=level)
+    assert (found == EXPECTED) == (level == "read_uncommitted")
+    assert read(tmp_path / "broker", isolationLevel=level) == [
+        offset for offset in found if offset >= int(min(local.glob("*.log")).stem)
+    ]
+
+
+def test_replicas_are_one_log(tmp_path: Path) -> None:
+    for disk in ("one", "two"):
+        shutil.copytree(TRANSACTIONS, tmp_path / disk / TRANSACTIONS.name)
+    assert read(tmp_path / "one", tmp_path / "two") == EXPECTED
+    assert read(tmp_path / "*") == EXPECTED
+
+
+def test_the_best_of_replicas(tmp_path: Path) -> None:
+    one, two, three = batches(0, 1, 2)
+    segment(tmp_path / "one" / "t-0", 0, one, flipped(two), three)
+    segment(tmp_path / "two" / "t-0", 0, one, two, three)
+    paths = tmp_path / "one", tmp_path / "two"
+    assert read(*paths, replicas="best") == [0, 1, 2]
+    with pytest.raises(ChecksumMismatchError):
+        read(tmp_path / "one", replicas="best")
+
+
+def test_copies_that_contradict_each_other(tmp_path: Path) -> None:
+    one, two, _three = batches(0, 1, 2)
+    segment(tmp_path / "one" / "t-0", 0, one, two)
+    segment(tmp_path / "two" / "t-0", 0, one, build.batch(1, [build.record(0, b"k", b"another")]))
+    with pytest.raises(KafkaFormatError) as caught:
+        read(tmp_path / "one", tmp_path / "two", mode="DROPMALFORMED")
+    said = str(caught.value) + str(caught.value.__dict__)
+    assert str(tmp_path / "one") in said
+    assert str(tmp_path / "two") in said
