@@ -66,6 +66,12 @@ def test_a_number_that_cannot_be_printed() -> None:
         written([{"value": b"", "timestamp": 10**5000}])
 
 
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_level_that_cannot_be_printed(compression: str) -> None:
+    with pytest.raises(OptionError, match="compression_level is a int that cannot be printed"):
+        written([{"value": b""}], compression=compression, compression_level=10**5000)
+
+
 def test_integers_of_other_libraries_are_integers() -> None:
     rows = [{"value": b"", "offset": np.int64(3)}, {"value": b"", "offset": pa.scalar(4, pa.int32())}]
     assert [record.offset for record in written(rows)] == [3, 4]

@@ -209,12 +209,16 @@ def _check_timestamps(options: BatchOptions) -> None:
         )
 
 
+_INTS = range(-MAX_INT - 1, MAX_INT + 1)
+"""What a level may be for anybody to say which ones there are."""
+
+
 def _check_compression(options: BatchOptions) -> None:
     codec: object = options.compression
     level: object = options.compression_level
     if not isinstance(codec, str):
         raise refused_option("unknown_compression", f"compression is {shown(codec)}")
-    if level is not None and not _is_integer(level):
+    if level is not None and not (_is_integer(level) and options.compression_level in _INTS):
         raise refused_option("compression_level", f"compression_level is {shown(level)}")
     if options.compression == "none":
         if options.compression_level is not None:
