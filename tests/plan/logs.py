@@ -144,7 +144,7 @@ def rows_of(splits: Iterable[Split]) -> list[Row]:
     for split in splits:
         with open_segment_of(PLACES, split.segment) as segment:
             events = segment.iter_columnar(
-                ["offset", "timestamp"], (split.start, split.end), Void(split.void)
+                ["offset", "timestamp"], (split.start, split.end), Void.of(split.void)
             )
             for event in events:
                 if hasattr(event, "num_rows"):

@@ -59,16 +59,16 @@ def take_snapshot(spark: SparkSession, paths: str | Sequence[str], destination: 
     """
     listed = [paths] if isinstance(paths, str) else list(paths)
     read = ReadOptions.parse({**options, "paths": json.dumps(listed)})
-    is_here = hasattr(spark, "_jsparkSession")  # a session of Connect has no JVM at hand
-    if is_here:
-        places = Places(of_session(spark, read.settings))
+    # A session of Connect has no JVM at hand.
+    places = Places(of_session(spark, read.settings)) if hasattr(spark, "_jsparkSession") else None
+    if places is not None:
         logs = _list(read, places)
     else:
         (logs,) = _in_tasks(spark, [(_list, (read,))])
     work: list[Work] = [(_judge, (read, log)) for log in logs if log.pieces]
     judged = [one for one in _in_tasks(spark, work) if one is not None]
     committed = {(topic, partition): one for topic, partition, one in judged}
-    if is_here:
+    if places is not None:
         _write(read, logs, committed, destination, places)
     else:
         _in_tasks(spark, [(_write, (read, logs, committed, destination))])

@@ -84,7 +84,7 @@ class KafkaSegmentsReader(DataSourceReader):
         self._conditions: list[Condition] = []
 
     @property
-    def pushFilters(self) -> Pusher:  # noqa: N802
+    def pushFilters(self) -> Pusher:  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         """Takes what filters say for sure; Spark looks at every row again. See `filters`."""
         return Pusher(self._push)
 
