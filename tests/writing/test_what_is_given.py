@@ -66,6 +66,11 @@ def test_a_number_that_cannot_be_printed() -> None:
         written([{"value": b"", "timestamp": 10**5000}])
 
 
+def test_a_class_is_no_value() -> None:
+    with pytest.raises(EncodeError, match="row 1: value"):
+        written([{"value": b""}, {"value": pa.Table}])
+
+
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_a_level_that_cannot_be_printed(compression: str) -> None:
     with pytest.raises(OptionError, match="compression_level is a int that cannot be printed"):

@@ -135,7 +135,10 @@ def _size(row: tuple[Any, ...]) -> int:
 
 
 def _length(value: Any) -> int:
-    return len(value) if hasattr(value, "__len__") else 0
+    try:
+        return len(value)
+    except Exception:  # no bytes: what it is is told where it is converted
+        return 0
 
 
 def _build(rows: Sequence[tuple[Any, ...]], start: int) -> pa.RecordBatch:
