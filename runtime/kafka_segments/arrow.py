@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.schema import SCHEMA
-from kafka_segments.segment import OnDamage, open_segment
+from kafka_segments.disposal import OnDamage
+from kafka_segments.segment import open_segment
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka_segments.disposal import OnDamage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import TransactionInDoubtError
 from kafka_segments.outcomes import Outcome
 from kafka_segments.records import Rows
-from kafka_segments.segment import OnDamage, Segment, dispose
+from kafka_segments.segment import Segment, dispose
 from kafka_segments.transactions import DoubtfulTransaction, OpenTransaction, Void
 
 if TYPE_CHECKING:

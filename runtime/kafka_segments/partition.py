@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import first_offset_in_name
@@ -30,7 +31,7 @@ from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, wi
 from kafka_segments.logfiles import UNOPENED, LogFile, lost_file
 from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
-from kafka_segments.segment import OnDamage, Segment, check_on_damage, open_segment
+from kafka_segments.segment import Segment, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
     from kafka_segments.columnar.reader import Event
     from kafka_segments.columnar.stretch import Stretch
 
-__all__ = ["OnDamage", "Segment", "check_on_damage", "dispose", "fast_rows", "open_segment"]
-
-OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
-"""What to do with damage: raise its error, yield it and go on, or call this function and go on."""
+__all__ = ["Segment", "dispose", "fast_rows", "open_segment"]
 
 
 def open_segment(
@@ -369,9 +367,3 @@ def dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
         yield damage
     else:
         raise damage.error
-
-
-def check_on_damage(on_damage: OnDamage) -> None:
-    """Raise `OptionError` if it is not "raise", "skip" or a function."""
-    if on_damage not in ("raise", "skip") and not callable(on_damage):
-        raise OptionError(f"on_damage is {on_damage!r}; give 'raise', 'skip' or a function")

@@ -24,6 +24,28 @@ OPENERS = {
 }
 
 
+# The usual ways to open a file.
+OPENS = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "os": ("open", "fdopen"),
+        "io": ("open", "open_code", "FileIO"),
+        "tempfile": ("mkstemp", "NamedTemporaryFile", "SpooledTemporaryFile", "TemporaryFile"),
+        "pa": ("memory_map", "OSFile"),
+        "mmap": ("mmap",),
+        "gzip": ("open",),
+        "lz4.frame": ("open",),
+    }.items()
+    for name in names
+)
+METHODS = ("read_bytes", "read_text", "write_bytes", "write_text")
+
+
+def is_opening(function: str) -> bool:
+    """Whether a function that is called by this name opens a file."""
+    return function == "open" or function in OPENS or function.endswith(METHODS)
+
+
 def calls() -> Iterator[tuple[str, str]]:
     """File and function name (`open`, `os.open`, `int.from_bytes`) of every call in the runtime."""
     for path in sorted((RUNTIME / "kafka_segments").rglob("*.py")):
@@ -34,13 +56,13 @@ def calls() -> Iterator[tuple[str, str]]:
 
 
 def test_only_storage_opens_segments() -> None:
-    opening = {"open", "os.open", "io.open", "os.fdopen", "mmap.mmap", "gzip.open", "lz4.frame.open"}
-    found = {
-        name
-        for name, function in calls()
-        if function in opening or function.endswith(("read_bytes", "read_text"))
-    }
-    assert found == OPENERS
+    assert {name for name, function in calls() if is_opening(function)} == OPENERS
+
+
+def test_the_ways_to_open_are_noticed() -> None:
+    for function in ("open", "os.open", "tempfile.TemporaryFile", "Path('x').read_bytes", "mmap.mmap"):
+        assert is_opening(function)
+    assert not is_opening("self.open")
 
 
 def test_nothing_at_run_time_reads_the_schemas() -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
+from kafka_segments.disposal import OnDamage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
@@ -26,7 +27,7 @@ from kafka_segments.errors import (
 )
 from kafka_segments.partition import Partition, open_partition_of
 from kafka_segments.records import Rows
-from kafka_segments.segment import OnDamage, Segment, fast_rows, open_segment
+from kafka_segments.segment import Segment, fast_rows, open_segment
 
 __all__ = ["OffsetRange", "add_parser", "run"]
 

@@ -1,22 +1,12 @@
-"""What callers want done with damage."""
+"""Damage, done with as the caller wants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypeAlias
-
+from kafka_segments.disposal import OnDamage
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError
+from kafka_segments.errors import KafkaFormatError, MissingCodecError
 
-__all__ = ["OnDamage", "check_on_damage", "dispose"]
-
-OnDamage: TypeAlias = Literal["raise", "skip"] | Callable[[Damage], None]
-
-
-def check_on_damage(on_damage: OnDamage) -> None:
-    """Raise `OptionError` for anything else."""
-    if on_damage not in ("raise", "skip") and not callable(on_damage):
-        raise OptionError(f"on_damage must be 'raise', 'skip' or a callable, not {on_damage!r}")
+__all__ = ["dispose"]
 
 
 def dispose(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:

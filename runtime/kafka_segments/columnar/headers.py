@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.columnar.disposal import OnDamage, check_on_damage, dispose
+from kafka_segments.columnar.disposal import dispose
 from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.table import EntryTable, row_of
+from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.framing import Scan
 from kafka_segments.native.engine import load_decoder

@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_segments.columnar.disposal import OnDamage, check_on_damage, dispose
+from kafka_segments.columnar.disposal import dispose
 from kafka_segments.columnar.reader import ColumnarReader, Event
 from kafka_segments.columnar.schema import schema_of
+from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Damage
 from kafka_segments.errors import OptionError
 from kafka_segments.storage import Source

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kafka_segments.conversion.report import ConversionReport
+from kafka_segments.disposal import OnDamage
 from kafka_segments.entries import Batch, Damage, Record
-from kafka_segments.segment import OnDamage, Segment, fast_rows
+from kafka_segments.segment import Segment, fast_rows
 
 __all__ = ["Entry", "read_entries"]
 

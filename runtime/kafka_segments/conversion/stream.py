@@ -13,12 +13,13 @@ from kafka_segments.conversion.reading import Entry, read_entries
 from kafka_segments.conversion.report import ConversionReport
 from kafka_segments.conversion.rules import NOTHING
 from kafka_segments.conversion.up import has_to_go_up, up_pieces
+from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import OptionError
 from kafka_segments.layout import known_magics
-from kafka_segments.segment import OnDamage, Segment, check_on_damage, open_segment
+from kafka_segments.segment import Segment, open_segment
 from kafka_segments.storage import SourceLike
-from kafka_segments.writing.options import check_numbers
+from kafka_segments.writing.options import check_numbers, is_integer
 
 __all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]
 
@@ -116,9 +117,9 @@ def down_convert(
         >>> down_convert(b"", to_magic=1).to_bytes()
         b''
     """
-    if not _is_integer(to_magic) or to_magic not in known_magics() or to_magic >= 2:
+    if not is_integer(to_magic) or to_magic not in known_magics() or to_magic >= 2:
         raise OptionError(f"to_magic is {to_magic!r}; batches go down to 0 or 1 (up_convert makes magic 2)")
-    if first_offset is not None and not _is_integer(first_offset):
+    if first_offset is not None and not is_integer(first_offset):
         raise OptionError(f"first_offset is {first_offset!r}; it must be an integer or None")
     return Conversion(
         source,
@@ -216,11 +217,7 @@ def filter_batches(
         >>> filter_batches(b"", lambda record: record.value is not None, delete_horizon_ms=0).to_bytes()
         b''
     """
-    if not _is_integer(delete_horizon_ms):
+    if not is_integer(delete_horizon_ms):
         raise OptionError(f"delete_horizon_ms is {delete_horizon_ms!r}; it must be an integer")
     cleaning = Cleaning(retain, delete_horizon_ms, retention, ends_nothing, keeps_magic)
     return Conversion(source, lambda _batch: True, cleaning.pieces, on_damage, max_decompressed)
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -22,6 +22,7 @@ __all__ = [
     "check_flags",
     "check_names",
     "check_numbers",
+    "is_integer",
     "options_of",
     "shown",
 ]
@@ -121,7 +122,7 @@ class BatchOptions:
     compacted: bool = False
 
     def __post_init__(self) -> None:
-        if not _is_integer(self.magic) or self.magic not in tuple(layout.known_magics()):
+        if not is_integer(self.magic) or self.magic not in tuple(layout.known_magics()):
             raise refused_option("unknown_magic", f"magic is {shown(self.magic)}")
         _check_ranges(self)
         check_flags(is_transactional=self.is_transactional, compacted=self.compacted)
@@ -164,7 +165,7 @@ def check_numbers(**numbers: object) -> None:
     """Raise `OptionError` for a number that does not fit what it is for, by the names of `BatchOptions`."""
     for name, value in numbers.items():
         least, most = _RANGES[name]
-        if not _is_integer(value) or not least <= value <= most:  # type: ignore[operator]
+        if not is_integer(value) or not least <= value <= most:  # type: ignore[operator]
             raise OptionError(f"{name} is {shown(value)}; it must be an integer from {least} to {most}")
 
 
@@ -190,7 +191,8 @@ def shown(value: object) -> str:
         return f"a {type(value).__name__} that cannot be printed"
 
 
-def _is_integer(value: object) -> bool:
+def is_integer(value: object) -> bool:
+    """Whether it is one, and no bool, which Python takes for 0 or 1."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -218,7 +220,7 @@ def _check_compression(options: BatchOptions) -> None:
     level: object = options.compression_level
     if not isinstance(codec, str):
         raise refused_option("unknown_compression", f"compression is {shown(codec)}")
-    if level is not None and not (_is_integer(level) and options.compression_level in _INTS):
+    if level is not None and not (is_integer(level) and options.compression_level in _INTS):
         raise refused_option("compression_level", f"compression_level is {shown(level)}")
     if options.compression == "none":
         if options.compression_level is not None:
