@@ -107,10 +107,12 @@ def test_records_of_all_formats_have_the_same_columns(model: Model) -> None:
     messages = columns(model.struct(("kafka_message_legacy",)), "record_column")
     assert records == {
         "offset": "int64", "timestamp": "timestamp[ms, UTC]", "timestamp_type": "int8", "key": "binary",
-        "value": "binary", "headers": "list<struct>",
+        "value": "binary", "headers": "list<struct>", "leader_epoch": "int32", "producer_id": "int64",
+        "producer_epoch": "int32", "sequence": "int32",
     }  # fmt: skip
     assert messages.items() <= records.items()
-    assert records.keys() - messages.keys() == {"headers"}
+    of_batches = {"leader_epoch", "producer_id", "producer_epoch", "sequence"}
+    assert records.keys() - messages.keys() == {"headers", *of_batches}
     header = columns(model.struct(("kafka_record_header",)), "record_column")
     assert header == {"key": "binary", "value": "binary"}
 

@@ -9,18 +9,18 @@ from pathlib import Path
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
 # console opens the null device; `native` keeps compiled decoders; an arena is memory that no file is behind;
-# `writing` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
+# `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
 # Spark's and Hadoop's settings stand in files of theirs.
 OPENERS = {
     "cli/console.py",
     "columnar/arena.py",
     "native/cache.py",
+    "outputs.py",
     "places/locks.py",
     "spark/parquet.py",
     "spark/publish.py",
     "spark/settings.py",
     "storage.py",
-    "writing/files.py",
 }
 
 

@@ -15,6 +15,7 @@ from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptBatchError,
     CorruptIndexError,
+    DataLossError,
     DecodeError,
     DecompressionError,
     EncodeError,
@@ -25,6 +26,8 @@ from kafka_segments.errors import (
     OptionError,
     OutputError,
     ReadError,
+    RecordTooLargeError,
+    ReplicaMismatchError,
     StoreError,
     TimestampRangeError,
     TransactionInDoubtError,
@@ -54,6 +57,15 @@ TREE: dict[type[KafkaFormatError], tuple[tuple[type, ...], dict[str, object]]] =
     MissingCodecError: ((KafkaFormatError, ImportError), {"codec": "lz4"}),
     MissingExtraError: ((KafkaFormatError, ImportError), {"extra": "arrow"}),
     OptionError: ((KafkaFormatError, ValueError), {}),
+    DataLossError: (
+        (KafkaFormatError,),
+        {"topic": "t", "partition": 0, "first_offset": 5, "last_offset": 2**62},
+    ),
+    RecordTooLargeError: (
+        (KafkaFormatError, ValueError),
+        {"topic": "t", "partition": 0, "offset": 5, "size": 2**31},
+    ),
+    ReplicaMismatchError: ((DecodeError,), {"offset": 5, "other_path": "u-0/0.log", "other_position": 7}),
 }
 
 

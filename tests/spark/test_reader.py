@@ -30,6 +30,7 @@ from kafka_segments.errors import (
     UnknownFormatError,
 )
 from kafka_segments.ranges import reading
+from kafka_segments.spark import reading as spark_reading
 from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
@@ -379,7 +380,7 @@ def test_batch_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest
         yield from reading.read_split(dataclasses.replace(split, end=1), *_more)
         raise MemoryError
 
-    monkeypatch.setattr("kafka_segments.spark.reading.read_split", starved)
+    monkeypatch.setattr(spark_reading, "read_split", starved)
     with pytest.raises(RecordTooLargeError, match="topic t, partition 4, offset 1: no memory") as caught:
         read(directory)
     assert (caught.value.offset, caught.value.size) == (1, len(two))

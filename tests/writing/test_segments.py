@@ -19,8 +19,8 @@ from tests.writing.builders import recover
 from tests.writing.cases import TIME, plain_rows, rows_with_gaps, rows_with_headers
 
 import kafka_segments
+from kafka_segments import outputs
 from kafka_segments.errors import EncodeError, KafkaFormatError, MissingExtraError, OptionError, OutputError
-from kafka_segments.writing import files
 
 NAME = "00000000000000000000.log"
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
@@ -263,10 +263,10 @@ def test_a_disk_that_fails_leaves_nothing(
         return call
 
     for name in ("write", "fsync", "link"):
-        monkeypatch.setattr(files.os, name, failing(getattr(os, name)))
+        monkeypatch.setattr(outputs.os, name, failing(getattr(os, name)))
     # A link that fails may be a file system without links; a full one refuses the rename too.
     monkeypatch.setattr(
-        files.os, "rename", failing(lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        outputs.os, "rename", failing(lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     )
     with pytest.raises(OutputError) as caught:
         kafka_segments.write_segment(tmp_path / NAME, rows_with_headers(100), index_interval_bytes=100)
@@ -281,7 +281,7 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def no_links(*_arguments: Any) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(files.os, "link", no_links)
+    monkeypatch.setattr(outputs.os, "link", no_links)
     kafka_segments.write_segment(tmp_path / NAME, [{"value": b"v"}])
     assert sorted(contents(tmp_path)) == [
         NAME.replace(".log", suffix) for suffix in (".index", ".log", ".timeindex")

@@ -25,8 +25,8 @@ from kafka_segments.catalog.times import Finder
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
+from kafka_segments.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.places import Places
-from kafka_segments.writing.files import OutputFile, check_absent, hidden_sibling, publish_files
 
 __all__ = [
     "Changed",

@@ -57,18 +57,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
-    from kafka_segments.writing import files
+    from kafka_segments import outputs
 
     destination = _checked_destination(arguments.source, arguments.destination)
-    files.check_absent(destination)
+    outputs.check_absent(destination)
     damages = _Damages()
     conversion = _conversion(arguments, damages)
-    output = files.OutputFile(files.hidden_sibling(destination), arguments.destination)
+    output = outputs.OutputFile(outputs.hidden_sibling(destination), arguments.destination)
     try:
         for data in conversion:
             output.write(data)
         output.finish()
-        files.publish_files([(output.path, destination)])
+        outputs.publish_files([(output.path, destination)])
     finally:
         output.discard()
     _print_report(conversion, arguments.report)

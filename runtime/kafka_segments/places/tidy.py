@@ -14,7 +14,6 @@ if it had been there.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import sys
@@ -29,6 +28,7 @@ _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _NOT_KNOWN = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
 _LEN_STRETCH = 32 << 20
+_LARGEST = 1 << 40  # who reads past us leaves pages anywhere, so that all of them are asked for before
 _LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given up twice
 
 
@@ -81,9 +81,8 @@ class TidySource:
         self._descriptor = source.descriptor
         self._flags = flags
         self._page = os.sysconf("SC_PAGE_SIZE")
-        # A byte a page, 1 if it was in the cache, or nobody knows.
-        self._pages = bytearray() if flags else bytearray([1]) * -(-self.size // self._page)
-        self._learned: set[int] = set()  # stretches of `_LEN_STRETCH`
+        # By stretches of `_LEN_STRETCH`, a byte a page, 1 if it was in the cache; none if nobody knows.
+        self._pages: dict[int, bytes] = {}
         self._lock = threading.Lock()
         self._span = (self.size, 0)  # where pages of ours may be
         self._last = 0  # the last window's position
@@ -91,7 +90,7 @@ class TidySource:
     @property
     def descriptor(self) -> int:
         """For those who read past us, if it can be known afterwards what they have left behind."""
-        if self._flags:
+        if self._flags or self.size > _LARGEST:
             return -1
         with self._lock:
             self._learn(0, self.size)
@@ -124,22 +123,22 @@ class TidySource:
         if self._flags:
             return
         for stretch in range(position // _LEN_STRETCH, -(-min(end, self.size) // _LEN_STRETCH)):
-            if stretch not in self._learned:
-                self._learned.add(stretch)
+            if stretch not in self._pages:
                 start = stretch * _LEN_STRETCH
                 pages = resident_pages(self._descriptor, start, min(_LEN_STRETCH, self.size - start))
-                if pages is not None:
-                    first = start // self._page
-                    self._pages[first : first + len(pages)] = pages
+                self._pages[stretch] = pages or b""
 
     def _give_up(self, position: int, end: int) -> None:
         """Let go of the pages that lie wholly in a span and were not there before."""
-        page, last = -(-position // self._page), end // self._page
-        while (start := self._pages.find(0, page, last)) >= 0:
-            page = self._pages.find(1, start, last)
-            page = last if page < 0 else page
-            length = (page - start) * self._page
-            os.posix_fadvise(self._descriptor, start * self._page, length, os.POSIX_FADV_DONTNEED)
+        for stretch in range(position // _LEN_STRETCH, -(-min(end, self.size) // _LEN_STRETCH)):
+            pages, base = self._pages.get(stretch, b""), stretch * _LEN_STRETCH
+            page = max(0, -(-(position - base) // self._page))
+            last = min(len(pages), (end - base) // self._page)
+            while (start := pages.find(0, page, last)) >= 0:
+                page = pages.find(1, start, last)
+                page = last if page < 0 else page
+                length = (page - start) * self._page
+                os.posix_fadvise(self._descriptor, base + start * self._page, length, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
         """Let go of everything, what the kernel has read ahead too."""
@@ -153,5 +152,7 @@ class TidySource:
                 self._source.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):
+        try:  # noqa: SIM105 (when Python is being taken apart, contextlib is gone)
             self.close()
+        except AttributeError:
+            pass  # it was never opened

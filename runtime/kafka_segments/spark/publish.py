@@ -23,8 +23,8 @@ from types import TracebackType
 
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.logdir import log_dir_root
+from kafka_segments.outputs import sync_directory
 from kafka_segments.spark.report import PartitionReport
-from kafka_segments.writing.files import sync_directory
 
 __all__ = ["TEXT_MARKER", "WorkDirectory", "check_destination", "is_surely_text", "partition_path", "publish"]
 

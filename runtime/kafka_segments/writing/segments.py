@@ -6,10 +6,10 @@ import os
 import re
 from typing import Any
 
+from kafka_segments import outputs
 from kafka_segments.errors import OptionError
 from kafka_segments.indexes import AbortedTxn
 from kafka_segments.layout.building import build_producer_snapshot
-from kafka_segments.writing import files
 from kafka_segments.writing.indexing import INDEX_SUFFIXES, Indexes
 from kafka_segments.writing.machine import COLUMN, Piece
 from kafka_segments.writing.options import MAX_INT, MAX_LONG
@@ -39,7 +39,7 @@ class _Segment:
     def __init__(self, path: str, destination: str, base_offset: int, interval: int | None) -> None:
         self.destination, self.base_offset = destination, base_offset
         self._indexes = None if interval is None else Indexes(base_offset, interval)
-        self._files = [(files.OutputFile(path, destination), destination)]
+        self._files = [(outputs.OutputFile(path, destination), destination)]
 
     @property
     def size(self) -> int:
@@ -60,7 +60,7 @@ class _Segment:
         log, destination = self._files[0]
         for suffix, content in ({} if self._indexes is None else self._indexes.files()).items():
             target = destination.removesuffix(_SUFFIX) + suffix
-            index = files.OutputFile(log.path.removesuffix(_SUFFIX) + suffix, target)
+            index = outputs.OutputFile(log.path.removesuffix(_SUFFIX) + suffix, target)
             self._files.insert(0, (index, target))
             index.write(content)
         for file, _target in self._files:
@@ -190,8 +190,8 @@ class OneSegment(Store):
         super().__init__(segment_bytes, interval, base_offset if named is None else named)
         stem = path.removesuffix(_SUFFIX)
         for name in [path] + [stem + suffix for suffix in INDEX_SUFFIXES if interval is not None]:
-            files.check_absent(name)
-        self.path, self._hidden = path, files.hidden_sibling(path)
+            outputs.check_absent(name)
+        self.path, self._hidden = path, outputs.hidden_sibling(path)
         if self.base_offset is not None:
             self._begin(self.base_offset)
 
@@ -207,7 +207,7 @@ class OneSegment(Store):
     def publish(self) -> tuple[str, ...]:
         if not self._segments:
             self._begin(0)
-        files.publish_files(self._segments[0].finish())
+        outputs.publish_files(self._segments[0].finish())
         return (self.path,)
 
 
@@ -222,9 +222,9 @@ class Partition(Store):
         self, path: str, *, segment_bytes: int, interval: int | None, base_offset: int | None
     ) -> None:
         super().__init__(segment_bytes, interval, base_offset)
-        self.path, self._real = path, files.check_replaceable(path)
-        self._hidden = files.hidden_sibling(self._real)
-        files.make_directory(self._hidden, path)
+        self.path, self._real = path, outputs.check_replaceable(path)
+        self._hidden = outputs.hidden_sibling(self._real)
+        outputs.make_directory(self._hidden, path)
 
     def _begin(self, base_offset: int) -> None:
         name = f"{base_offset:020d}{_SUFFIX}"
@@ -241,7 +241,7 @@ class Partition(Store):
         """
         if self._interval is not None:
             name = f"{end_offset:020d}.snapshot"
-            file = files.OutputFile(os.path.join(self._hidden, name), os.path.join(self.path, name))
+            file = outputs.OutputFile(os.path.join(self._hidden, name), os.path.join(self.path, name))
             file.write(build_producer_snapshot(producers.entries()))
             file.finish()
 
@@ -249,9 +249,9 @@ class Partition(Store):
         if not self._segments:
             self._begin(self.base_offset or 0)
         self._segments[-1].finish()
-        files.publish_directory(self._hidden, self._real, self.path)
+        outputs.publish_directory(self._hidden, self._real, self.path)
         return tuple(segment.destination for segment in self._segments)
 
     def discard(self) -> None:
         super().discard()
-        files.discard_directory(self._hidden)
+        outputs.discard_directory(self._hidden)

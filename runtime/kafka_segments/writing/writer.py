@@ -21,10 +21,10 @@ from typing import Any, Unpack
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import OptionError
 from kafka_segments.indexes import AbortedTxn
+from kafka_segments.outputs import path_of
 from kafka_segments.writing.api import encode_empty_batch, iter_pieces, start_of
 from kafka_segments.writing.control import MARKERS, Control, encode_control
 from kafka_segments.writing.encoding import Start
-from kafka_segments.writing.files import path_of
 from kafka_segments.writing.foreign import read_foreign
 from kafka_segments.writing.incoming import Data
 from kafka_segments.writing.machine import COLUMN, Piece
