@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tests.connector.queries import Query
+from tests.connector.queries import EXTREME, Query
 from tests.connector.served import METADATA
 from tests.recording.sets import RECORDED
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-# Options of the source that ours does not take yet; when it does, the tests that wait for it fail until their
-# name is taken out here.
-NOT_YET = frozenset(
-    {
-        "assign",
-        "subscribe",
-        "subscribePattern",
-        "startingOffsets",
-        "endingOffsets",
-        "startingTimestamp",
-        "endingTimestamp",
-        "startingOffsetsByTimestamp",
-        "endingOffsetsByTimestamp",
-        "startingOffsetsByTimestampStrategy",
-        "minPartitions",
-        "maxRecordsPerPartition",
-        "failOnDataLoss",
-        "kafka.isolation.level",
-    }
-)
-
-
-def waits_for(query: Query) -> list[str]:
-    """The options of a query that ours does not take yet."""
-    return sorted(NOT_YET & set(query.options))
 
 
 def read(spark: SparkSession, query: Query) -> pa.Table:
@@ -54,3 +28,18 @@ def read_all(spark: SparkSession, name: str) -> pa.Table:
     frame = spark.read.format("kafka-segments").option("includeHeaders", "true").load(str(RECORDED / name))
     found = frame.filter(f"topic != '{METADATA}'").toArrow()
     return found.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
+
+
+def read_extremes(spark: SparkSession) -> list[dict[str, Any]]:
+    """The set whose timestamps Spark cannot hold, which are null then; as numbers in timestampMs too."""
+    columns = "key,value,topic,partition,offset,timestamp,timestampType,headers,timestampMs"
+    options = {"columns": columns, "timestampOverflow": "null"}
+    frame = spark.read.format("kafka-segments").options(**options).load(str(RECORDED / EXTREME))
+    found = frame.filter(f"topic != '{METADATA}'").toArrow()
+    return plain(found.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")]))
+
+
+def plain(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows with timestamps in microseconds: Python's datetime ends with the year 9999."""
+    position = table.schema.get_field_index("timestamp")
+    return table.set_column(position, "timestamp", table["timestamp"].cast("int64")).to_pylist()

@@ -89,6 +89,16 @@ def fates(name: str, topic: str, partition: int) -> dict[int, str]:
     return fates_of(_lines(_oracle_files(name, topic, partition)))
 
 
+def records(name: str) -> list[dict[str, Any]]:
+    """What Kafka's own reading says of all data records of a set, by topic, partition and offset."""
+    found: list[dict[str, Any]] = []
+    for topic, numbers in partitions(name).items():
+        for number in numbers:
+            lines = _lines(_oracle_files(name, topic, number))
+            found += [line for line in lines if line["type"] == "record" and line["control"] is None]
+    return found
+
+
 def _oracle_files(name: str, topic: str, partition: int) -> list[Path]:
     return sorted((ORACLE / name / f"{topic}-{partition}").glob("*.log.jsonl"))
 

@@ -107,6 +107,18 @@ def test_rows() -> None:
     assert rows_of(records(5), columns="sourceFile") == [{"sourceFile": "/a/t-3/0.log"}]
 
 
+@pytest.mark.parametrize("how", ["text", "binary"])
+def test_headers_of_a_part_of_a_batch(how: str) -> None:
+    keys = tuple(b"%d" % number for number in range(3))
+    whole = pa.concat_batches([records(1, 2, keys=keys), records(3, 4, 5, keys=keys[:1]), records(6)])
+    rows = rows_of(whole, includeHeaders="true", headerKeys=how)
+    assert [len(row["headers"] or ()) for row in rows] == [3, 0, 1, 0, 0, 0]
+    for start in range(7):
+        for end in range(start, 7):
+            part = whole.slice(start, end - start)
+            assert rows_of(part, includeHeaders="true", headerKeys=how) == rows[start:end]
+
+
 def test_keys_of_headers() -> None:
     good, bad = records(1, 2, keys=(b"a", "\u00e9".encode())), records(1, 2, keys=(b"a", b"\xed\xa0\x80"))
     assert [row["headers"] for row in rows_of(good, columns="headers")] == [

@@ -137,14 +137,20 @@ class RowColumns:
 def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
     """Headers; null, not an empty list, for a record without any (as the connector's)."""
     headers = batch.column("headers")
-    pairs = headers.values
+    if len(headers) == 0:
+        return pa.array([], kind)
+    offsets = headers.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    pairs = headers.values.slice(first, last - first)
+    if offsets.offset or first:  # a part of a batch: from_arrays wants offsets that begin with their buffer
+        offsets = pa.array(offsets.to_numpy() - first)
     struct = kind.value_type
     keys, values = pairs.field("key"), pairs.field("value")
     if struct.field(0).type == pa.string():
         keys = _text(keys)
     structs = pa.StructArray.from_arrays([keys, values], fields=[struct.field(0), struct.field(1)])
     is_empty = pc.equal(pc.list_value_length(headers), 0)
-    return pa.ListArray.from_arrays(headers.offsets, structs, type=kind, mask=is_empty)
+    return pa.ListArray.from_arrays(offsets, structs, type=kind, mask=is_empty)
 
 
 def _text(keys: pa.Array) -> pa.Array:
