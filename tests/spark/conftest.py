@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
+MASTER = "KAFKA_SEGMENTS_TEST_MASTER"
+"""Names another master than local[2]."""
 PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("runtime", "generated", "."))
 
 
@@ -29,7 +31,7 @@ def spark(workers_path: None) -> Iterator[SparkSession]:
     """A session with two tasks at a time; rows are compared in UTC."""
     from kafka_segments.spark.session import open_session
 
-    with open_session("local[2]") as session:
+    with open_session(os.environ.get(MASTER, "local[2]")) as session:
         session.conf.set("spark.sql.session.timeZone", "UTC")
         session.conf.set("spark.sql.shuffle.partitions", "2")
         yield session

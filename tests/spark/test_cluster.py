@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.spark import kafka_rows
+from tests.spark import cluster_job, conftest, kafka_rows
 from tests.spark.test_ingest import files_below, parquet_rows, table_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -43,3 +45,22 @@ def test_local_cluster(workers_path: None, tmp_path: Path) -> None:
         kafka_rows.split_name(Path(n).parts[0][6:] + "-" + Path(n).parts[1][10:]) for n in files
     } == with_rows
     assert not list(tmp_path.glob(".ingested*"))
+
+
+SUITE = ("test_rows.py", "test_source.py")
+
+
+def test_the_suite_in_a_cluster(workers_path: None, tmp_path: Path) -> None:
+    """What is true with threads of one process is true with executors in processes of their own."""
+    tests = [str(conftest.ROOT / "tests" / "spark" / name) for name in SUITE]
+    options = ["-q", "-n0", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "-c", str(conftest.ROOT / "pyproject.toml"), *tests],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        env={**os.environ, conftest.MASTER: cluster_job.MASTER},
+    )
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\b[1-9]\d* passed", done.stdout)
