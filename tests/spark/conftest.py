@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 MASTER = "KAFKA_SEGMENTS_TEST_MASTER"
-"""Names another master than local[2]."""
+"""Names another master than local[2], or `REMOTE`: a server of Spark Connect."""
+REMOTE = "connect"
 PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("runtime", "generated", "."))
 
 
@@ -27,26 +29,36 @@ def workers_path() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(workers_path: None) -> Iterator[SparkSession]:
+def spark(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with two tasks at a time; rows are compared in UTC."""
     from kafka_segments.spark.session import open_session
 
-    with open_session(os.environ.get(MASTER, "local[2]")) as session:
+    master = os.environ.get(MASTER, "local[2]")
+    with (
+        remote_session(tmp_path_factory.mktemp("connect")) if master == REMOTE else open_session(master)
+    ) as session:
         session.conf.set("spark.sql.session.timeZone", "UTC")
         session.conf.set("spark.sql.shuffle.partitions", "2")
         yield session
 
 
-@pytest.fixture(scope="session")
-def connect(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+@contextmanager
+def remote_session(work: Path) -> Iterator[SparkSession]:
     """A client's session of a Connect server that is a process of its own."""
     from pyspark.sql.connect.session import SparkSession as ConnectSession
     from tests.spark import connect_server
 
-    with connect_server.serving(tmp_path_factory.mktemp("connect")) as address:
+    with connect_server.serving(work) as address:
         # SparkSession.builder.remote refuses where a session of the other kind is in the process.
         session = ConnectSession.builder.remote(address).create()
         try:
             yield session  # type: ignore[misc]
         finally:
             session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """See `remote_session`."""
+    with remote_session(tmp_path_factory.mktemp("connect")) as session:
+        yield session

@@ -50,8 +50,15 @@ def test_local_cluster(workers_path: None, tmp_path: Path) -> None:
 SUITE = ("test_rows.py", "test_source.py")
 
 
-def test_the_suite_in_a_cluster(workers_path: None, tmp_path: Path) -> None:
-    """What is true with threads of one process is true with executors in processes of their own."""
+@pytest.mark.parametrize(
+    "master",
+    [
+        pytest.param(cluster_job.MASTER, id="executors in processes of their own"),
+        pytest.param(conftest.REMOTE, id="connect", marks=pytest.mark.connect),
+    ],
+)
+def test_the_suite_elsewhere(workers_path: None, tmp_path: Path, master: str) -> None:
+    """What is true with threads of one process is true with other processes too."""
     tests = [str(conftest.ROOT / "tests" / "spark" / name) for name in SUITE]
     options = ["-q", "-n0", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
     done = subprocess.run(
@@ -60,7 +67,7 @@ def test_the_suite_in_a_cluster(workers_path: None, tmp_path: Path) -> None:
         text=True,
         timeout=300,
         cwd=tmp_path,
-        env={**os.environ, conftest.MASTER: cluster_job.MASTER},
+        env={**os.environ, conftest.MASTER: master},
     )
     assert done.returncode == 0, done.stdout
     assert re.search(r"\b[1-9]\d* passed", done.stdout)
