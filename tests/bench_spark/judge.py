@@ -33,7 +33,8 @@ def raw(measured: Measured) -> Row:
     row |= {"records": measured.read.corpus.num_records, "num_tasks": measured.num_tasks}
     for name in ("wall", "jvm", "python", "planning", "broker", "task_cpu"):
         row[f"{name}_seconds"] = None if measured.error else rounded(getattr(measured, name))
-    return row | {"options": dict(measured.read.options), "note": note_of(measured)}
+    told = {name: value for name, value in measured.read.options.items() if not name.startswith("fs.")}
+    return row | {"options": told, "note": note_of(measured)}
 
 
 def faster(name: str, ours: Measured, peer: Measured, at_least: float, quick: bool) -> Row:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from tests.bench_spark import corpus
 from tests.bench_spark.corpus import T0, Corpus, made
 from tests.bench_spark.judge import Figure, Row, best, faster, judge, note_of, raw
 from tests.bench_spark.runs import FETCHES, OURS, STUB, THEIRS, Measured, Read, Runner
+from tests.places import faults, server
+from tests.places.conftest import settings_for
 
 # The least that ours must reach of a peer's rate.
 OF_STUB, OF_CONNECTOR, OF_PARQUET, OF_COUNT = 0.88, 3.9, 1.6, 30
 # The most that figures may be.
 SELECTED_PERCENT, TASK_MS, PLANNING_S, WORKER_MIB = 5, 40, 3, 300
 LIMIT = "768m"
+DELAY_MS = 20
 PARTS = ("scans", "selections", "tasks", "planning", "memory")
 
 
@@ -124,8 +134,29 @@ class Bench:
         yield judge(
             Figure(f"{title} on a local disk", read_from.topic, value, "s", PLANNING_S, said), self.quick
         )
-        remote = Figure(f"{title} on S3, 20 ms a request", read_from.topic, None, "s", None, "not yet")
-        yield judge(remote, self.quick)
+        yield judge(self.planning_from_store(f"{title} on S3, {DELAY_MS} ms a request"), self.quick)
+
+    def planning_from_store(self, title: str) -> Figure:
+        """The same from an S3 server behind a proxy that takes its time, and counts."""
+        read_from = made(self.corpora["segments"])
+        figure = Figure(title, read_from.topic, None, "s", None)
+        if not server.binary().exists():
+            return replace(figure, note="there is no S3 server here: make test builds one")
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=corpus.FOLDER)))
+            store = stack.enter_context(server.running(folder))
+            shutil.copytree(read_from.path, store.folder / "bench" / read_from.topic, copy_function=os.link)
+            proxy = stack.enter_context(faults.running(store.port))
+            proxy.before = lambda _asked: time.sleep(DELAY_MS / 1000)
+            options = settings_for(proxy.address)
+            read = Read(OURS, read_from, "planning", options, address=f"s3a://bench/{read_from.topic}")
+            local = Read(OURS, made(self.corpora["tasks"]), "planning")
+            found = self.measure(read, warm=local)
+            asked = proxy.asked
+        counts = Counter(one.method if one.first is None else "part" for one in asked)
+        said = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+        note = note_of(found) or f"{len(asked):,} requests ({said}), {found.answer} tasks"
+        return replace(figure, value=None if found.error else found.wall, note=note)
 
     def memory(self) -> Iterator[Row]:
         """The Python workers' memory at 1, 2 and 4 tasks, and a run under Spark's own limit."""

@@ -41,6 +41,7 @@ class Read:
         options: of the source, beyond where the data are.
         tasks: of the stub.
         num_records: that the options leave to be read; None for all.
+        address: where ours finds the data, if not at the corpus' path.
     """
 
     side: str
@@ -49,6 +50,7 @@ class Read:
     options: Mapping[str, str] = field(default_factory=dict)
     tasks: int = corpus.NUM_PARTITIONS
     num_records: int | None = None
+    address: str | None = None
 
     @property
     def expected(self) -> int | None:
@@ -170,7 +172,8 @@ class Runner:
             options |= {"kafka.bootstrap.servers": self._broker.bootstrap if self._broker else "nowhere:1"}
             options |= {"assign": json.dumps({topic: [0]})} if a_part else {"subscribe": topic}
         else:
-            path = str(read.corpus.path / f"{topic}-0") if a_part else str(read.corpus.path)
+            whole = read.address or str(read.corpus.path)
+            path = f"{whole}/{topic}-0" if a_part else whole
         if a_part:
             for name in [name for name in options if name.startswith(("starting", "ending"))]:
                 del options[name]
