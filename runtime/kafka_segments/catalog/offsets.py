@@ -21,7 +21,7 @@ from kafka_segments.catalog.opening import open_stored
 from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
 from kafka_segments.catalog.times import Finder
 from kafka_segments.entries import Batch
-from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
 from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 
@@ -301,6 +301,7 @@ def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
                 with offsets:
                     position = offsets.entry(len(offsets) - 1)[1] if len(offsets) else 0
         except KafkaFormatError as error:
+            pass_over(error)
             finder.findings.append(error)
         if position >= source.size or not is_before(source, position, _MAX_OFFSET):
             position = 0

@@ -66,7 +66,8 @@ def plan(
     Raises:
         OptionError: the query asks for what there is not, contradicts itself, or would take more reading than
             a planner may do.
-        ReadError: a file that is needed for planning cannot be read.
+        ReadError: a file that is needed for planning cannot be read, or one that would help may not be.
+        StoreError: a store has stopped giving files, even such as only help.
     """
     return _Planner(query, places, dict(committed or {})).plan(logs)
 

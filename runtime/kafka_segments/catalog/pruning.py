@@ -25,7 +25,7 @@ from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.query import Condition
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
 
 __all__ = ["Pruner", "drop_by_offsets", "drop_by_partition"]
@@ -181,6 +181,7 @@ class Pruner:
                 return None, is_any and not split.segment.is_newest
             verify_claim(self.places, split.segment, claim)
         except KafkaFormatError as error:
+            pass_over(error)
             self.findings.append(error)
             return None, False
         return claim, True
@@ -204,6 +205,7 @@ class Pruner:
         try:
             return max(split.position, position_of(self.places, split.segment, offset) or 0)
         except KafkaFormatError as error:
+            pass_over(error)
             self.findings.append(error)
             return split.position
 

@@ -20,7 +20,7 @@ from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.stretch import Stretch
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, ReadError
 from kafka_segments.foreign import refuse_foreign
 from kafka_segments.places import Places
 from kafka_segments.ranges.beginning import begin
@@ -241,9 +241,7 @@ class SplitReader:
             for batch in type(self)(split, self._places, reading, heard).batches():
                 # Of a wrapper, messages behind the damaged one have come already.
                 yield from without(batch, recent)
-        except KafkaFormatError as error:
-            if not isinstance(error, OSError):
-                raise
+        except ReadError:
             heard.is_whole = False  # that copy cannot be read: the damage of this one is to be told
         if heard.is_whole:
             which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
