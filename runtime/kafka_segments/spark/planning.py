@@ -10,16 +10,13 @@ from itertools import islice
 
 from pyspark.sql.datasource import InputPartition
 
+from kafka_segments.catalog.asked import logs_asked_for
 from kafka_segments.catalog.committed import Committed, Pin
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.offsets import select
 from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.pruning import drop_by_partition
 from kafka_segments.catalog.query import Condition, TopicPartition
 from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
-from kafka_segments.errors import MissingCodecError, OptionError
+from kafka_segments.errors import MissingCodecError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import describe
 from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
@@ -106,29 +103,9 @@ def find_logs(
 
 
 def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Places) -> list[PartitionLog]:
-    """The logs at the paths of a read, each offset once; partitions that nobody asks for are not looked at.
-
-    Raises:
-        KafkaFormatError: see `discover` and `resolve`.
-    """
-    files, topics = options.files, options.query.topics
-
-    def is_wanted(topic: str, partition: int | None) -> bool:
-        if topics.names is not None and topic not in topics.names:
-            return False
-        known = topics.partitions
-        if known is not None and not any(
-            name == topic and partition in (None, number) for name, number in known
-        ):
-            return False
-        return partition is None or drop_by_partition(topic, partition, conditions) is None
-
-    logs = resolve(places, discover(places, options.paths, files, is_wanted))
-    try:
-        select(logs, topics)
-    except OptionError:  # it is to say what there is
-        return resolve(places, discover(places, options.paths, files))
-    return logs
+    """The logs at the paths of a read; errors as for `logs_asked_for`."""
+    query = replace(options.query, conditions=tuple(conditions))
+    return logs_asked_for(places, options.paths, query, options.files)
 
 
 def _tasks(found: Plan, conditions: Iterable[Condition]) -> list[Task]:
