@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.plan import logs
 from tests.plan.logs import PLACES, RECORDED, Entry
+from tests.runtime import build
 
 from kafka_segments.catalog.model import LogEnd, PartitionLog
 from kafka_segments.catalog.options import query_of
@@ -142,6 +143,28 @@ def test_a_last_batch_that_is_cut_off_is_not_in_the_log(tmp_path: Path) -> None:
     one = made(again, endingOffsets=at(40))
     assert one.ranges[0].end == 39
     assert [(loss.first_offset, loss.last_offset) for loss in one.losses] == [(39, 39)]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"endingOffsets": "high-watermark"}, {"kafka_isolation_level": "read_committed"}], ids=str
+)
+@pytest.mark.parametrize("kind", ["sound", "wrong", "cut off"])
+def test_damage_at_the_end_is_read_whatever_the_end_is_called(
+    tmp_path: Path, options: dict[str, str], kind: str
+) -> None:
+    log = log_of(tmp_path)
+    newest = Path(log.pieces[-1].segment.file.path)
+    last = newest.read_bytes()[-len(build.batch(39, [build.record(0, None, b"x" * 20)])) :]
+    behind = bytearray((40).to_bytes(8, "big") + last[8:])
+    behind[-1] ^= 1
+    newest.write_bytes(newest.read_bytes() + {"sound": b"", "wrong": behind, "cut off": behind[:70]}[kind])
+    again = replace(logs.log_of(tmp_path / "t-0"), end=LogEnd(high_watermark=99))
+    one, told = made(again, **options), Collected()
+    for split in logs.splits_of(one):
+        list(read_split(split, PLACES, Reading(("offset",)), told))
+    assert told.losses == []
+    assert [damage.first_lost_offset for damage in told.damages] == ([40] if kind == "wrong" else [])
+    assert one.ranges[0].end == (None if kind == "wrong" or not options else 40)
 
 
 def test_a_missing_segment_is_lost_unless_the_log_is_compacted(tmp_path: Path) -> None:
