@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from kafka_segments import layout
 from kafka_segments.directories import Directory
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.naming import above, is_address, real_path
 from kafka_segments.places import Places
 from kafka_segments.places.locks import is_locked
@@ -97,6 +97,7 @@ class Checkpoints:
                 source.close()
         except KafkaFormatError as error:
             error.path = path
+            pass_over(error)
             _log.warning("%s; what it notes is not known%s", error, _CONSEQUENCES.get(_name(path), ""))
             self._errors[path] = error
             return None

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.errors import OptionError, ReadError, pass_over
 from kafka_segments.naming import (
     LEFT_ALONE,
     SEGMENT_NAME,
@@ -301,8 +301,8 @@ class Finder:
     def _peek(self, entry: Entry) -> Iterator[Entry]:
         try:
             yield from self._places.entries(entry.path) if entry.is_directory else ()
-        except ReadError:
-            return
+        except ReadError as error:
+            pass_over(error)
 
 
 def _why_nameless(name: str) -> str:

@@ -6,6 +6,7 @@ the caller gave it, or None), and survives pickling: Spark sends errors from wor
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 __all__ = [
@@ -215,3 +216,23 @@ class OptionError(KafkaFormatError, ValueError):
     """
 
     rule: str | None = None
+
+
+_NOT_THE_FILES_FAULT = frozenset(
+    {errno.EACCES, errno.EPERM, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+
+
+def pass_over(error: KafkaFormatError) -> None:
+    """Let an error pass that tells of a file what it is: wrong bytes, a bad sector, gone.
+
+    Whoever goes on without a file that cannot be used calls this first.
+
+    Raises:
+        KafkaFormatError: the same, if nothing is known of the file: its store has stopped giving it
+            (`StoreError`), it may not be opened, or this process cannot open it.
+    """
+    if isinstance(error, StoreError) or (
+        isinstance(error, ReadError) and error.errno in _NOT_THE_FILES_FAULT
+    ):
+        raise error

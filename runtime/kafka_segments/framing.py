@@ -17,7 +17,7 @@ from kafka_segments import layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.enclosed import Enclosed
 from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, StoreError
+from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, StoreError, pass_over
 from kafka_segments.messages import Messages
 from kafka_segments.probe import Finding, Probe
 from kafka_segments.resync import Resync
@@ -155,7 +155,8 @@ class Scan:
         try:
             payload, bound = read_payload(self.source, batch), self._max_decompressed
             return Messages(batch, payload, max_decompressed=bound, check_crc=False).batch.base_offset
-        except KafkaFormatError:
+        except KafkaFormatError as error:
+            pass_over(error)
             return None
 
     def _end_before_zeros(self, end: int) -> int:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError, pass_over
 from kafka_segments.indexes import (
     AbortedTxn,
     ProducerEntry,
@@ -133,6 +133,7 @@ def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Ch
         for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
             raise wrong
     except KafkaFormatError as error:
+        pass_over(error)
         _log.warning("%s; the records decide", error)
         return by_records(files, log_start_offset, [*findings, error], check)
     unread = [file.base_offset for file in files[1 : at + 1]]
@@ -198,6 +199,7 @@ def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[Producer
         source = file.open_beside("snapshot")
         return None if source is None else read_producer_snapshot(source)
     except KafkaFormatError as error:
+        pass_over(error)
         # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
         _log.warning("%s; passed over", error)
         findings.append(error)
@@ -274,6 +276,7 @@ def _disagreements(
             try:
                 _bear_out(file, [aborted[number] for number in numbers], markers)
             except KafkaFormatError as error:
+                pass_over(error)
                 yield error
 
 

@@ -1,4 +1,4 @@
-"""Rules that no linter knows: who opens files, and who reads the schemas."""
+"""Rules that no linter knows: who opens files, who reads the schemas, and who may go on after an error."""
 
 from __future__ import annotations
 
@@ -68,3 +68,55 @@ def test_the_ways_to_open_are_noticed() -> None:
 def test_nothing_at_run_time_reads_the_schemas() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in RUNTIME.rglob("*.py")}
     assert [path.name for path, text in texts.items() if ".ksy" in text or "import yaml" in text] == []
+
+
+# Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one, and
+# `probe` to the scan, which raise it; threads hand it over; where memory is short, a size is a courtesy.
+TAKERS = {
+    "cli/aborted.py",
+    "cli/dump.py",
+    "cli/main.py",
+    "columnar/reader.py",
+    "places/ahead.py",
+    "places/trouble.py",
+    "probe.py",
+    "spark/reading.py",
+    "writing/options.py",
+    "writing/rows.py",
+}
+ROOTS = {"KafkaFormatError", "StoreError", "Exception", "BaseException"}
+
+
+def is_swallowing(handler: ast.ExceptHandler) -> bool:
+    """Whether it catches a `StoreError` and raises nothing, nor asks anybody who would."""
+    if handler.type is not None and not ROOTS & {
+        node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)
+    }:
+        return False
+    inside = [node for statement in handler.body for node in ast.walk(statement)]
+    asked = [ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)]
+    raises = any(isinstance(node, ast.Raise) for node in inside)
+    return not raises and not any(name.endswith(("pass_over", "damage_of")) for name in asked)
+
+
+def test_a_store_that_stops_answering_is_taken_for_nothing_else() -> None:
+    found = {
+        path.relative_to(RUNTIME / "kafka_segments").as_posix()
+        for path in sorted((RUNTIME / "kafka_segments").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler) and is_swallowing(node)
+    }
+    assert found == TAKERS
+
+
+def test_handlers_that_swallow_are_noticed() -> None:
+    def handler(caught: str, body: str) -> ast.ExceptHandler:
+        (tried,) = ast.parse(f"try:\n    f()\nexcept {caught}:\n    {body}\n").body
+        assert isinstance(tried, ast.Try)
+        return tried.handlers[0]
+
+    assert is_swallowing(handler("KafkaFormatError", "pass"))
+    assert is_swallowing(handler("(ValueError, StoreError)", "found = None"))
+    assert not is_swallowing(handler("KafkaFormatError as error", "pass_over(error)"))
+    assert not is_swallowing(handler("KafkaFormatError", "raise"))
+    assert not is_swallowing(handler("ValueError", "pass"))

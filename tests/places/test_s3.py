@@ -251,7 +251,7 @@ def test_an_expired_token_ends_it_at_once(
     assert (caught.value.path, caught.value.errno) == ("s3a://scratch/large", errno.EACCES)
     assert len(proxy.asked) - num_asked <= 6
     for ask in (places.open, places.entries, places.entry):
-        with pytest.raises(ReadError, match="Renew the token"):
+        with pytest.raises(StoreError, match="Renew the token"):
             ask("s3a://scratch/large")
 
 

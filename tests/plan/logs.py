@@ -11,8 +11,9 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.runtime import build
 
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.nearby import nearby_logs
 from kafka_segments.catalog.opening import open_segment_of
 from kafka_segments.catalog.planning import Plan, plan
 from kafka_segments.catalog.query import Limits, Query
@@ -121,7 +122,7 @@ logs = st.one_of(st.lists(entries, max_size=30), growing)
 
 def log_of(path: Path, *, without: Sequence[str] = ()) -> PartitionLog:
     """The partition in a directory, as if some of the files beside its segments were not there."""
-    (log,) = nearby_logs([str(path)], PLACES)
+    (log,) = resolve(PLACES, discover(PLACES, [str(path)]))
     pieces = []
     for piece in log.pieces:
         beside = {name: file for name, file in piece.segment.beside.items() if name not in without}

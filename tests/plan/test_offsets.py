@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from tests.plan import logs
 from tests.plan.logs import PLACES, RECORDED, Entry
+from tests.runtime import build
 
 from kafka_segments.catalog.model import LogEnd, PartitionLog
 from kafka_segments.catalog.options import query_of
 from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Query
+from kafka_segments.catalog.query import Condition, Query
 from kafka_segments.errors import OptionError
+from kafka_segments.ranges.findings import Collected
+from kafka_segments.ranges.reading import Reading, read_split
 
 
 def log_of(folder: Path, start: int = 0) -> PartitionLog:
@@ -142,6 +145,28 @@ def test_a_last_batch_that_is_cut_off_is_not_in_the_log(tmp_path: Path) -> None:
     assert [(loss.first_offset, loss.last_offset) for loss in one.losses] == [(39, 39)]
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"endingOffsets": "high-watermark"}, {"kafka_isolation_level": "read_committed"}], ids=str
+)
+@pytest.mark.parametrize("kind", ["sound", "wrong", "cut off"])
+def test_damage_at_the_end_is_read_whatever_the_end_is_called(
+    tmp_path: Path, options: dict[str, str], kind: str
+) -> None:
+    log = log_of(tmp_path)
+    newest = Path(log.pieces[-1].segment.file.path)
+    last = newest.read_bytes()[-len(build.batch(39, [build.record(0, None, b"x" * 20)])) :]
+    behind = bytearray((40).to_bytes(8, "big") + last[8:])
+    behind[-1] ^= 1
+    newest.write_bytes(newest.read_bytes() + {"sound": b"", "wrong": behind, "cut off": behind[:70]}[kind])
+    again = replace(logs.log_of(tmp_path / "t-0"), end=LogEnd(high_watermark=99))
+    one, told = made(again, **options), Collected()
+    for split in logs.splits_of(one):
+        list(read_split(split, PLACES, Reading(("offset",)), told))
+    assert told.losses == []
+    assert [damage.first_lost_offset for damage in told.damages] == ([40] if kind == "wrong" else [])
+    assert one.ranges[0].end == (None if kind == "wrong" or not options else 40)
+
+
 def test_a_missing_segment_is_lost_unless_the_log_is_compacted(tmp_path: Path) -> None:
     log = log_of(tmp_path)
     pieces = list(log.pieces)
@@ -152,6 +177,36 @@ def test_a_missing_segment_is_lost_unless_the_log_is_compacted(tmp_path: Path) -
     assert (loss.first_offset, loss.last_offset) == (hole.start, pieces[2].start - 1)
     assert made(holed, startingOffsets=at(pieces[2].start)).losses == ()
     assert made(replace(holed, is_compacted=True)).losses == ()
+
+
+@pytest.mark.parametrize("records", [{}, {"maxRecordsPerPartition": "7"}], ids=["whole", "cut"])
+@pytest.mark.parametrize(
+    ("condition", "offsets", "end"),
+    [
+        (Condition("offset", highest=24), range(25), 25),
+        (Condition("offset", highest=38), range(39), 39),
+        (Condition("offset", highest=39), range(40), 40),
+        (Condition("offset", highest=40), range(40), None),
+        (Condition("offset", lowest=20, highest=1000), range(20, 40), None),
+        (Condition("offset", lowest=60, highest=1000), range(0), None),
+        (Condition("offset", values=frozenset({3, 38})), range(3, 39), 39),
+        (Condition("offset", values=frozenset({3, 99})), range(3, 40), None),
+    ],
+    ids=str,
+)
+def test_a_condition_on_offsets_asks_for_none_that_are_not_there(
+    tmp_path: Path, condition: Condition, offsets: range, end: int | None, records: dict[str, str]
+) -> None:
+    """Unlike an ending offset: a reader told to go there would call the rest lost."""
+    query = replace(query_of(records), conditions=(condition,))
+    one = plan([log_of(tmp_path)], query, PLACES)
+    assert [at for at in read(one) if condition.holds(at)] == [at for at in offsets if condition.holds(at)]
+    if not records:
+        assert [split.end for split in logs.splits_of(one)][-1:] in ([end], [])
+    told = Collected()
+    for split in logs.splits_of(one):
+        assert list(read_split(split, PLACES, Reading(("offset",)), told)) or not offsets
+    assert told.losses == [] and one.losses == ()
 
 
 @pytest.mark.parametrize(

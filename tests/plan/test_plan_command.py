@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.catalog import tiers
 from tests.plan import logs
 from tests.plan.logs import RECORDED, Entry
 from tests.plan.test_committed import pinned
 
+from kafka_segments.catalog.query import Condition
 from kafka_segments.cli.main import main
+from kafka_segments.places import Places
 
 
 @pytest.fixture
@@ -102,6 +107,62 @@ def test_a_snapshot_is_taken_and_used(
     assert "the file has gone since the snapshot was taken" in capsys.readouterr().err
     status, found = lines(capsys, "--snapshot", path, "-o", "failOnDataLoss=false")
     assert status == 0 and len(of_type(found, "changed")) == 1
+
+
+def copies(folder: Path) -> list[str]:
+    """A partition on two disks, of which one lacks the newest segment, and in a tier, which has the first."""
+    recorded = RECORDED / "kafka-4.3" / "clean" / "transactions-0"
+    tiers.kafkas(tiers.copy_of(recorded), folder / "tier")
+    first, second = (shutil.copytree(recorded, folder / name / recorded.name) for name in "ab")
+    max(second.glob("*.log")).unlink()
+    for directory in (first, second):
+        min(directory.glob("*.log")).unlink()
+        (directory / "partition.metadata").unlink()  # the tier's id is made up
+    return [str(folder / "a"), str(folder / "b"), str(folder / "tier")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"maxPartitionBytes": "700", "startingOffsets": '{"transactions":{"0":5}}'},
+        {"pathGlobFilter": "*7*.log", "failOnDataLoss": "false"},
+        {"recursiveFileLookup": "true", "maxRecordsPerPartition": "7"},
+    ],
+    ids=str,
+)
+def test_it_plans_what_the_source_reads(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: dict[str, str]
+) -> None:
+    """Several disks and a tier: each offset once, and just the splits that tasks get."""
+    from kafka_segments.spark.options import ReadOptions
+    from kafka_segments.spark.planning import plan_read
+
+    paths = copies(tmp_path)
+    given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    _status, found = lines(capsys, *paths, *given, "-w", "offset < 95")
+    read = ReadOptions.parse({"paths": json.dumps(paths), **options})
+    made = plan_read(read, (Condition("offset", highest=94),), Places())
+    expected = [(one.start, one.end, one.segment.file.path, one.position) for one in logs.splits_of(made)]
+    splits = of_type(found, "split")
+    assert [(one["start"], one["end"], one["path"], one["position"]) for one in splits] == expected
+    assert splits and all(one.end <= other.start for one, other in pairwise(logs.splits_of(made)))
+    assert {Path(one["path"]).parents[1].name for one in splits} == {
+        "a",
+        "tier",
+    } or "pathGlobFilter" in options
+
+
+def test_addresses_are_planned_and_secrets_are_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ["-o", "fs.s3a.endpoint=http://127.0.0.1:1", "-o", "fs.s3a.access.key=canary-1"]
+    settings += ["-o", "fs.s3a.secret.key=canary-2", "-o", "fs.s3a.region=canary-3"]
+    assert main(["plan", "s4://bucket/logs", *settings]) == 2
+    assert "no file system is known for s4" in capsys.readouterr().err
+    assert main(["plan", "s3a://", *settings]) == 2
+    assert main(["plan", "/", "-o", "f.s3a.secret.key=canary-4"]) == 2
+    shown = capsys.readouterr()
+    assert "no bucket is named" in shown.err and "f.s3a.secret.key" in shown.err
+    assert "canary" not in shown.err + shown.out
 
 
 WRONG = {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ranges.logs import offsets, one, partition, run, write
+from tests.ranges.logs import losses, offsets, one, partition, run, write
 from tests.ranges.splits import RECORDED, read, rows, split_of, stored, whole
 from tests.runtime.build import batch, record
 
+from kafka_segments.catalog.model import StoredSegment
 from kafka_segments.errors import ReadError, RecordTooLargeError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import Collected
@@ -68,6 +70,39 @@ def test_the_best_of_copies(log: Path, tmp_path: Path) -> None:
     assert "were read from" in str(told.notes[-1])
     got, told = offsets(split)
     assert len(told.damages) == 3
+
+
+def strayed(tmp_path: Path, name: str, base: int, end_offset: int) -> StoredSegment:
+    """A copy with other records (keys of a leader that was deposed) from its end on, and behind it."""
+    path = write(tmp_path / name, base, run(base, 40 - base // 5, leader_epoch=9))
+    return stored(path, end_offset=end_offset)
+
+
+def test_what_does_not_count_in_a_copy_is_not_taken(log: Path, tmp_path: Path) -> None:
+    size = len(one(100))
+    first = damaged(log / f"{100:020}.log", *(at * size + 70 for at in range(8, 14)))
+    short = strayed(tmp_path, "b", 100, 155)
+    split = split_of(stored(first), 100, 200, others=(short,), following=200)
+    got, told = offsets(split, is_best=True)
+    assert got == [*range(100, 155), *range(170, 200)]
+    assert told.damages and {one.path for one in told.damages} == {str(first)}
+    further = strayed(tmp_path, "c", 130, 165), strayed(tmp_path, "d", 160, 200)
+    got, told = offsets(replace(split, others=(short, *further)), is_best=True)
+    assert got == list(range(100, 200))
+    assert told.damages == told.losses == []
+    assert str(further[1].file.path) in str(told.notes[-1])
+
+
+def test_a_segment_that_is_gone_is_not_read_behind_the_end_of_another(log: Path, tmp_path: Path) -> None:
+    split = split_of(stored(log / f"{100:020}.log"), 100, 200, following=200)
+    shutil.rmtree(log)
+    short = strayed(tmp_path, "b", 100, 155)
+    got, told = offsets(replace(split, others=(short,)))
+    assert got == list(range(100, 155))
+    assert losses(told) == [(155, 199)]
+    got, told = offsets(replace(split, others=(short, strayed(tmp_path, "c", 130, 200))))
+    assert got == list(range(100, 200)) and losses(told) == []
+    assert offsets(replace(split, start=160, others=(short,)))[0] == []
 
 
 def test_what_no_copy_has_is_told_of_the_preferred_one(log: Path, tmp_path: Path) -> None:

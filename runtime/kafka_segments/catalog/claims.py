@@ -19,7 +19,7 @@ from kafka_segments.catalog.model import StoredSegment
 from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_stored
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
 from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
@@ -68,6 +68,7 @@ def read_claims(
         is_all = _verify(places, segment, claim, has_end=is_last and not segment.is_newest)
         return TimeClaims(claim[1], is_all, claim[0])
     except KafkaFormatError as error:
+        pass_over(error)
         findings.append(error)
         return TimeClaims()
 

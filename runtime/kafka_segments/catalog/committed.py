@@ -17,9 +17,9 @@ from kafka_segments.catalog.opening import open_beside, open_segment_of, open_st
 from kafka_segments.catalog.times import piece_end
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError
+from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, pass_over
 from kafka_segments.isolated import held_back, left_out
-from kafka_segments.logfiles import LogFile
+from kafka_segments.logfiles import LogFile, is_unopened
 from kafka_segments.outcomes import Outcome, by_indexes
 from kafka_segments.places import Places
 
@@ -97,7 +97,8 @@ def read_committed(
         findings: gets what is wrong with indexes.
 
     Raises:
-        ReadError: a segment cannot be read.
+        ReadError: a segment may not be opened; one that is gone is damage.
+        StoreError: a store has stopped giving files.
         OptionError: more would have to be gone through.
     """
 
@@ -113,6 +114,9 @@ def read_committed(
 
     files = [_log_file(log, at, places) for at in range(len(log.pieces))]
     outcome = by_indexes(files, log.log_start_offset, check)
+    for damage in outcome.damage:
+        if is_unopened(damage):
+            pass_over(damage.error)
     findings += outcome.findings
     return _committed(log, places, outcome)
 
@@ -164,7 +168,8 @@ def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: i
             continue
         try:
             position = position_of(places, piece.segment, offset) or 0
-        except KafkaFormatError:
+        except KafkaFormatError as error:
+            pass_over(error)
             position = 0
         source = open_stored(places, piece.segment)
         try:

@@ -92,7 +92,9 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     for run in runs[1:]:
         merger.add(run)
     log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits)
-    return replace(log, left_out=(*log.left_out, *merger.left_out))
+    # Who looks into a directory for what is gone must not find there what does not count.
+    whole = tuple(path for path in log.copies if path not in merger.astray)
+    return replace(log, copies=whole, left_out=(*log.left_out, *merger.left_out))
 
 
 def _pieces_of(copy: PartitionCopy) -> tuple[Piece, ...]:
@@ -172,11 +174,18 @@ def _end_of(places: Places, segment: StoredSegment, known: int | None) -> int:
 
 
 class _Merger:
-    """A log that grows by one run after the other."""
+    """A log that grows by one run after the other.
+
+    Attributes:
+        lineage: of the log so far.
+        left_out: what does not count of the runs.
+        astray: the directories that this is in.
+    """
 
     def __init__(self, places: Places, leader: _Run, *, is_compacted: bool) -> None:
         self.lineage = leader.lineage
         self.left_out: list[LeftOut] = []
+        self.astray: set[str] = set()
         self._places = places
         self._leader = leader
         self._is_compacted = is_compacted
@@ -294,6 +303,7 @@ class _Merger:
         _log.info("%s: offsets %d to %d are left out: %s", run.path(), first, end - 1, why)
         sizes = sum(segment.size for _, span_end, segment in run.spans if span_end > first)
         copy = run.copy
+        self.astray.add(copy.path)
         self.left_out.append(LeftOut(copy.topic, copy.partition, first, end - 1, run.path(), sizes, why))
 
 

@@ -17,7 +17,7 @@ from kafka_segments.catalog.lookups import OffsetLookup, open_offsets
 from kafka_segments.catalog.model import Split
 from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
 
 __all__ = ["Cutter", "num_bytes_of", "pack"]
@@ -80,6 +80,7 @@ class Cutter:
                     if len(lookup):
                         return self._by_index(split, lookup)
         except KafkaFormatError as error:
+            pass_over(error)
             self.findings.append(error)
         return self._by_headers(split)
 

@@ -19,7 +19,7 @@ from kafka_segments.catalog.stored import read_file
 from kafka_segments.catalog.tiered import read_tier
 from kafka_segments.checkpoints import Checkpoints
 from kafka_segments.directories import Directory, Finder, Wanted, run_at_once
-from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
 from kafka_segments.globs import compile_glob, expand, is_glob
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs, read_partition_metadata
 from kafka_segments.logdir import Group, group_files
@@ -229,6 +229,7 @@ class _Reader:
             return read(read_file(self._places, stored_file(entry)))
         except KafkaFormatError as error:
             error.path = entry.path
+            pass_over(error)
             _log.warning("%s; what it notes is not known", error)
             notes.findings.append(error)
             return None

@@ -20,7 +20,14 @@ from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, PartitionLog, StoredSegment
 from kafka_segments.catalog.stored import open_stored
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import CorruptIndexError, MissingExtraError, OptionError, ReadError, TruncatedError
+from kafka_segments.errors import (
+    CorruptIndexError,
+    MissingExtraError,
+    OptionError,
+    ReadError,
+    TruncatedError,
+    pass_over,
+)
 from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
@@ -163,7 +170,8 @@ def _hint(places: Places, segment: StoredSegment, end: int | None = None) -> tup
     """Offset and position of an index's last entry (below `end`); None if there is none to be had."""
     try:
         lookup = open_offsets(places, segment)
-    except (CorruptIndexError, ReadError):
+    except (CorruptIndexError, ReadError) as error:
+        pass_over(error)
         return None
     if lookup is None:
         return None

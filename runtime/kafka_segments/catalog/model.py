@@ -164,7 +164,7 @@ class PartitionLog:
         log_start_offset: the first offset there is to read; None is that of the first piece.
         end: of the copy that reaches farthest.
         is_compacted: see `PartitionCopy`.
-        copies: the directories it was made from.
+        copies: the directories it was made from, without those in which something does not count.
         left_out: what is there and does not count, and why: of each copy, and of those that went astray.
         findings: of the copies.
         leader_epochs: the lineage of the log as it was put together; empty if it is not known.

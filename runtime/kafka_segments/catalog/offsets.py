@@ -15,13 +15,14 @@ from functools import cached_property
 
 from kafka_segments.catalog.claims import is_before
 from kafka_segments.catalog.committed import Committed
+from kafka_segments.catalog.ends import find_end
 from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
 from kafka_segments.catalog.opening import open_stored
 from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
 from kafka_segments.catalog.times import Finder
 from kafka_segments.entries import Batch
-from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
 from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 
@@ -157,6 +158,15 @@ class LogView:
             return piece.end
         return max(_end_of(self.log, self.places, self.finder), self.start)
 
+    @cached_property
+    def is_damaged_behind(self) -> bool:
+        """Whether something stands behind the end that is neither a batch nor the beginning of one."""
+        piece = self.log.pieces[-1]
+        if piece.end is not None or self.log.end.is_live:
+            return False
+        found = find_end(self.places, piece.segment)
+        return found.tail is not None and not (piece.segment.is_newest and found.is_tail_pending)
+
     def is_behind_newest(self, offset: int) -> bool:
         """Whether an offset may be behind the end; asking for the end takes a read."""
         return offset > self.log.pieces[-1].start
@@ -221,6 +231,8 @@ def _visible_end(view: LogView, query: Query) -> tuple[int | None, str]:
     if not candidates:
         return None, "the end of the log"
     end, why = min(candidates)
+    if end >= view.end and view.is_damaged_behind:
+        return None, "the end of the log"  # so that whoever reads sees it, and tells
     if end < view.end:
         newest = view.log.pieces[-1].segment.file.path
         size = sum(piece.segment.size for piece in view.log.pieces if piece.start >= end)
@@ -301,6 +313,7 @@ def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
                 with offsets:
                     position = offsets.entry(len(offsets) - 1)[1] if len(offsets) else 0
         except KafkaFormatError as error:
+            pass_over(error)
             finder.findings.append(error)
         if position >= source.size or not is_before(source, position, _MAX_OFFSET):
             position = 0

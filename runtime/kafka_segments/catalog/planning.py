@@ -66,7 +66,8 @@ def plan(
     Raises:
         OptionError: the query asks for what there is not, contradicts itself, or would take more reading than
             a planner may do.
-        ReadError: a file that is needed for planning cannot be read.
+        ReadError: a file that is needed for planning cannot be read, or one that would help may not be.
+        StoreError: a store has stopped giving files, even such as only help.
     """
     return _Planner(query, places, dict(committed or {})).plan(logs)
 
@@ -84,6 +85,7 @@ class _Planner:
         self._doubts: list[Damage] = []
         self._budget = Budget(query.limits.max_walk_bytes)
         self._open_ends: dict[TopicPartition, int] = {}
+        self._views: dict[TopicPartition, LogView] = {}
 
     def plan(self, logs: Iterable[PartitionLog]) -> Plan:
         ordered = sorted(logs, key=lambda log: (log.topic, log.partition))
@@ -115,6 +117,7 @@ class _Planner:
         """The splits of a partition, a segment each, without what conditions exclude."""
         committed = self._committed_of(log)
         view = LogView(log, self._places, Finder(self._places, self._budget, self._findings), committed)
+        self._views[log.topic, log.partition] = view
         found = resolve(view, self._query)
         if found.end is None and self._query.limits.max_records is not None:
             found = replace(found, end=view.end, log_end_offset=view.end)
@@ -126,7 +129,7 @@ class _Planner:
             self._doubts += [one for one in committed.doubts if _concerns(one, found)]
         visible = min((one.first_offset or 0 for one in view.left_out), default=None)
         splits = list(self._whole_splits(log, found, visible))
-        splits, left_out = drop_by_offsets(splits, self._query.conditions)
+        splits, left_out = drop_by_offsets(splits, self._query.conditions, self._log_end)
         self._left_out += left_out
         pruner = Pruner(
             self._places,
@@ -138,6 +141,9 @@ class _Planner:
         splits = pruner.prune(splits)
         self._left_out += pruner.left_out
         return splits
+
+    def _log_end(self, split: Split) -> int:
+        return self._views[split.topic, split.partition].end
 
     def _committed_of(self, log: PartitionLog) -> Committed | None:
         if self._query.isolation == "read_uncommitted":
@@ -199,7 +205,8 @@ class _Planner:
             max_bytes = min(max_bytes, max(1, sum(map(num_bytes_of, splits)) // limits.min_partitions))
         is_strict = limits.min_partitions is not None
         cutter = Cutter(self._places, max_bytes, limits.max_records, self._budget, self._findings, is_strict)
-        parts, left_out = drop_by_offsets(cutter.cut_all(splits), self._query.conditions)
+        cut = cutter.cut_all(splits)
+        parts, left_out = drop_by_offsets(cut, self._query.conditions, self._log_end)
         self._left_out += left_out
         return self._with_void(parts) if self._committed else parts
 

@@ -13,7 +13,7 @@ Headers are read for this of files of this machine, as far as a budget reaches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
@@ -25,7 +25,7 @@ from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.query import Condition
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
 
 __all__ = ["Pruner", "drop_by_offsets", "drop_by_partition"]
@@ -45,11 +45,17 @@ def drop_by_partition(topic: str, partition: int, conditions: Iterable[Condition
 
 
 def drop_by_offsets(
-    splits: Iterable[Split], conditions: Iterable[Condition]
+    splits: Iterable[Split], conditions: Iterable[Condition], log_end: Callable[[Split], int]
 ) -> tuple[list[Split], list[LeftOut]]:
     """Splits with nothing but offsets that may be asked for, at their edges.
 
     Of a part of a segment no bytes are counted: only an index could tell.
+
+    Args:
+        splits: of any partitions.
+        conditions: those on offsets count.
+        log_end: where a split's log ends. It is asked for if a condition ends a split that is open, which
+            stays open if the condition reaches farther: nobody has said that there are such offsets.
     """
     conditions = [one for one in conditions if one.column == "offset"]
     why = f"the query asks for {' and '.join(str(one) for one in conditions)}"
@@ -58,6 +64,8 @@ def drop_by_offsets(
         narrowed: Split | None = split
         for condition in conditions:
             narrowed = narrowed and _narrowed(narrowed, condition)
+        if narrowed and narrowed.end is not None and split.end is None and narrowed.end > log_end(split):
+            narrowed = replace(narrowed, end=None)
         if narrowed is None:
             left_out.append(_left_out(split, why))
             continue
@@ -181,6 +189,7 @@ class Pruner:
                 return None, is_any and not split.segment.is_newest
             verify_claim(self.places, split.segment, claim)
         except KafkaFormatError as error:
+            pass_over(error)
             self.findings.append(error)
             return None, False
         return claim, True
@@ -204,6 +213,7 @@ class Pruner:
         try:
             return max(split.position, position_of(self.places, split.segment, offset) or 0)
         except KafkaFormatError as error:
+            pass_over(error)
             self.findings.append(error)
             return split.position
 

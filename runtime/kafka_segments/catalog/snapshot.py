@@ -24,7 +24,7 @@ from kafka_segments.catalog.query import DEFAULT_WALK_BYTES, TopicPartition
 from kafka_segments.catalog.times import Finder
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
 from kafka_segments.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.places import Places
 
@@ -198,7 +198,8 @@ def changes(snapshot: Snapshot, places: Places) -> list[Changed]:
             if folder not in listed:
                 try:
                     listed[folder] = {entry.name: entry for entry in places.entries(folder or ".")}
-                except ReadError:
+                except ReadError as error:
+                    pass_over(error)
                     listed[folder] = {}
             why = _why_changed(file, listed[folder].get(name), is_growing=piece.segment.is_newest)
             if why is not None:

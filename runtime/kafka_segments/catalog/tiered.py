@@ -19,7 +19,7 @@ from kafka_segments.catalog.manifests import Manifest, read_manifest
 from kafka_segments.catalog.model import StoredFile, StoredSegment
 from kafka_segments.catalog.stored import ZSTD_CHUNKS, read_file
 from kafka_segments.directories import Directory, run_at_once
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs
 from kafka_segments.naming import TIERED_NAME
 from kafka_segments.places import Entry, Places
@@ -156,6 +156,7 @@ def _kafkas(
         epochs = read_leader_epochs(read_file(places, checkpoint)) or None
     except KafkaFormatError as error:
         error.path = checkpoint.path
+        pass_over(error)
         findings.append(error)
     return StoredSegment(_stored(files["log"]), base_offset, beside=beside, leader_epochs=epochs)
 

@@ -21,7 +21,7 @@ from kafka_segments.catalog.model import PartitionLog, Piece, StoredSegment
 from kafka_segments.catalog.opening import open_segment_of, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
 from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 from kafka_segments.segment import Segment
@@ -111,6 +111,7 @@ class Finder:
         try:
             return position_of(self.places, segment, offset) or 0
         except KafkaFormatError as error:
+            pass_over(error)
             self.findings.append(error)
             return 0
 
@@ -151,7 +152,8 @@ class _Search:
             for record in self.segment.iter_records(found) if isinstance(found, Batch) and is_sound else ():
                 if record.timestamp >= self.timestamp:
                     yield record.offset
-        except KafkaFormatError:
+        except KafkaFormatError as error:
+            pass_over(error)
             is_sound = False
         if not is_sound and self.is_start:
             first = head.last_offset if head.first_offset is None else head.first_offset

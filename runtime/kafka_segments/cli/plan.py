@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from kafka_segments.catalog.asked import logs_asked_for
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.cutting import num_bytes_of
+from kafka_segments.catalog.files import FILE_OPTIONS, files_of
 from kafka_segments.catalog.model import LeftOut, PartitionLog, Split
-from kafka_segments.catalog.nearby import nearby_logs
 from kafka_segments.catalog.offsets import Range
 from kafka_segments.catalog.options import QUERY_OPTIONS, query_of, unused_options
 from kafka_segments.catalog.planning import Plan, plan
@@ -27,11 +29,15 @@ from kafka_segments.catalog.snapshot import (
 )
 from kafka_segments.cli import console
 from kafka_segments.errors import OptionError
+from kafka_segments.naming import is_address
 from kafka_segments.places import Places
+from kafka_segments.places.settings import STORE_PREFIXES, store_settings
 
 __all__ = ["add_parser", "run"]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+_OPTIONS = (*QUERY_OPTIONS, *FILE_OPTIONS)
 
 Line = tuple[dict[str, Any], str]
 """Something to say, as values and in words."""
@@ -48,7 +54,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "index that is wrong, 2 something that cannot be opened, or options that contradict each other.",
     )
     parser.add_argument(
-        "sources", nargs="*", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
+        "sources",
+        nargs="*",
+        metavar="SRC",
+        help="what load() is given: log directories, partitions' directories, tiers, .log files, patterns of "
+        "such, of this machine or by address (s3a://BUCKET/PATH)",
     )
     parser.add_argument(
         "-o",
@@ -56,7 +66,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"an option of the source: {', '.join(QUERY_OPTIONS)}",
+        help=f"an option of the source: {', '.join(_OPTIONS)}; or a setting for stores, such as "
+        "fs.s3a.endpoint",
     )
     parser.add_argument(
         "-w",
@@ -81,8 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
     query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
     for words in unused_options(options):
         console.say(words)
-    places = Places()
-    logs, committed, changed = _logs(arguments, query, places)
+    places = Places(store_settings(options))
+    logs, committed, changed = _logs(arguments, query, options, places)
     made = plan(logs, query, places, committed)
     try:
         with console.writing() as stdout:
@@ -97,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _logs(
-    arguments: argparse.Namespace, query: Query, places: Places
+    arguments: argparse.Namespace, query: Query, options: Mapping[str, str], places: Places
 ) -> tuple[list[PartitionLog], dict[TopicPartition, Committed], list[Changed]]:
     if arguments.snapshot is not None:
         if arguments.sources or arguments.take_snapshot:
@@ -107,7 +118,8 @@ def _logs(
         return logs, snapshot.committed(), changed
     if not arguments.sources:
         raise OptionError("give what to read: log directories, partitions' directories, .log files")
-    logs = nearby_logs(arguments.sources, places)
+    paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
+    logs = logs_asked_for(places, paths, query, files_of(options))
     if arguments.take_snapshot is None:
         return logs, {}, []
     with_transactions = query.isolation == "read_committed"
@@ -119,12 +131,13 @@ def _logs(
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:
-    known = {name.lower() for name in QUERY_OPTIONS}
+    known = {name.lower() for name in _OPTIONS}
     found = {}
     for one in given:
         name, equals, value = one.partition("=")
-        if not equals or name.lower() not in known:
-            raise OptionError(f"--option {one!r}: give NAME=VALUE, NAME one of {', '.join(QUERY_OPTIONS)}")
+        if not equals or not (name.lower() in known or name.startswith(STORE_PREFIXES)):
+            # Not the value: it may be a secret.
+            raise OptionError(f"--option {name!r}: give NAME=VALUE, NAME one of {', '.join(_OPTIONS)}, fs.*")
         found[name] = value
     return found
 

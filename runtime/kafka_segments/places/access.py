@@ -50,6 +50,7 @@ class Places:
 
         Raises:
             ReadError: it does not exist, or cannot be listed.
+            StoreError: its store refuses, fails, or takes too long.
             OptionError: no file system is known for its scheme, or settings that contradict each other.
             MissingExtraError: it is in a store, and pyarrow is not installed.
         """

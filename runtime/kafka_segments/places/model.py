@@ -44,7 +44,10 @@ class PlacedSource(Source, Protocol):
 
 
 class FileSystem(Protocol):
-    """Read access to files by path; all errors are `ReadError` with the path and, if known, the errno."""
+    """Read access to files by path; errors have the path and, if known, the errno.
+
+    What is not there, or cannot be opened or listed, is a `ReadError`; trouble of a store a `StoreError`.
+    """
 
     def entries(self, directory: str) -> list[Entry]:
         """What is in a directory, by name."""

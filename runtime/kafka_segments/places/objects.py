@@ -45,7 +45,8 @@ class StoredObject:
         patience: for each request.
 
     Raises:
-        ReadError: it is not there, is a directory, or the store refused or failed.
+        ReadError: it is not there, or is a directory.
+        StoreError: the store refused or failed.
     """
 
     def __init__(self, system: Any, key: str, address: str, patience: Patience) -> None:
@@ -90,9 +91,9 @@ class StoredObject:
             return len(part)
 
         while done < len(view):
-            done += self._patience.run(self.address, ask, end=end, kind=StoreError)
+            done += self._patience.run(self.address, ask, end=end, absent=StoreError)
         if not is_first or len(view) < _MARK_BYTES:
-            handle = self._patience.run(self.address, self._opened_same, end=end, kind=StoreError)
+            handle = self._patience.run(self.address, self._opened_same, end=end, absent=StoreError)
             self._give_back(handle)
 
     def _read(self, position: int, view: memoryview) -> None:

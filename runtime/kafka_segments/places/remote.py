@@ -38,7 +38,7 @@ class RemoteFiles:
     Raises:
         MissingExtraError: pyarrow is not installed.
         OptionError: settings that contradict each other, or an address without its authority.
-        ReadError: the file system cannot be had here.
+        StoreError: the file system cannot be had here.
     """
 
     def __init__(

@@ -15,12 +15,21 @@ from typing import Any
 
 from kafka_segments.errors import OptionError
 
-__all__ = ["SCHEMES", "arguments_of", "secrets_of"]
+__all__ = ["SCHEMES", "STORE_PREFIXES", "arguments_of", "secrets_of", "store_settings"]
+
+STORE_PREFIXES = ("fs.", "dfs.", "hadoop.", "spark.hadoop.")
+"""How the names of Hadoop's settings begin, which stores are reached with."""
 
 _SECRET = re.compile(r"key|secret|token|password|sas", re.IGNORECASE)
 _SHORTEST_SECRET = 4  # shorter values are `true`, `80` and the like
 
 Arguments = dict[str, Any]
+
+
+def store_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """Those among some options that are settings for stores, by Hadoop's names."""
+    named = {name: value for name, value in options.items() if name.startswith(STORE_PREFIXES)}
+    return {name.removeprefix("spark.hadoop."): value for name, value in named.items()}
 
 
 def secrets_of(settings: Mapping[str, str]) -> list[str]:

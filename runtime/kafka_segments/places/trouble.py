@@ -97,7 +97,7 @@ class Patience:
         ask: Callable[[], T],
         *,
         end: float | None = None,
-        kind: type[ReadError | StoreError] = ReadError,
+        absent: type[ReadError | StoreError] = ReadError,
     ) -> T:
         """Ask, again if the trouble is of the passing kind.
 
@@ -105,10 +105,11 @@ class Patience:
             path: what it is about.
             ask: the request.
             end: when to give up, by the monotonic clock; counted from now if None.
-            kind: what to raise.
+            absent: what to raise if it is not there.
 
         Raises:
-            ReadError: it was refused, went on failing, or took too long; or another `kind`.
+            StoreError: it was refused, went on failing, or took too long.
+            ReadError: it is not there; or what `absent` says.
         """
         end = time.monotonic() + self.seconds if end is None else end
         pause, num_tries = _FIRST_PAUSE, 0
@@ -116,7 +117,7 @@ class Patience:
             num_tries += 1
             answer = ask_bounded(ask, end - time.monotonic())
             if answer is None:
-                raise kind(self._too_slow, errno=errno.ETIMEDOUT, path=path)
+                raise StoreError(self._too_slow, errno=errno.ETIMEDOUT, path=path)
             error = answer.error
             if error is None:
                 result: T = answer.value
@@ -129,6 +130,7 @@ class Patience:
             if not told.is_passing or time.monotonic() + wait >= end:
                 tries = f" (asked {num_tries} times in {self.seconds:.0f} s)" if told.is_passing else ""
                 detail, code = told.explained(tries)
+                kind = absent if code == errno.ENOENT else StoreError
                 raise kind(detail, errno=code, path=path)
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)

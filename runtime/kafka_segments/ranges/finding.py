@@ -66,7 +66,7 @@ class Finder:
     def holding(self, offset: int, end: int | None) -> Found | None:
         """A segment that was not read yet and may hold an offset, or else the least above it, below `end`."""
         higher: list[StoredSegment] = []
-        for candidates in self._candidates():
+        for candidates in self._candidates(offset):
             below = [one for one in candidates if one.base_offset <= offset]
             if below and below[-1].file.path not in self._tried:
                 found = self._take(below[-1])
@@ -98,15 +98,19 @@ class Finder:
             identity = None if entry is None else entry.identity
         return identity == file.identity and source.size >= file.size
 
-    def _candidates(self) -> Iterator[list[StoredSegment]]:
-        """Segments by base offset: of the directory where the range was, of other copies, and single ones."""
+    def _candidates(self, offset: int) -> Iterator[list[StoredSegment]]:
+        """Segments by base offset: of the directory where the range was, of other copies, and single ones.
+
+        A single one that ends at or below the offset is none.
+        """
         own = _directory(self._split.segment.file.path)
         for directory in dict.fromkeys([own, *(copy.rstrip("/") for copy in self._split.copies)]):
             if directory not in self._listed:
                 self._listed[directory] = self._list(directory)
             yield self._listed[directory]
         for other in self._split.others:
-            yield [other]
+            if other.end_offset is None or other.end_offset > offset:
+                yield [other]
 
     def _list(self, directory: str) -> list[StoredSegment]:
         try:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import ReadError, TruncatedError
+from kafka_segments.errors import ReadError, TruncatedError, pass_over
 from kafka_segments.layout import LEN_PREFIX, read_prefix
 from kafka_segments.storage import Source
 
@@ -58,7 +58,8 @@ def _could_follow(damage: Damage, source: Source) -> bool:
         return True
     try:
         prefix = read_prefix(source.read(damage.position, LEN_PREFIX))
-    except ReadError:
+    except ReadError as error:
+        pass_over(error)
         return False
     if not prefix.is_known or prefix.len_body < prefix.min_len_body:
         return False

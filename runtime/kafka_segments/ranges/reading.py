@@ -20,7 +20,7 @@ from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.stretch import Stretch
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, ReadError
 from kafka_segments.foreign import refuse_foreign
 from kafka_segments.places import Places
 from kafka_segments.ranges.beginning import begin
@@ -112,12 +112,12 @@ class SplitReader:
             self._note(path, None, "it is gone since the reading was planned: looked for by offset")
             found = self._finder.holding(missing, self._end)
         while found is not None:
-            coverage = Coverage()
+            coverage, end = Coverage(), self._end_in(found)
             try:
-                yield from self._read(found, missing, coverage)
+                yield from self._read(found, (missing, end), coverage)
             finally:
                 found.source.close()
-            following = self._settle(found, missing, coverage)
+            following = self._settle(found, (missing, end), coverage)
             if following is None:
                 return
             missing = following
@@ -126,10 +126,19 @@ class SplitReader:
         if not (self._has_read and self._is_cleaned):
             self._lose(missing, self._end, f"{path} has changed or is gone, and no segment has them now")
 
-    def _read(self, found: Found, start: int, coverage: Coverage) -> Iterator[pa.RecordBatch]:
+    def _end_in(self, found: Found) -> int | None:
+        """Up to where a segment is read."""
+        if found.is_as_planned:
+            return self._split.end
+        # A file that was not planned may hold what other ranges are read for, or what does not count.
+        is_other = any(found.stored is other for other in self._split.others)
+        return _lower(self._end, found.stored.end_offset if is_other else None)
+
+    def _read(
+        self, found: Found, offsets: tuple[int, int | None], coverage: Coverage
+    ) -> Iterator[pa.RecordBatch]:
+        start, end = offsets
         stretch = self._stretch(found, start, coverage)
-        # A file that was not planned may hold what other ranges are read for.
-        end = self._split.end if found.is_as_planned else self._end
         events = self.events(found.source, (start, end), stretch)
         recent: list[pa.RecordBatch] = []  # since the last event, if that may matter
         for event, is_pending in judge(events, found.source, found.stored.is_newest):
@@ -176,14 +185,15 @@ class SplitReader:
                 end_position = source.size
         return Stretch(beginning.position, beginning.sound_offset, end_position, coverage, is_shared=True)
 
-    def _settle(self, found: Found, start: int, coverage: Coverage) -> int | None:
+    def _settle(self, found: Found, offsets: tuple[int, int | None], coverage: Coverage) -> int | None:
         """Tell what was not there; returns from where on more is to be looked for, None if nothing is."""
+        start, limit = offsets
         self._is_cleaned = self._is_cleaned or coverage.has_gaps
         first, last, end, path = coverage.first, coverage.last, self._end, found.stored.file.path
         is_damaged = coverage.is_damaged_before or coverage.is_damaged_behind
         if first is not None and first > start and not coverage.is_damaged_before:
             self._lose_unless_cleaned(start, first, f"{path} begins with offset {first}")
-        if coverage.is_ended:
+        if coverage.is_ended and (found.is_as_planned or limit == end):
             if last is None and not is_damaged:
                 self._lose_unless_cleaned(start, end, f"{path} has nothing below offset {end}")
             return None
@@ -220,14 +230,37 @@ class SplitReader:
         behind = end
         if damage.next_offset is not None:
             behind = damage.next_offset if end is None else min(end, damage.next_offset)
-        others = _nearest(self._split.others, first, behind)
-        if not others or (behind is not None and first >= behind):
+        heard = Heard(self._findings)
+        sources: list[str] = []
+        at = first
+        while behind is None or at < behind:
+            others = _nearest(self._split.others, at, behind)
+            if not others:
+                heard.is_whole = False
+                break
+            sources.append(others[0].file.path)
+            until = _lower(behind, others[0].end_offset)
+            for batch in self._from_other(others, (at, until), heard):
+                # Of a wrapper, messages behind the damaged one have come already.
+                yield from without(batch, recent)
+            if until is None:
+                break
+            at = until
+        if heard.is_whole and sources:
+            which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
+            detail = f"{damage.error.detail}; {which} were read from {' and '.join(sources)}"
+            self._note(damage.path, damage.position, detail)
+        else:
             self._findings.damage(damage)
-            return
+
+    def _from_other(
+        self, others: Sequence[StoredSegment], offsets: tuple[int, int | None], heard: Heard
+    ) -> Iterator[pa.RecordBatch]:
+        """What the first of some copies has of a range; those behind it are its others."""
         split = replace(
             self._split,
-            start=first,
-            end=behind,
+            start=offsets[0],
+            end=offsets[1],
             segment=others[0],
             others=tuple(others[1:]),
             position=0,
@@ -235,22 +268,11 @@ class SplitReader:
             following=None,
             copies=(),
         )
-        heard = Heard(self._findings)
         reading = replace(self.reading, columns=self._columns)
         try:
-            for batch in type(self)(split, self._places, reading, heard).batches():
-                # Of a wrapper, messages behind the damaged one have come already.
-                yield from without(batch, recent)
-        except KafkaFormatError as error:
-            if not isinstance(error, OSError):
-                raise
+            yield from type(self)(split, self._places, reading, heard).batches()
+        except ReadError:
             heard.is_whole = False  # that copy cannot be read: the damage of this one is to be told
-        if heard.is_whole:
-            which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
-            detail = f"{damage.error.detail}; {which} were read from {others[0].file.path}"
-            self._note(damage.path, damage.position, detail)
-        else:
-            self._findings.damage(damage)
 
     def _lose_unless_cleaned(self, first: int, behind: int | None, why: str) -> None:
         if not self._is_cleaned:
@@ -269,6 +291,19 @@ class SplitReader:
 
 
 def _nearest(others: Sequence[StoredSegment], first: int, behind: int | None) -> list[StoredSegment]:
-    """The segments that may hold offsets, those first that begin at or below the first one."""
-    usable = [other for other in others if behind is None or other.base_offset < behind]
+    """The segments that may hold offsets, those first that begin at or below the first one.
+
+    What a copy holds from its `end_offset` on does not count: it had left the log there, or rolled.
+    """
+    usable = [
+        other
+        for other in others
+        if (behind is None or other.base_offset < behind)
+        and (other.end_offset is None or other.end_offset > first)
+    ]
     return sorted(usable, key=lambda other: other.base_offset > first)
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    """The lower of two ends, of which None is the highest."""
+    return min((end for end in (one, other) if end is not None), default=None)

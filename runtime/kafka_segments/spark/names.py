@@ -8,22 +8,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+from kafka_segments.catalog.files import FILE_OPTIONS
 from kafka_segments.catalog.options import QUERY_OPTIONS
 from kafka_segments.errors import OptionError
+from kafka_segments.places.settings import STORE_PREFIXES
 
-__all__ = ["FILE_OPTIONS", "OWN_OPTIONS", "STORE_PREFIXES", "check_names", "nearest"]
+__all__ = ["OWN_OPTIONS", "PATH_OPTIONS", "check_names", "nearest"]
 
-FILE_OPTIONS = (
-    "path",
-    "paths",
-    "pathGlobFilter",
-    "recursiveFileLookup",
-    "modifiedBefore",
-    "modifiedAfter",
-    "timeZone",
-    "ignoreMissingFiles",
-)
-"""Those of Spark's file sources."""
+PATH_OPTIONS = ("path", "paths")
 
 OWN_OPTIONS = (
     "view",
@@ -39,9 +31,6 @@ OWN_OPTIONS = (
     "isolationLevel",
 )
 """Those that neither make a query nor choose files."""
-
-STORE_PREFIXES = ("fs.", "dfs.", "hadoop.", "spark.hadoop.")
-"""How the names of Hadoop's settings begin, which stores are reached with."""
 
 # The connector's, about connections, consumer groups and streams (KafkaSourceProvider, KafkaOffsetReader).
 _OF_CONNECTIONS = (
@@ -73,7 +62,7 @@ _SPARKS_OWN = (
     "serialization.format",
 )
 _SPARKS_PREFIXES = ("option.", "spark.sql.")
-_KNOWN = {name.lower(): name for name in (*FILE_OPTIONS, *QUERY_OPTIONS, *OWN_OPTIONS)}
+_KNOWN = {name.lower(): name for name in (*PATH_OPTIONS, *FILE_OPTIONS, *QUERY_OPTIONS, *OWN_OPTIONS)}
 _IGNORED = {name.lower(): name for name in _OF_CONNECTIONS}
 
 

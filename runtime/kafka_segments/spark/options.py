@@ -7,15 +7,15 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo
 
 from kafka_segments.catalog.discovery import FileOptions
+from kafka_segments.catalog.files import files_of
 from kafka_segments.catalog.options import query_of, unused_options
 from kafka_segments.catalog.query import Query
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
-from kafka_segments.spark.names import STORE_PREFIXES, check_names
+from kafka_segments.places.settings import store_settings
+from kafka_segments.spark.names import check_names
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "PERMISSIVE", "VIEWS", "ReadOptions", "Settings"]
 
@@ -28,7 +28,6 @@ _ISOLATION = "kafka.isolation.level"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=/)")
 # Spark writes `file:/x` for local paths; people write `file:///x`.
 _OF_THIS_MACHINE = re.compile(r"file:(?://)?(/(?:[^/].*)?)", re.IGNORECASE | re.DOTALL)
-_HADOOP = "spark.hadoop."
 
 
 class Settings(Mapping[str, str]):
@@ -103,8 +102,8 @@ class ReadOptions:
         return cls(
             paths=_paths(given),
             query=query_of(_with_isolation(given)),
-            files=_files(given),
-            settings=Settings(_settings(given)),
+            files=files_of(given),
+            settings=Settings(store_settings(given)),
             view=_one_of(given, "view", VIEWS) or "records",
             columns=_columns(given),
             include_headers=_boolean(given, "includeHeaders", False),
@@ -175,57 +174,6 @@ def _absolute(path: object) -> str:
 
 def _file(given: Mapping[str, str], name: str) -> str | None:
     return _absolute(given[name]) if name in given else None
-
-
-def _files(given: Mapping[str, str]) -> FileOptions:
-    after, before = _time(given, "modifiedAfter"), _time(given, "modifiedBefore")
-    if after is not None and before is not None and after >= before:
-        raise OptionError(
-            f"options modifiedAfter ({given['modifiedafter']}) and modifiedBefore "
-            f"({given['modifiedbefore']}) leave no time between them"
-        )
-    return FileOptions(
-        path_glob_filter=given.get("pathglobfilter"),
-        modified_before=before,
-        modified_after=after,
-        recursive=_boolean(given, "recursiveFileLookup", False),
-        ignore_missing=_boolean(given, "ignoreMissingFiles", False),
-    )
-
-
-def _time(given: Mapping[str, str], name: str) -> int | None:
-    """Nanoseconds since 1970. For a time without a zone Spark takes the session's, which nobody tells us."""
-    value = given.get(name.lower())
-    if value is None:
-        return None
-    try:
-        time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", value))
-    except ValueError as error:
-        raise OptionError(f"option {name} is {value!r}; it is a time such as 2026-01-31T12:00:00Z") from error
-    zone = _zone(given)
-    if time.tzinfo is None and zone is None:
-        raise OptionError(
-            f"option {name} is {value!r}, a time of no zone: write {value}Z for UTC, or give option timeZone"
-        )
-    since = time.replace(tzinfo=time.tzinfo or zone) - datetime(1970, 1, 1, tzinfo=UTC)
-    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
-
-
-def _zone(given: Mapping[str, str]) -> tzinfo | None:
-    name = given.get("timezone")
-    if name is None:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError) as error:  # ZoneInfoNotFoundError is a KeyError, below
-        raise OptionError(f"option timeZone is {name!r}; it is a name such as Europe/Paris or UTC") from error
-    except KeyError as error:
-        raise OptionError(f"there is no time zone {name!r} (option timeZone) on this machine") from error
-
-
-def _settings(given: Mapping[str, str]) -> dict[str, str]:
-    named = {name: value for name, value in given.items() if name.startswith(STORE_PREFIXES)}
-    return {name.removeprefix(_HADOOP): value for name, value in named.items()}
 
 
 def _columns(given: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from pyspark.sql.datasource import InputPartition
 
+from kafka_segments.catalog.asked import logs_asked_for
 from kafka_segments.catalog.committed import Committed, Pin
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.offsets import select
 from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.pruning import drop_by_partition
 from kafka_segments.catalog.query import Condition, TopicPartition
 from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
-from kafka_segments.errors import MissingCodecError, OptionError
+from kafka_segments.errors import MissingCodecError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import describe
 from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
@@ -39,13 +35,10 @@ class Part:
     Attributes:
         split: the range.
         is_continued: the one before it in the partition is read too.
-        stop: an offset that no row is asked for from; None for any. The range itself is open there: nobody
-            has said that the log reaches so far.
     """
 
     split: Split
     is_continued: bool = False
-    stop: int | None = None
 
 
 @dataclass
@@ -75,7 +68,7 @@ def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[In
     if options.view in PLANNED:
         return [Task((), rows=tuple(planned_rows(options.view, found)))]
     told = [] if options.view == "damage" else _tell(found, options)
-    tasks = _tasks(found, conditions)
+    tasks = _tasks(found)
     rows = tuple(planned_rows("damage", found)) if options.view == "damage" else ()
     if told or rows:
         tasks.insert(0, Task((), tuple(told), rows))
@@ -106,57 +99,23 @@ def find_logs(
 
 
 def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Places) -> list[PartitionLog]:
-    """The logs at the paths of a read, each offset once; partitions that nobody asks for are not looked at.
-
-    Raises:
-        KafkaFormatError: see `discover` and `resolve`.
-    """
-    files, topics = options.files, options.query.topics
-
-    def is_wanted(topic: str, partition: int | None) -> bool:
-        if topics.names is not None and topic not in topics.names:
-            return False
-        known = topics.partitions
-        if known is not None and not any(
-            name == topic and partition in (None, number) for name, number in known
-        ):
-            return False
-        return partition is None or drop_by_partition(topic, partition, conditions) is None
-
-    logs = resolve(places, discover(places, options.paths, files, is_wanted))
-    try:
-        select(logs, topics)
-    except OptionError:  # it is to say what there is
-        return resolve(places, discover(places, options.paths, files))
-    return logs
+    """The logs at the paths of a read; errors as for `logs_asked_for`."""
+    query = replace(options.query, conditions=tuple(conditions))
+    return logs_asked_for(places, options.paths, query, options.files)
 
 
-def _tasks(found: Plan, conditions: Iterable[Condition]) -> list[Task]:
+def _tasks(found: Plan) -> list[Task]:
     """The tasks of a plan, each range with what the others say of it."""
-    stops = set(_stops(conditions))
-    splits = [split for task in found.tasks for split in task]
-    last = {(split.topic, split.partition): at for at, split in enumerate(splits)}
-    parts = []
-    for at, split in enumerate(splits):
-        key = split.topic, split.partition
-        is_continued = at > 0 and key == (splits[at - 1].topic, splits[at - 1].partition)
-        part = Part(split, is_continued)
-        if at == last[key] and split.following is None and split.end in stops:
-            # It ends where a condition does, perhaps behind the log's end: nothing is lost between them.
-            part = Part(replace(split, end=None, end_position=None), is_continued, split.end)
-        parts.append(part)
-    waiting = iter(parts)
-    return [Task(tuple(islice(waiting, len(task)))) for task in found.tasks]
-
-
-def _stops(conditions: Iterable[Condition]) -> Iterator[int]:
-    """Offsets from which on no row fulfils a condition."""
-    for one in conditions:
-        if one.column == "offset":
-            if one.highest is not None:
-                yield one.highest + 1
-            if one.values:
-                yield max(int(value) for value in one.values) + 1
+    tasks: list[Task] = []
+    before: tuple[str, int] | None = None
+    for task in found.tasks:
+        parts = []
+        for split in task:
+            key = split.topic, split.partition
+            parts.append(Part(split, key == before))
+            before = key
+        tasks.append(Task(tuple(parts)))
+    return tasks
 
 
 def _tell(found: Plan, options: ReadOptions) -> list[Told]:

@@ -78,14 +78,12 @@ class Judge:
         options: of the read.
         split: what is read.
         is_continued: the split before ends where this one begins: what is damaged there, it has told.
-        stop: an offset that nothing is asked for from; None for any.
         told: rows that are due.
     """
 
     options: ReadOptions
     split: Split
     is_continued: bool = False
-    stop: int | None = None
     told: list[Told] = field(default_factory=list)
 
     def batches(self, batches: SoundBatches) -> None:

@@ -53,7 +53,7 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
     """
     settle_down()
     places = Places(task_settings(options.settings))
-    judges = [Judge(options, part.split, part.is_continued, part.stop) for part in task.parts]
+    judges = [Judge(options, part.split, part.is_continued) for part in task.parts]
     if options.view != "records":
         from kafka_segments.spark.views import read_view, rows_as_batch
 
@@ -85,19 +85,12 @@ def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places)
                 yield from _told_rows(judge.told, columns)
                 judge.told.clear()
             following = batch.column("offset")[-1].as_py() + 1
-            is_over = judge.stop is not None and following >= judge.stop
-            yield columns.rows(_before(batch, judge.stop) if is_over else batch)
-            if is_over:
-                break
+            yield columns.rows(batch)
     except TimestampRangeError as error:
         raise name_partition(error, split) from None
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise _no_memory(split, following, places) from error
     yield from _told_rows(judge.told, columns)
-
-
-def _before(batch: pa.RecordBatch, stop: int | None) -> pa.RecordBatch:
-    return batch.filter(pa.array(batch.column("offset").to_numpy() < stop))
 
 
 def _told_rows(told: list[Told] | tuple[Told, ...], columns: RowColumns) -> Iterator[pa.RecordBatch]:

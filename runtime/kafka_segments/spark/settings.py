@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 
 from pyspark.sql import SparkSession
 
-from kafka_segments.spark.names import STORE_PREFIXES
+from kafka_segments.places.settings import STORE_PREFIXES
 from kafka_segments.spark.options import Settings
 
 __all__ = ["driver_settings", "of_session", "task_settings"]

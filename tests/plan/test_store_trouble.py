@@ -1,0 +1,169 @@
+"""A store that stops answering, at whatever moment: its error, or the same rows; never others."""
+
+from __future__ import annotations
+
+import errno
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from tests.catalog.memory import MemoryPlaces
+from tests.plan import logs
+from tests.plan.logs import RECORDED, Entry
+from tests.ranges.splits import rows
+
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
+from kafka_segments.catalog.planning import plan
+from kafka_segments.catalog.query import Condition, Limits, Query, at_offsets, at_timestamp
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError, ReadError, StoreError, pass_over
+from kafka_segments.places import Entry as Listed
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import Collected
+from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.storage import Source
+
+WAYS: dict[str, tuple[type[KafkaFormatError], str, int]] = {
+    "expired": (StoreError, "the token has expired", errno.EACCES),
+    "silent": (StoreError, "no whole answer", errno.ETIMEDOUT),
+    "not allowed": (ReadError, "is it readable for this user?", errno.EACCES),
+}
+RANGE = at_offsets({("t", 0): 11}), at_offsets({("t", 0): 97})
+QUERIES = {
+    "everything": Query(),
+    "cut": Query(limits=Limits(max_partition_bytes=700)),
+    "counted": Query(limits=Limits(max_records=20)),
+    "a range": Query(start=RANGE[0], end=RANGE[1]),
+    "beyond the end": Query(end=at_offsets({("t", 0): 10_000}), fail_on_data_loss=False),
+    "times": Query(start=at_timestamp(40), end=at_timestamp(90)),
+    "conditions": Query(conditions=(Condition("timestamp", 40, 90),), max_timestamp_skew_ms=10),
+    "committed": Query(isolation="read_committed", limits=Limits(max_records=20)),
+}
+
+
+class Failing(MemoryPlaces):
+    """Files far away. The request number `at` fails, and, if it `lasts`, all behind it; -1 fails never.
+
+    Attributes:
+        num_asked: requests so far.
+    """
+
+    def __init__(self, files: dict[str, bytes], way: str = "expired", at: int = -1, *, lasts: bool) -> None:
+        super().__init__(files)
+        self.num_asked = 0
+        self._way, self._at, self._lasts = way, at, lasts
+
+    def ask(self, path: str, *, is_read: bool = False) -> None:
+        kind, text, code = WAYS[self._way]
+        if is_read and kind is ReadError:
+            return  # who may open a file may read it
+        at, self.num_asked = self.num_asked, self.num_asked + 1
+        if at == self._at or (self._lasts and at > self._at >= 0):
+            raise kind(text, errno=code, path=path)
+
+    def entries(self, directory: str) -> list[Listed]:
+        self.ask(directory)
+        return super().entries(directory)
+
+    def entry(self, path: str) -> Listed | None:
+        self.ask(path)
+        return super().entry(path)
+
+    def open(self, path: str, end: int | None = None) -> Any:
+        self.ask(path)
+        return Far(super().open(path), self)
+
+
+class Far:
+    """A source of which each read is a request."""
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, source: Source, places: Failing) -> None:
+        self._source, self._places = source, places
+        self.name, self.size, self.close = source.name, source.size, source.close
+        self.identity = f"{source.size}:0"
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        self._places.ask(self.name, is_read=True)
+        return self._source.read(position, size)
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        self._places.ask(self.name, is_read=True)
+        return self._source.window(position, size, buffer)
+
+
+@cache
+def files(kind: str) -> dict[str, bytes]:
+    """Two copies of a partition: one has damage, and a shorter log."""
+    with TemporaryDirectory() as folder:
+        if kind == "transactions":
+            path = RECORDED / "kafka-4.3" / "clean" / "transactions-0"
+        else:
+            entries = [Entry("create2", (at, at + at % 7)) for at in range(60)]
+            path = logs.write(Path(folder), entries, segment_bytes=3000, interval=100)
+        found = {f"{path.name}/{file.name}": file.read_bytes() for file in sorted(path.iterdir())}
+    found["log-start-offset-checkpoint"] = b"0\n1\n" + f"{path.name[:-2]} 0 2\n".encode()
+    segments = [name for name in found if name.endswith(".log")]
+    other = {name: data for name, data in found.items() if not name.startswith(segments[-1][:-4])}
+    damaged = bytearray(found[segments[0]])
+    damaged[200] ^= 1
+    return {f"m:/a/{name}": data for name, data in (found | {segments[0]: bytes(damaged)}).items()} | {
+        f"m:/b/{name}": data for name, data in other.items()
+    }
+
+
+def read(query: Query, planning: Places, reading: Places) -> list[Any]:
+    made = plan(resolve(planning, discover(planning, ["m:/a", "m:/b"])), query, planning)
+    found: list[Any] = []
+    for task in made.tasks:
+        for split in task:
+            told = Collected()
+            how = Reading(("offset", "timestamp", "value"), is_best=True)
+            found += rows(list(read_split(split, reading, how, told)))
+            assert not told.damages and not told.losses
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", QUERIES)
+def test_its_error_or_the_same_rows(name: str, way: str) -> None:
+    query = QUERIES[name]
+    stored = files("transactions" if name == "committed" else "times")
+    whole = Failing(stored, way, lasts=False)
+    expected = read(query, whole, MemoryPlaces(stored) if way == "not allowed" else whole)
+    assert expected
+    num_errors = 0
+    for lasts in (False, True):
+        for at in range(whole.num_asked):
+            places = Failing(stored, way, at, lasts=lasts)
+            try:
+                found = read(query, places, MemoryPlaces(stored) if way == "not allowed" else places)
+            except KafkaFormatError as error:
+                assert WAYS[way][1] in str(error), error
+                num_errors += 1
+            else:
+                assert found == expected
+    assert num_errors > 1.9 * whole.num_asked
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.ETIMEDOUT, errno.EMFILE])
+def test_what_says_nothing_of_a_file_is_not_passed_over(code: int) -> None:
+    error = ReadError("not to be had", errno=code)
+    with pytest.raises(ReadError) as caught:
+        pass_over(error)
+    assert caught.value is error
+    with pytest.raises(StoreError):
+        pass_over(StoreError("gone", errno=errno.ENOENT))
+
+
+def test_what_a_file_is_like_is_passed_over() -> None:
+    for error in (
+        CorruptIndexError("wrong"),
+        ReadError("it is gone", errno=errno.ENOENT),
+        ReadError("a bad sector", errno=errno.EIO, position=4096),
+    ):
+        pass_over(error)
