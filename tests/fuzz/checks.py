@@ -30,7 +30,17 @@ IS_CHECKED = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
 COLUMNS = (
     (None,)
     if IS_CHECKED
-    else (None, None, None, None, None, ("offset",), ("value", "key"), ("headers", "timestamp"))
+    else (
+        None,
+        None,
+        None,
+        None,
+        None,
+        ("offset",),
+        ("value", "key"),
+        ("headers", "timestamp"),
+        ("sequence", "key"),
+    )
 )
 RANGES = (None, None, None, None, None, None, (2, 9), (8, None))
 

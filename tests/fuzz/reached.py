@@ -25,8 +25,9 @@ from kafka_segments_generated import columns
 RUNTIME = Path(kafka_segments.__file__).parent
 COLUMNS = Path(columns.__file__).parent
 DECODERS = (
-    *("control", "enclosed", "framing", "indexes", "markers", "messages", "outcomes", "probe"),
-    *("records", "resync", "spans", "transactions"),
+    *("control", "ended", "enclosed", "framing", "gaps", "indexes", "markers", "messages", "outcomes"),
+    *("probe", "records", "resync", "spans", "transactions", "catalog/manifests"),
+    *("ranges/beginning", "ranges/comparing", "ranges/pending", "ranges/views"),
 )
 """Modules of the runtime that decode; also `columnar`, `compression` and `layout`, all of them."""
 

@@ -22,7 +22,7 @@ from kaitaistruct import KaitaiStream, KaitaiStructError
 from tests.codegen.test_any_bytes_generated import visit
 from tests.codegen.trees import python_class
 from tests.construct.trees import parse, tree_of
-from tests.fuzz import beside, checks, inputs, seeds
+from tests.fuzz import beside, checks, inputs, parts, seeds, splits, walks
 from tests.fuzz.edits import edited
 from tests.properties.readers import HOOKS
 from tests.runtime.codec_payloads import WRITERS_OF, mutate, some_content
@@ -70,6 +70,9 @@ READERS: dict[str, Callable[[Random, bytes], str]] = {
     "events": checks.events,
     "steps": checks.steps,
     "unreadable": checks.unreadable,
+    "ranges": parts.ranges,
+    "stretches": parts.stretches,
+    "walks": walks.walks,
 }
 """Public ways to read a segment."""
 
@@ -192,6 +195,7 @@ FOREIGN: dict[str, Callable[[bytes], Any]] = {
     "kafka_offset_checkpoint": layout.read_offset_checkpoint,
     "kafka_message_0_7": layout.read_message_0_7,
     "redpanda_batch_header": layout.read_redpanda_header,
+    "aiven_chunk_sizes": splits.read_chunk_sizes,
 }
 """Files that are no segments of today's Kafka, by their schemas."""
 
@@ -227,6 +231,7 @@ def all_targets() -> dict[str, Target]:
     found += [_of_construct(stem) for stem in _modules(construct)]
     found += [_of_codec(name) for name in CODEC_NAMES]
     found += [Target("records", _records), Target("control", _control), Target("partition", beside.partition)]
+    found += [Target("split", splits.split), Target("manifest", splits.manifest)]
     found += [_of_file("foreign", stem, read) for stem, read in FOREIGN.items()]
     found += [_of_file("beside", stem, read) for stem, read in beside.readers().items()]
     varints = [

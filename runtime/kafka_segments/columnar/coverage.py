@@ -54,10 +54,12 @@ class Coverage:
     def batch(self, batch: Batch) -> None:
         """A sound entry that was read in another way."""
         self._begin(batch.base_offset)
+        # As in `framing`: a batch ends where it begins, if what it says of its last offset cannot be.
+        last = batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
         if batch.base_offset is not None and batch.num_records is not None:
             num_offsets = wrap_long(batch.last_offset - batch.base_offset) + 1
             self.has_gaps = self.has_gaps or num_offsets != batch.num_records
-        self._end(batch.last_offset)
+        self._end(last)
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Records; only of what wrappers hold they tell more than the headers."""

@@ -69,7 +69,8 @@ def is_inside(state: Longs, table: Longs, place: int) -> bool:
     if first < load(state, LOWEST):
         return False
     delta = load(table, place + load(state, LAST_OFFSET_DELTA))
-    return first + max(delta, load(table, place + load(state, NUM_RECORDS)) - 1) <= load(state, HIGHEST)
+    more = max(delta, load(table, place + load(state, NUM_RECORDS)) - 1)
+    return more <= load(state, HIGHEST) - first  # not added up, which may be more than a long holds
 
 
 def count_taken(state: Longs, scan: Longs, table: Longs, spans: Longs, row: int) -> int:

@@ -31,6 +31,9 @@ control records; an entry for the slow way."""
 _HIGHEST_IN_WRAPPERS = CODEC_NAMES.index("lz4") + 1  # zstd came with magic 2
 
 
+_HIGHEST = (1 << 63) - 1
+
+
 @cache
 def _places(module: ModuleType) -> dict[str, int]:
     return {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
@@ -113,6 +116,12 @@ class EntryTable:
         """The highest `last_offset` of all; in a log that nobody has edited, the last one's."""
         return int(self.last_offsets().max())
 
+    def _counted_offsets(self) -> Any:
+        """The offset of each entry's last record if none are missing; no higher than there can be."""
+        first = self.column("base_offset")
+        more = np.where(self.is_batch(), self.column("num_records"), 1) - 1
+        return np.minimum(first, _HIGHEST - np.maximum(more, 0)) + more
+
     def num_records(self) -> int:
         """Records of all, as the headers tell; a message of an old format is one."""
         counts = self.column("num_records")
@@ -135,9 +144,8 @@ class EntryTable:
         is_batch = self.is_batch()
         if start is not None:
             last = first + np.where(is_batch, self.column("last_offset_delta"), 0)
-            counted = first + np.where(is_batch, self.column("num_records"), 1) - 1
             is_unknown = ~is_batch & (first == 0) & (self.column("codec") != 0)
-            inside &= (np.maximum(last, counted) >= start) | is_unknown
+            inside &= (np.maximum(last, self._counted_offsets()) >= start) | is_unknown
         if end is not None:
             inside &= (first < end) | ~is_batch
         return inside
@@ -147,8 +155,7 @@ class EntryTable:
         first = self.column("base_offset")
         if not self._has_batches_alone() or (start is not None and first.min() < start):
             return False
-        counted = first + self.column("num_records") - 1
-        return end is None or max(self.highest_offset(), int(counted.max())) < end
+        return end is None or max(self.highest_offset(), int(self._counted_offsets().max())) < end
 
     def count(self, start: int | None, end: int | None) -> SoundBatches:
         """How many may have records with offsets in `[start, end)`, and their bytes."""

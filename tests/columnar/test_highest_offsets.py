@@ -1,0 +1,52 @@
+"""At the end of all offsets: no sum may wrap around, and hide a record or hand it out twice."""
+
+from __future__ import annotations
+
+import pytest
+from tests.runtime.build import batch, record
+
+from kafka_segments import Batch, open_segment
+from kafka_segments.columnar import reader, scanning
+from kafka_segments.columnar.coverage import Coverage
+from kafka_segments.columnar.stretch import Stretch
+
+HIGHEST = (1 << 63) - 1
+BEFORE = HIGHEST - 1 - 2 * 40
+
+
+def log() -> bytes:
+    """Batches of two up to the end, and one that goes beyond it."""
+    pairs = [batch(BEFORE + 2 * at, [record(0), record(1)]) for at in range(40)]
+    return b"".join([*pairs, batch(HIGHEST - 1, [record(at) for at in range(3)])])
+
+
+@pytest.fixture(params=["whole", "swept"])
+def data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    if request.param == "swept":
+        monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
+        monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 200)
+    return log()
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("cut", [HIGHEST, HIGHEST - 1, HIGHEST - 2, HIGHEST - 7])
+def test_a_cut_near_the_end(data: bytes, cut: int, is_shared: bool) -> None:
+    def offsets(start: int | None, end: int | None) -> list[int]:
+        stretch = Stretch(is_shared=True) if is_shared else None
+        with open_segment(data) as segment:
+            events = segment.iter_columnar(["offset"], (start, end), None, stretch)
+            tables = [one.column("offset").to_pylist() for one in events if hasattr(one, "num_rows")]
+        return [offset for table in tables for offset in table]
+
+    expected = list(range(BEFORE, HIGHEST + 1))
+    assert [offset for offset in offsets(None, cut) if offset > 0] == [one for one in expected if one < cut]
+    assert [offset for offset in offsets(cut, None) if offset > 0] == [one for one in expected if one >= cut]
+
+
+def test_an_entry_that_was_read_slowly_ends_where_it_begins_at_the_least() -> None:
+    with open_segment(batch(7, last_offset_delta=-3)) as segment:
+        (entry,) = segment.iter_entries()
+    assert isinstance(entry, Batch)
+    coverage = Coverage()
+    coverage.batch(entry)
+    assert (coverage.first, coverage.last) == (7, 7)

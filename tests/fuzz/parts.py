@@ -1,0 +1,331 @@
+"""Parts of a segment hold what the whole does: ranges of offsets, stretches of bytes, columns, headers.
+
+The whole is read by the slow way, from Kaitai's classes. What is expected of a part follows from that here,
+in plain Python. A header may lie about the offsets inside; such records come at most once, all others once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from tests.fuzz import checks, seeds
+from tests.fuzz.guard import GUARD
+
+from kafka_segments import Batch, Damage, Record, Segment, open_segment
+from kafka_segments.columnar.coverage import Coverage
+from kafka_segments.columnar.schema import FURTHER, NONE, SCHEMA
+from kafka_segments.columnar.stretch import Stretch
+from kafka_segments.ended import Void
+from kafka_segments.framing import Scan
+from kafka_segments.ranges.beginning import begin
+from kafka_segments.storage import open_source
+
+COLUMNS = [*SCHEMA.names, *FURTHER.names]
+TIMESTAMP_TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
+HIGHEST = (1 << 63) - 1
+
+Row = tuple[Any, ...]
+Place = tuple[int, int, str]
+
+
+@dataclass
+class Entry:
+    """A sound entry, opened if it can be, and the rows of it that are sound.
+
+    Attributes:
+        head: as its header has it.
+        batch: the same, opened.
+        rows: what is to come of it.
+    """
+
+    head: Batch
+    batch: Batch
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def last_offset(self) -> int:
+        """By its header; see `framing`."""
+        return last_offset(self.head)
+
+    @property
+    def is_wrapper(self) -> bool:
+        """Whether only what is inside tells where it begins."""
+        return self.head.magic < 2 and self.head.compression_id != 0
+
+    @property
+    def is_honest(self) -> bool:
+        """Whether its header is right about the offsets of its records."""
+        first, last = self.batch.base_offset, self.head.highest_offset
+        return first is not None and all(first <= row[0] <= last for row in self.rows)
+
+
+def last_offset(batch: Batch) -> int:
+    """The highest offset of a batch by its header; the first where what it says of the last cannot be."""
+    return batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
+
+
+def first_offset(batch: Batch) -> int | None:
+    """The lowest offset of a batch or message by its header; None for a wrapper."""
+    return batch.last_offset if batch.magic < 2 and batch.compression_id == 0 else batch.base_offset
+
+
+def longer(dice: Random, data: bytes) -> bytes:
+    """The segment with more entries around it, most often with offsets that ascend as they do in a log."""
+    around = [seeds.entries()[dice.randrange(len(seeds.entries()))].data for _ in range(dice.randrange(6))]
+    if around and dice.randrange(3):
+        around = [one for one in around for _ in range(1 + dice.randrange(4))]
+    at = dice.randrange(len(around) + 1)
+    data = b"".join((*around[:at], data, *around[at:]))
+    return ascending(dice, data) if dice.randrange(4) else data
+
+
+def ascending(dice: Random, data: bytes) -> bytes:
+    """The same with entries one behind the other in offsets, which no checksum covers; some are missing."""
+    with open_segment(data) as segment:
+        entries = [one for one in segment.iter_entries("skip") if isinstance(one, Batch)]
+    out, offset = bytearray(data), dice.choice((0, 5, 1 << 40))
+    for entry in entries:
+        # A wrapper has its last message's: there may be so many as that in it, if not more.
+        width = 16 if entry.base_offset is None else entry.highest_offset - entry.base_offset + 1
+        first = offset + width - 1 if entry.base_offset is None else offset
+        if 0 < width < 1 << 31:
+            out[entry.position : entry.position + 8] = first.to_bytes(8, "big")
+            offset += width + dice.choice((0, 0, 0, 3))
+    return bytes(out)
+
+
+def slow_rows(batch: Batch, record: Record) -> Row:
+    """A record with all columns there are."""
+    own = (batch.partition_leader_epoch, batch.producer_id, batch.producer_epoch, record.sequence)
+    kind = TIMESTAMP_TYPES[record.timestamp_type]
+    known = (record.offset, record.timestamp, kind, record.key, record.value, record.headers)
+    return *known, *(None if number == NONE else number for number in own)
+
+
+def fast_rows(arrow: pa.RecordBatch) -> list[Row]:
+    """Rows of an arrow batch in the same form."""
+    arrow.validate(full=True)
+    assert arrow.num_rows > 0
+    columns = {name: arrow.column(name) for name in COLUMNS}
+    columns["timestamp"] = columns["timestamp"].view(pa.int64())
+    lists = {name: column.to_pylist() for name, column in columns.items()}
+    lists["headers"] = [tuple((one["key"], one["value"]) for one in row) for row in lists["headers"]]
+    return list(zip(*lists.values(), strict=True))
+
+
+def slowly(segment: Segment, data: bytes | memoryview) -> tuple[list[Entry], list[Damage], list[Place]]:
+    """What there is, entry by entry; the damage between entries; and where any damage is."""
+    scan = Scan(open_source(data), headers_only=True)
+    entries: list[Entry] = []
+    between, places = [], []
+    for event in segment.iter_events(on_damage="skip"):
+        if isinstance(event, Damage):
+            places.append(_place(event))
+            if not entries or event.position >= entries[-1].head.end_position:
+                between.append(event)
+        elif isinstance(event, Batch) and event.crc_valid is not False:
+            entries.append(Entry(scan.batch_at(event.position), event))
+        elif isinstance(event, Record) and event.control is None:
+            entries[-1].rows.append(slow_rows(entries[-1].batch, event))
+    return entries, between, places
+
+
+def _place(damage: Damage) -> Place:
+    return damage.position, damage.end_position, type(damage.error).__name__
+
+
+def is_ascending(entries: Iterable[Entry]) -> bool:
+    """Whether offsets grow from entry to entry, as a log's do, by headers and by what is inside."""
+    bounds = [(one.batch.base_offset, one.head.last_offset, one.head.highest_offset) for one in entries]
+    if any(first is None or last < first or last != highest for first, last, highest in bounds):
+        return False
+    return all(one[1] < other[0] for one, other in pairwise(bounds))  # type: ignore[operator]
+
+
+def cuts(dice: Random, entries: list[Entry]) -> list[int | None]:
+    """Bounds of ranges that are all offsets together; somewhere in entries, at their edges, or between."""
+    offsets = [row[0] for one in entries for row in one.rows] + [one.head.last_offset for one in entries]
+    near = [offset + dice.choice((-1, 0, 0, 1, 2)) for offset in offsets or [0]]
+    chosen = {near[dice.randrange(len(near))] for _ in range(dice.choice((0, 1, 2, 4)))}
+    return [None, *sorted(offset for offset in chosen if 0 < offset < HIGHEST), None]
+
+
+def some_void(dice: Random, entries: list[Entry]) -> list[tuple[int, int, int]]:
+    """Ranges of base offsets by producer, which nobody is to be given; most often none."""
+    own = [one.head for one in entries if one.head.is_transactional and one.head.base_offset is not None]
+    if not own or dice.randrange(2):
+        return []
+    found = []
+    for _ in range(1 + dice.randrange(3)):
+        batch = own[dice.randrange(len(own))]
+        first = batch.base_offset or 0
+        found.append((batch.producer_id, first - dice.randrange(3), first + dice.choice((-1, 0, 30))))
+    return found
+
+
+def is_void(batch: Batch, void: list[tuple[int, int, int]]) -> bool:
+    """Whether a batch is in one of them."""
+    if not batch.is_transactional or batch.is_control or batch.base_offset is None:
+        return False
+    return any(who == batch.producer_id and first <= batch.base_offset <= last for who, first, last in void)
+
+
+@dataclass
+class Part:
+    """What came of the reading of a part."""
+
+    rows: Counter[Row]
+    places: list[Place]
+
+
+def read(
+    segment: Segment,
+    offsets: tuple[int | None, int | None],
+    void: Any,
+    stretch: Any,
+    columns: Sequence[str] = COLUMNS,
+) -> Part:
+    """Read a part of a segment by columns."""
+    part = Part(Counter(), [])
+    for event in segment.iter_columnar(columns, offsets, void, stretch):
+        if isinstance(event, pa.RecordBatch):
+            assert event.schema.names == columns
+            part.rows.update(fast_rows(event))
+        elif isinstance(event, Damage):
+            part.places.append(_place(event))
+    return part
+
+
+def ranges(dice: Random, data: bytes) -> str:
+    """However offsets are cut, each record of the whole comes once, with all of its columns."""
+    data = longer(dice, data)
+    check_crc = dice.randrange(4) != 0
+    options: dict[str, Any] = {"check_crc": check_crc, "max_decompressed": checks.MAX_DECOMPRESSED}
+    placed = GUARD.place(data)
+    with open_segment(placed, **options) as segment:
+        entries, between, places = slowly(segment, placed)
+        # Of a batch that a part passes over, nobody looks what its records are; what it says of its offsets
+        # counts then, when the next sound entry is looked for behind damage.
+        is_hidden = bool(between) and len(places) > len(between)
+        void_ranges = some_void(dice, entries)
+        void = Void.of(void_ranges) if void_ranges else None
+        shown = [one for one in entries if not is_void(one.head, void_ranges)]
+        is_shared, is_log = dice.randrange(2) == 0, is_ascending(entries)
+        bounds, found = cuts(dice, entries), Counter[Row]()
+        for start, end in pairwise(bounds):
+            stretch = None
+            if is_shared:
+                is_damaged = bool(between)
+                stretch = _stretch(dice, placed, start, entries, is_log=is_log, is_damaged=is_damaged)
+            part = read(segment, (start, end), void, stretch, dice.sample(COLUMNS, len(COLUMNS)))
+            assert is_hidden or set(part.places) <= set(places)
+            if not is_shared:
+                assert all(_holds(start, end, row[0]) for row in part.rows)
+            found += part.rows
+        whole = Counter(row for one in shown for row in one.rows)
+        honest = Counter(row for one in shown if one.is_honest for row in one.rows)
+        assert is_hidden or found <= whole, f"{found - whole} too many"
+        assert is_hidden or honest <= found, f"{honest - found} are missing"
+        if len(bounds) == 2:
+            assert found == whole
+    return "log" if is_log else "no log"
+
+
+def _holds(start: int | None, end: int | None, offset: int) -> bool:
+    return (start is None or offset >= start) and (end is None or offset < end)
+
+
+def _stretch(
+    dice: Random,
+    data: bytes | memoryview,
+    start: int | None,
+    entries: list[Entry],
+    *,
+    is_log: bool,
+    is_damaged: bool,
+) -> Stretch:
+    """Where a range may be read: from a hint on, right or wrong, to another one."""
+    if not is_log or start is None:
+        return Stretch(is_shared=True)
+    hint = dice.choice([0, dice.randrange(len(data)), *(one.head.position for one in entries)])
+    base_offset = entries[0].batch.base_offset or 0 if entries else 0
+    found = begin(open_source(data), start, base_offset, hint, checks.MAX_DECOMPRESSED)
+    if found.position and not any(one.head.position == found.position for one in entries):
+        assert found.is_hinted or is_damaged  # a log in a log: only a hint leads there, or headers that lie
+        return Stretch(is_shared=True)
+    end_position = dice.choice((None, 0, dice.randrange(len(data) + 1)))
+    return Stretch(found.position, found.sound_offset, end_position, is_shared=True)
+
+
+def stretches(dice: Random, data: bytes) -> str:
+    """A stretch of bytes shows what it would if nothing were behind it; and what was there is noted."""
+    data = longer(dice, data)
+    options: dict[str, Any] = {"check_crc": dice.randrange(4) != 0, "max_decompressed": 1 << 20}
+    with open_segment(data, **options) as segment:
+        entries, between, places = slowly(segment, data)
+        if not entries:
+            return "nothing"
+        at = dice.randrange(len(entries))
+        first, previous = entries[at].head.position, entries[at - 1].last_offset if at else None
+        end = dice.choice([None, *(one.last_offset for one in entries)])
+        end_position = dice.choice((None, 0, dice.randrange(len(data) + 1)))
+        last = ending(entries, at, end, end_position, len(data))
+        coverage = Coverage()
+        stretch = Stretch(first, previous, end_position, coverage, is_shared=True)
+        part = read(segment, (None, end), None, stretch)
+    with open_segment(data[:last], **options) as cut:
+        expected = read(cut, (None, end), None, Stretch(first, previous, is_shared=True))
+    if len(places) > len(between) and (between or any(one.is_wrapper for one in entries)):
+        return "hidden"  # what is behind goes by what was sound before, and not all was looked into
+    assert part.rows == expected.rows
+    # Zeros before the cut are what a preallocated file ends with.
+    starts = [[at for at, stop, _ in one.places if any(data[at:stop])] for one in (part, expected)]
+    assert starts[0] == starts[1]
+    assert coverage.is_ended == (last < len(data))
+    seen = [one.head for one in entries if first <= one.head.position < last]
+    check_coverage(coverage, seen, [one.position for one in between if first <= one.position < last])
+    return "ended" if coverage.is_ended else "whole"
+
+
+def ending(entries: list[Entry], at: int, end: int | None, end_position: int | None, size: int) -> int:
+    """Where the reading ends: with the first sound entry from a place on that begins behind the range."""
+    if end is None or end_position is None:
+        return size
+    previous = entries[at - 1].last_offset if at else -1
+    for one in entries[at:]:
+        head = one.head
+        is_behind = (head.last_offset if head.base_offset is None else head.base_offset) >= end
+        if one.is_wrapper:
+            is_behind = is_behind and previous >= end - 1
+        if is_behind and head.position >= end_position:
+            return head.position
+        previous = one.last_offset
+    return size
+
+
+def check_coverage(coverage: Coverage, sound: list[Batch], damaged: list[int]) -> None:
+    """What is noted of entries is what they are, one by one."""
+    if sound:
+        assert coverage.last == last_offset(sound[-1])
+        assert coverage.is_damaged_before == any(at < sound[0].position for at in damaged)
+        assert coverage.is_damaged_behind == any(at > sound[-1].position for at in damaged)
+    if sound and first_offset(sound[0]) is not None:
+        assert coverage.first == first_offset(sound[0])
+    if not damaged and all(_is_whole(one) for one in sound):
+        neighbours = pairwise(sound)
+        assert coverage.has_gaps == any(
+            one.last_offset + 1 != first_offset(other) for one, other in neighbours
+        )
+
+
+def _is_whole(batch: Batch) -> bool:
+    """Whether it has a record for each of its offsets, by its header."""
+    first = first_offset(batch)
+    num_records = 1 if batch.magic < 2 else batch.num_records
+    return first is not None and num_records == batch.last_offset - first + 1
