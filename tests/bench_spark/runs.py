@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.bench_spark import corpus
 from tests.bench_spark.broker import Serving
-from tests.bench_spark.corpus import Corpus
+from tests.bench_spark.corpus import LEN_VALUE, NUM_PARTITIONS, Corpus
 from tests.connector import connector
 from tests.oracle import jvm
 from tools import spark_versions
@@ -48,7 +47,7 @@ class Read:
     corpus: Corpus
     query: str
     options: Mapping[str, str] = field(default_factory=dict)
-    tasks: int = corpus.NUM_PARTITIONS
+    tasks: int = NUM_PARTITIONS
     num_records: int | None = None
     address: str | None = None
 
@@ -57,7 +56,7 @@ class Read:
         """What the query must answer; None where it answers nothing that is known."""
         num_records = self.corpus.num_records if self.num_records is None else self.num_records
         if self.query == "total":
-            return num_records * corpus.LEN_VALUE
+            return num_records * LEN_VALUE
         return num_records if self.query in ("count", "count_batches") else None
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 from tests.broker.partitions import fates_of
 from tests.recording.features import set_names
 from tests.recording.kafka43 import METADATA, Node
