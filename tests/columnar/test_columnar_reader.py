@@ -231,6 +231,23 @@ def test_headers_of_a_damaged_segment(tmp_path):
     assert table["position"].to_pylist() == [entry.position for entry in entries if isinstance(entry, Batch)]
 
 
+@pytest.mark.parametrize("sizes", [(1, 200_000, 1), (200_000, 1, 200_000)], ids=["small", "large"])
+def test_headers_are_found_by_short_reads_and_by_long_ones(tmp_path, sizes):
+    data = b"".join(
+        batch(100 * run + number, [record(0, None, b"v" * size)])
+        for run, size in enumerate(sizes)
+        for number in range(70)
+    )
+    path = tmp_path / "file"
+    for cut in (0, 1, 61):
+        path.write_bytes(data[: len(data) - cut])
+        with open_segment(path) as segment, open_segment(path.read_bytes()) as in_memory:
+            table = segment.read_headers(on_damage="skip")
+            assert table.equals(in_memory.read_headers(on_damage="skip"))
+        offsets = [100 * run + number for run in range(3) for number in range(70)]
+        assert table["base_offset"].to_pylist() == (offsets if cut == 0 else offsets[:-1])
+
+
 def test_headers_of_a_single_entry_before_damage_are_kept():
     data = batch(0) + b"garbage" * 9 + batch(5) + batch(6)
     table = open_segment(data).read_headers(on_damage="skip")

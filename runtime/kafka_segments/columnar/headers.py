@@ -1,7 +1,8 @@
 """The headers of all entries as a table, without their payloads.
 
-Strategy: the generated scanner asks the system itself for the few bytes that it needs of each entry, so that
-a batch costs one short read. Checksums would need all bytes, and are not verified.
+Strategy: the generated scanner asks the system itself for the bytes that it needs. Where batches are large,
+each costs one short read; where they are small, reading everything costs less than asking for each, above all
+from a disk. A first few entries tell. Checksums would need all bytes, and are not verified.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from kafka_segments_generated.columns import kafka_log_segment
 __all__ = ["HEADERS_SCHEMA", "array_of", "find_entries", "iter_headers", "iter_tables", "read_headers"]
 
 _MAX_ROWS = 1 << 14
-_LEN_FILE_WINDOW = 4096  # small batches share a read
+_LEN_SHORT, _LEN_LONG = 4096, 1 << 18  # of a read
+_FAR = 1 << 17  # from header to header: from here on short reads are the cheaper ones
+_NUM_FIRST = 64
 _LEN_WINDOW = 1 << 20
 _NUM_STATE = 16
 _INTERNAL = ("content", "payload", "end_payload", "codec", "len_body")
@@ -133,8 +136,9 @@ class _Headers:
         self._arguments = self._scan.new_table()
         self._arguments.set("state", self._state.ctypes.data, _NUM_STATE)
         self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
-        self._buffer = memoryview(bytearray(_LEN_FILE_WINDOW if source.descriptor >= 0 else _LEN_WINDOW))
+        self._buffer = memoryview(bytearray(_LEN_LONG if source.descriptor >= 0 else _LEN_WINDOW))
         self._window: Any = None
+        self._max_rows, self._len_read = _NUM_FIRST, _LEN_SHORT
 
     def batches(self, position: int) -> Iterator[Any]:
         for piece in self.tables(position):
@@ -148,6 +152,8 @@ class _Headers:
             if len(entries):
                 self._slow.sound_offset = entries.last_offset(len(entries) - 1)
                 yield entries
+                is_far = self._state[support.AT] - position >= _FAR * len(entries)
+                self._max_rows, self._len_read = _MAX_ROWS, _LEN_SHORT if is_far else _LEN_LONG
             has_moved = self._state[support.AT] > position
             position = int(self._state[support.AT])
             if status == support.DAMAGED or (status == support.SHORT and not has_moved):
@@ -157,11 +163,11 @@ class _Headers:
         state = self._state
         state[support.AT] = state[support.WINDOW] = position
         state[support.ROW] = 0
-        state[support.MAX_ROWS] = _MAX_ROWS
+        state[support.MAX_ROWS] = self._max_rows
         state[support.SIZE] = self._source.size
         state[support.FILE] = self._source.descriptor
         if self._source.descriptor >= 0:
-            self._window, size = self._buffer, 0
+            self._window, size = self._buffer[: self._len_read], 0
             state[support.WINDOW] = -1  # nothing is in it yet
         else:
             size = min(_LEN_WINDOW, self._source.size - position)
