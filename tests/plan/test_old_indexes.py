@@ -2,7 +2,7 @@
 
 Until Kafka 1.1 an entry of a `.index` has the first offset of what was appended (LogSegment.append): a
 leader's first, a follower's own of the first entry (Log.analyzeAndValidateRecords), which for a wrapper is
-its last. Since 2.0 it has the last of all. In either case everything greater stands at the position or behind.
+its last. Since 2.0 it has the last of all. In either case all that is greater stands there or behind.
 """
 
 from __future__ import annotations
