@@ -32,6 +32,7 @@ def test_names_in_any_case_and_values_with_blanks() -> None:
             "minPartitions": "10",
             "maxRecordsPerPartition": "1000",
             "maxPartitionBytes": "128m",
+            "maxWalkBytes": "2g",
             "maxTimestampSkewMs": "60000",
             "failOnDataLoss": "False",
             "kafka.isolation.level": "READ_COMMITTED",
@@ -41,7 +42,7 @@ def test_names_in_any_case_and_values_with_blanks() -> None:
     assert made.start == at_offsets({("a", 0): 23, ("a", 1): -2, ("b", 0): 7})
     assert made.end == Bound("latest")
     assert (made.limits.min_partitions, made.limits.max_records) == (10, 1000)
-    assert made.limits.max_partition_bytes == 128 << 20
+    assert (made.limits.max_partition_bytes, made.limits.max_walk_bytes) == (128 << 20, 2 << 30)
     assert (made.max_timestamp_skew_ms, made.fail_on_data_loss) == (60000, False)
     assert made.isolation == "read_committed"
 
@@ -87,6 +88,7 @@ REFUSED = {
     "no partitions": ({"minPartitions": "0"}, "above 0"),
     "no records": ({"maxRecordsPerPartition": "-5"}, "above 0"),
     "no bytes": ({"maxPartitionBytes": "lots"}, "number of bytes"),
+    "no bytes to walk": ({"maxWalkBytes": "-1"}, "number of bytes"),
     "skew": ({"maxTimestampSkewMs": "-1"}, "0 or more"),
     "data loss": ({"failOnDataLoss": "perhaps"}, "true or false"),
     "end before start": (

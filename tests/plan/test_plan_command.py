@@ -165,6 +165,21 @@ def test_addresses_are_planned_and_secrets_are_not_told(capsys: pytest.CaptureFi
     assert "canary" not in shown.err + shown.out
 
 
+def test_what_may_be_walked_through_can_be_said(
+    capsys: pytest.CaptureFixture[str], partition: str, tmp_path: Path
+) -> None:
+    for index in Path(partition).glob("*index"):
+        index.unlink()
+    asked = ["-o", "startingTimestamp=1500"]
+    assert lines(capsys, partition, *asked)[0] == 0
+    assert main(["plan", partition, *asked, "-o", "maxWalkBytes=0"]) == 2
+    assert "no more than 0 bytes" in (told := capsys.readouterr().err) and "(maxWalkBytes)" in told
+    committed = ["-o", "kafka.isolation.level=read_committed", "-o"]
+    assert main(["plan", str(pinned(tmp_path / "other")), *committed, "maxWalkBytes=10"]) == 2
+    assert "(maxWalkBytes): allow more, or take a snapshot first" in capsys.readouterr().err
+    assert main(["plan", str(tmp_path / "other" / "t-0"), *committed, "maxWalkBytes=1m"]) == 0
+
+
 WRONG = {
     "nothing": ([], "give what to read"),
     "an unknown option": (["/", "-o", "colour=red"], "NAME one of subscribe"),

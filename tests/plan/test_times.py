@@ -17,7 +17,11 @@ from tests.oracle import jvm
 from tests.plan import logs
 from tests.plan.logs import PLACES, RECORDED, Entry
 
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.model import PartitionLog
+from kafka_segments.catalog.planning import plan
+from kafka_segments.catalog.query import Query, at_timestamp
 from kafka_segments.catalog.times import Finder
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.errors import OptionError
@@ -138,3 +142,21 @@ def test_damage_that_may_hold_the_record_is_inside_the_range(tmp_path: Path) -> 
     log = logs.log_of(path, without=NO_INDEXES)
     assert [find(log, time) for time in (400, 500, 600)] == [4, 5, 6], "a start begins at the damage"
     assert find(log, 500, is_start=False) == 6, "an end goes on behind it"
+
+
+@pytest.mark.parametrize("timestamp", [1550, 1600, 2450, 2500])
+def test_a_time_in_what_one_copy_has_lost(tmp_path: Path, timestamp: int) -> None:
+    """The copy that leads lacks two segments: times are looked up, and records read, where they are."""
+    entries = [Entry("create2", (at * 100,)) for at in range(40)]
+    paths = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        paths.append(logs.write(tmp_path / name, entries, segment_bytes=500))
+    whole = logs.rows_of(logs.splits_of(plan([logs.log_of(paths[1])], Query(), PLACES)))
+    segments = sorted(paths[0].glob("*.log"))
+    for segment in segments[3:6]:
+        segment.unlink()
+    (log,) = resolve(PLACES, discover(PLACES, [str(path) for path in paths]))
+    assert {piece.segment.file.path.split("/")[-3] for piece in log.pieces} == {"a", "b"}
+    found = logs.rows_of(logs.splits_of(plan([log], Query(start=at_timestamp(timestamp)), PLACES)))
+    assert found == [row for row in whole if row[1] >= timestamp]

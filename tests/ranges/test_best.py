@@ -105,6 +105,23 @@ def test_a_segment_that_is_gone_is_not_read_behind_the_end_of_another(log: Path,
     assert offsets(replace(split, start=160, others=(short,)))[0] == []
 
 
+def test_what_is_missing_at_the_end_is_looked_for_in_other_copies(log: Path, tmp_path: Path) -> None:
+    """Planning does not notice every segment that is lost behind one."""
+    write(log, 100, run(100, 12))
+    split = split_of(stored(log / f"{100:020}.log"), 110, 200, following=200)
+    assert losses(offsets(split)[1]) == [(160, 199)]
+    other = stored(write(tmp_path / "b", 130, run(130, 14)))
+    for best in (False, True):
+        got, told = offsets(replace(split, others=(other,)), is_best=best)
+        assert got == list(range(110, 200)) and told.losses == []
+    short = stored(write(tmp_path / "c", 130, run(130, 10)))
+    got, told = offsets(replace(split, others=(short,)))
+    assert got == list(range(110, 180)) and losses(told) == [(180, 199)]
+    assert "ends with offset 159, and no other copy has them" in told.losses[0].why
+    got, told = offsets(replace(split, others=(other,), is_compacted=True))
+    assert got == list(range(110, 160)) and told.losses == []
+
+
 def test_what_no_copy_has_is_told_of_the_preferred_one(log: Path, tmp_path: Path) -> None:
     size = len(one(100))
     other = tmp_path / "b"

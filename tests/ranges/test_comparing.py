@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.ranges.logs import one, run, write
 from tests.ranges.splits import RECORDED, split_of, stored
 from tests.runtime.build import batch, record
 
+from kafka_segments import encode_records
 from kafka_segments.errors import ReplicaMismatchError
 from kafka_segments.places import Places
 from kafka_segments.ranges.comparing import compare_copies
@@ -84,3 +86,70 @@ def test_what_a_real_cleaner_left(pair: tuple[Path, Path]) -> None:
     split = split_of(before, before.base_offset, None, others=(after,))
     num_same = compare_copies(split, Places())
     assert num_same > 0 or "emptied" in pair[0].parent.name
+
+
+def old(magic: int, *values: tuple[int, bytes], codec: str = "none") -> bytes:
+    """Messages of an old format, one by one or in one wrapper."""
+    rows = [{"offset": offset, "value": value} for offset, value in values]
+    for row in rows if magic else ():
+        row["timestamp"] = 1_700_000_000_000
+    return encode_records(rows, magic=magic, compression=codec)
+
+
+VALUES = [(at, b"%d" % at) for at in range(20)]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_old_formats(tmp_path: Path, magic: int) -> None:
+    whole = old(magic, *VALUES)
+    assert compare(tmp_path, whole, whole) == 20
+    assert compare(tmp_path, whole, whole, 5, 12) == 7
+    cleaned = old(magic, *VALUES[:3], *VALUES[10:])
+    assert compare(tmp_path, whole, cleaned) == 13
+    other = old(magic, *VALUES[:7], (7, b"!"), *VALUES[8:])
+    with pytest.raises(ReplicaMismatchError, match=r"the message of offset 7 is another .*crc") as caught:
+        compare(tmp_path, whole, other)
+    assert caught.value.offset == 7 and caught.value.position == caught.value.other_position
+    assert compare(tmp_path, whole, other, 8, 20) == 12
+
+
+def test_what_cannot_be_compared_of_old_formats(tmp_path: Path) -> None:
+    """Another magic is a conversion; wrappers are made anew by cleaners, and by leaders."""
+    assert compare(tmp_path, old(0, *VALUES), old(1, *VALUES)) == 0
+    other = [(at, b"?") for at, _value in VALUES]
+    assert compare(tmp_path, old(1, *VALUES, codec="gzip"), old(1, *other, codec="gzip")) == 0
+    assert compare(tmp_path, old(1, *VALUES, codec="gzip"), old(1, *VALUES)) == 0
+    mixed = old(1, *VALUES) + run(20, 4)
+    assert compare(tmp_path, mixed, mixed) == 24
+
+
+def test_another_timestamp_is_another_message(tmp_path: Path) -> None:
+    rows = [{"offset": 3, "value": b"v", "timestamp": timestamp} for timestamp in (5, 6)]
+    first, second = (encode_records([row], magic=1) for row in rows)
+    with pytest.raises(ReplicaMismatchError, match="max_timestamp 5 and 6"):
+        compare(tmp_path, first, second)
+
+
+def test_a_copy_is_compared_where_it_counts(tmp_path: Path) -> None:
+    data = run(0, 20), run(0, 10) + run(50, 10, producer_id=4)
+    own, other = (stored(write(tmp_path / name, 0, one)) for name, one in zip("ab", data, strict=True))
+    with pytest.raises(ReplicaMismatchError):
+        compare_copies(split_of(own, 0, None, others=(other,)), Places())
+    counting = replace(other, end_offset=50)
+    assert compare_copies(split_of(own, 0, None, others=(counting,)), Places()) == 10
+
+
+OLD = [
+    (before, before.parents[2] / "clean" / before.parent.name / before.name)
+    for before in sorted(RECORDED.glob("kafka-*/before-cleaning/*/*.log"))
+]
+
+
+def test_what_real_cleaners_left_of_old_messages() -> None:
+    num_same = 0
+    for before, after in OLD:
+        if before.stat().st_size and after.exists() and before.read_bytes()[16] < 2:
+            own = stored(before)
+            split = split_of(own, own.base_offset, None, others=(stored(after),))
+            num_same += compare_copies(split, Places())
+    assert num_same > 20

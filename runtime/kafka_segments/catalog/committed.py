@@ -108,8 +108,9 @@ def read_committed(
         if size > max_bytes:
             raise OptionError(
                 f"to know which transactions of {log.topic}-{log.partition} were committed, {size} bytes "
-                f"have to be gone through, and while planning that is done with {max_bytes} at most: take a "
-                "snapshot first (kafka_segments.spark.take_snapshot) and give it as snapshot="
+                f"have to be gone through, and while planning that is done with {max_bytes} at most "
+                "(maxWalkBytes): allow more, or take a snapshot first, which a Spark job does "
+                "(kafka_segments.spark.take_snapshot), and give it as snapshot="
             )
 
     files = [_log_file(log, at, places) for at in range(len(log.pieces))]

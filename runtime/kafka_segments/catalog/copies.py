@@ -9,7 +9,8 @@ Where a copy notes no lineage (brokers before 0.11, segments that were copied wi
 them), its batches decide: it must agree with a copy that is trusted already at the last place that both have
 (`agreement`). If it does not, nothing tells which one is right, and that is an error.
 
-No segment is opened if a partition has one copy. Of several, the newest segments' ends are read.
+No segment is opened if a partition has one copy. Of several, the newest segments' ends are read, and those of
+segments behind which one seems to be lost (`holes`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from kafka_segments.catalog.agreement import Span, compare
 from kafka_segments.catalog.ends import find_end
+from kafka_segments.catalog.holes import find_holes
 from kafka_segments.catalog.lineage import Lineage, contradiction, diverges_at
 from kafka_segments.catalog.model import LeftOut, LogEnd, PartitionCopy, PartitionLog, Piece, StoredSegment
 from kafka_segments.catalog.spans import Coverage
@@ -61,11 +63,19 @@ def resolve(places: Places, copies: Iterable[PartitionCopy]) -> list[PartitionLo
 
 @dataclass(slots=True)
 class _Run:
-    """Segments that have one lineage: all of a broker's copy, or one of a tier's."""
+    """Segments that have one lineage: all of a broker's copy, or one of a tier's.
+
+    Attributes:
+        copy: whose they are.
+        spans: the segments, by offset.
+        lineage: up to the end of the last one.
+        holes: what a segment seems to hold, and does not.
+    """
 
     copy: PartitionCopy
     spans: list[Span]
     lineage: Lineage
+    holes: list[Span] = field(default_factory=list)
 
     @property
     def start(self) -> int:
@@ -88,13 +98,32 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     if not runs:
         return _log_of(copies, (), ())
     runs.sort(key=lambda run: run.rank, reverse=True)
-    merger = _Merger(places, runs[0], is_compacted=any(copy.is_compacted for copy in copies))
+    is_compacted = any(copy.is_compacted for copy in copies)
+    if not is_compacted:  # else offsets may be missing anywhere
+        _note_holes(places, runs)
+    merger = _Merger(places, runs[0], is_compacted=is_compacted)
     for run in runs[1:]:
         merger.add(run)
     log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits)
     # Who looks into a directory for what is gone must not find there what does not count.
     whole = tuple(path for path in log.copies if path not in merger.astray)
     return replace(log, copies=whole, left_out=(*log.left_out, *merger.left_out))
+
+
+def _note_holes(places: Places, runs: Sequence[_Run]) -> None:
+    """Let segments count as far as they reach, where another copy has what is lost behind them."""
+    brokers = [run.spans for run in runs if not run.copy.is_tiered]
+    tiered = {run.start: run.spans[0] for run in runs if run.copy.is_tiered}
+    tiers = [tiered[start] for start in sorted(tiered)]
+    for run in runs:
+        if run.copy.is_tiered:
+            continue
+        others = [spans for spans in [*brokers, tiers] if spans and spans is not run.spans]
+        for at, reached in find_holes(places, run.spans, others).items():
+            start, end, segment = run.spans[at]
+            _log.info("%s ends before offset %d: one behind it is lost", segment.file.path, reached)
+            run.spans[at] = start, reached, segment
+            run.holes.append((reached, end, segment))
 
 
 def _pieces_of(copy: PartitionCopy) -> tuple[Piece, ...]:
@@ -220,12 +249,17 @@ class _Merger:
     def pieces(self) -> Iterator[Piece]:
         """The log, by offset: what brokers have before what tiers have."""
         coverage = Coverage()
-        for run, limit in sorted(self._trusted, key=lambda one: one[0].copy.is_tiered):
-            for start, end, segment in run.spans:
+        ordered = sorted(self._trusted, key=lambda one: one[0].copy.is_tiered)
+        # What nobody has stays with the one before it, whose reader finds out.
+        for spans, limit in [
+            *((run.spans, limit) for run, limit in ordered),
+            *((run.holes, limit) for run, limit in ordered),
+        ]:
+            for start, end, segment in spans:
                 # Who turns to another copy for what is lost must not take what does not count there.
                 counting = segment if end <= limit else replace(segment, end_offset=limit)
                 coverage.add(start, min(end, limit), counting)
-        found = list(coverage.pieces())
+        found = list(_joined(coverage.pieces()))
         whole = (run.spans[-1] for run, limit in self._trusted if limit == run.lineage.end_offset)
         start, _, newest = max(whole, key=lambda span: span[1])
         # Where no end is noted the segment counts to its file's end: what is behind the last batch is seen.
@@ -305,6 +339,21 @@ class _Merger:
         copy = run.copy
         self.astray.add(copy.path)
         self.left_out.append(LeftOut(copy.topic, copy.partition, first, end - 1, run.path(), sizes, why))
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces, neighbours of one segment as one."""
+    before: Piece | None = None
+    for piece in pieces:
+        if before is not None and before.end == piece.start and before.segment is piece.segment:
+            others = {one.file.path: one for one in (*before.others, *piece.others)}
+            before = replace(before, end=piece.end, others=tuple(others.values()))
+            continue
+        if before is not None:
+            yield before
+        before = piece
+    if before is not None:
+        yield before
 
 
 def _check_topic_ids(copies: Sequence[PartitionCopy]) -> None:

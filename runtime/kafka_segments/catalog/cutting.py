@@ -1,10 +1,11 @@
 """Offset ranges of segments as work for tasks: large ones cut, small ones packed together.
 
 Strategy: a cut is an offset; what an index says of it is a hint where to begin. An entry of a `.index` names
-the last offset of an append and where that append begins, so everything with a greater offset stands there or
-behind: the cut is made behind that offset, and the reader verifies the position. Of an index no more is read
-than an entry for each cut, found where it should be if batches were alike, and looked up where they are not.
-Without an index, cuts come from a walk through the headers, if that is bounded, or there are none.
+the last offset of an append (until Kafka 1.1 the first) and where that append begins, so everything with a
+greater offset stands there or behind: the cut is made behind that offset, and the reader verifies the
+position. Of an index no more is read than an entry for each cut, found where it should be if batches were
+alike, and looked up where they are not. Without an index, cuts come from a walk through the headers, if that
+is bounded, or there are none.
 """
 
 from __future__ import annotations

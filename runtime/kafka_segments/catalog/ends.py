@@ -189,7 +189,7 @@ def _from(source: Source, segment: StoredSegment, offset: int, position: int) ->
 def _is_sound_at(source: Source, offset: int, position: int) -> bool:
     """Whether a valid batch stands at a position, and begins at or before an offset.
 
-    Where a wrapper of the old formats begins only its messages know; brokers before 0.11 noted that offset,
+    Where a wrapper of the old formats begins only its messages know; brokers before 2.0 noted that offset,
     not the last one.
     """
     if not 0 <= position < source.size:

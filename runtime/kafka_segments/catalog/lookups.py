@@ -109,7 +109,11 @@ class _Lookup:
 
 
 class OffsetLookup(_Lookup):
-    """A `.index`: an append that begins at a position ends with an offset."""
+    """A `.index`: an append that begins at a position ends with an offset.
+
+    Until Kafka 1.1 it is the offset that the append begins with. Everything greater stands there or behind,
+    in either case.
+    """
 
     def __init__(self, entries: _Entries, base_offset: int, last: Entry) -> None:
         super().__init__(entries, base_offset)

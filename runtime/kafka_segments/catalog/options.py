@@ -39,6 +39,7 @@ QUERY_OPTIONS = (
     "minPartitions",
     "maxRecordsPerPartition",
     "maxPartitionBytes",
+    "maxWalkBytes",
     "maxTimestampSkewMs",
     "failOnDataLoss",
     "kafka.isolation.level",
@@ -77,6 +78,7 @@ def query_of(options: Mapping[str, str]) -> Query:
         max_partition_bytes=_size(given, "maxPartitionBytes", Limits().max_partition_bytes),
         min_partitions=_positive(given, "minPartitions"),
         max_records=_positive(given, "maxRecordsPerPartition"),
+        max_walk_bytes=_size(given, "maxWalkBytes", Limits().max_walk_bytes, least=0),
     )
     return Query(
         topics=_topics(given),
@@ -182,14 +184,15 @@ def _positive(given: Mapping[str, str], name: str) -> int | None:
     return number
 
 
-def _size(given: Mapping[str, str], name: str, default: int) -> int:
+def _size(given: Mapping[str, str], name: str, default: int, *, least: int = 1) -> int:
     value = given.get(name.lower())
     if value is None:
         return default
     match = re.fullmatch(r"([0-9]{1,15})([a-z]*)", value.lower())
-    if match is None or match[2] not in _SUFFIXES or int(match[1]) == 0:
+    if match is None or match[2] not in _SUFFIXES or int(match[1]) < least:
+        bounds = "" if least == 0 else " above 0"
         raise OptionError(
-            f"option {name} is {value!r}; it is a number of bytes above 0, such as 134217728, 128m"
+            f"option {name} is {value!r}; it is a number of bytes{bounds}, such as 134217728, 128m"
         )
     return int(match[1]) * _SUFFIXES[match[2]]
 

@@ -95,8 +95,8 @@ class Finder:
         if claims.before is None and not self.budget.spend(segment.file, position):
             raise OptionError(
                 f"no sound .timeindex tells where timestamp {timestamp} is, and no more than "
-                f"{self.budget.max_bytes} bytes of such segments are walked through while planning; give "
-                "offsets instead",
+                f"{self.budget.max_bytes} bytes of such segments are walked through while planning: give "
+                "offsets instead, or allow more (maxWalkBytes)",
                 path=segment.file.path,
             )
         with open_segment_of(self.places, segment) as opened:

@@ -3,13 +3,17 @@
 Strategy: headers tell. Batches with the same first offset and leader epoch were made by the same leader, so
 they are the same; but the cleaner goes over each copy by itself, takes records out of batches, and gives what
 is left a new checksum (it keeps offsets, sequences, producers and epoch). So what it keeps must be equal, and
-if also all that it changes is equal, the checksum must be. Of the old formats, whose messages have no epoch,
-no two entries can be held against each other: leaders wrap them anew.
+if also all that it changes is equal, the checksum must be.
+
+Messages of the old formats have no epoch, but their checksum covers all but the offset, and a cleaner keeps
+or drops them as they are. So two with one offset and one magic must be equal; another magic is another
+leader's format, or a conversion. Of wrappers nothing is said: a cleaner makes them anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,85 +40,134 @@ _KEPT = (
     "is_transactional",
 )
 _CHANGED = ("num_records", "base_timestamp", "max_timestamp", "compression", "has_delete_horizon")
-_COLUMNS = ("base_offset", "partition_leader_epoch", "position", "len_body", "crc", *_KEPT, *_CHANGED)
+_PLACE = ("base_offset", "partition_leader_epoch", "position", "len_body", "crc")
+_OF_BATCHES = (*_PLACE, *_KEPT, *_CHANGED)
+_OF_MESSAGES = (*_PLACE, "magic", "timestamp_type", "max_timestamp")
+
+Columns = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Headers:
-    """Columns of the batches of magic 2 of one copy, in file order."""
+    """Columns of the entries of one copy, in file order.
+
+    Attributes:
+        path: of the copy.
+        batches: those of magic 2.
+        messages: those of the old formats that hold no others.
+    """
 
     path: str
-    columns: dict[str, Any]
+    batches: Columns
+    messages: Columns
 
 
 def compare_copies(split: Split, places: Places) -> int:
     """Hold the other copies of a range against the preferred one, by the headers alone.
 
     Args:
-        split: its `others` are compared; a file that is not there any more is an error here.
+        split: its `others` are compared, each below its `end_offset`; a file that is not there any more is an
+            error here.
         places: where files live.
 
     Returns:
-        How many batches were found in two copies.
+        How many batches, and messages that stand by themselves, were found in two copies.
 
     Raises:
-        ReplicaMismatchError: two batches with the same first offset and leader epoch differ.
+        ReplicaMismatchError: two batches with the same first offset and leader epoch differ, or two messages
+            with the same offset and magic.
         ReadError: a file cannot be opened.
     """
     own = _headers(split, split.segment, split.position, places)
-    return sum(_compare(own, _headers(split, other, 0, places), split) for other in split.others)
+    return sum(
+        _compare(own, _headers(_counting(split, other), other, 0, places), split) for other in split.others
+    )
+
+
+def _counting(split: Split, other: StoredSegment) -> Split:
+    """The part of a range for which another copy counts."""
+    ends = [end for end in (split.end, other.end_offset) if end is not None]
+    return replace(split, end=min(ends, default=None))
 
 
 def _headers(split: Split, stored: StoredSegment, hint: int, places: Places) -> _Headers:
     source = open_stored(places, stored)
-    pieces: list[dict[str, Any]] = []
+    batches: list[Columns] = []
+    messages: list[Columns] = []
     try:
         beginning = begin(source, split.start, stored.base_offset, hint, DEFAULT_MAX_DECOMPRESSED)
         stretch = Stretch(beginning.position, beginning.sound_offset, 0)
         for piece in iter_tables(source, OffsetRange(split.start, split.end), stretch):
             if isinstance(piece, EntryTable):
-                chosen = piece.is_batch() & piece.in_range(split.start, split.end)
-                pieces.append({name: piece.column(name)[chosen] for name in _COLUMNS})
+                inside, is_batch = piece.in_range(split.start, split.end), piece.is_batch()
+                batches.append(_chosen(piece, inside & is_batch, _OF_BATCHES))
+                chosen = inside & ~is_batch & ~piece.is_wrapper()
+                messages.append(_chosen(piece, chosen, _OF_MESSAGES))
     finally:
         source.close()
+    return _Headers(stored.file.path, _joined(batches, _OF_BATCHES), _joined(messages, _OF_MESSAGES))
+
+
+def _chosen(piece: EntryTable, rows: Any, names: Sequence[str]) -> Columns:
+    return {name: piece.column(name)[rows] for name in names}
+
+
+def _joined(pieces: Sequence[Columns], names: Sequence[str]) -> Columns:
     none = [np.empty(0, np.int64)]
-    columns = {name: np.concatenate([piece[name] for piece in pieces] or none) for name in _COLUMNS}
-    return _Headers(stored.file.path, columns)
+    return {name: np.concatenate([piece[name] for piece in pieces] or none) for name in names}
 
 
 def _compare(own: _Headers, other: _Headers, split: Split) -> int:
-    """How many batches are the same; raises for one that is not."""
-    _, first, second = np.intersect1d(
-        own.columns["base_offset"], other.columns["base_offset"], return_indices=True
+    """How many batches and messages are the same; raises for one that is not."""
+    pairs = _Pairs(own.batches, other.batches)
+    is_same_leader = pairs.equal("partition_leader_epoch") & (pairs.own["partition_leader_epoch"] >= 0)
+    keeps = np.logical_and.reduce([pairs.equal(name) for name in _KEPT])
+    is_as_it_was = np.logical_and.reduce([pairs.equal(name) for name in _CHANGED])
+    differs = ~keeps | (is_as_it_was & ~(pairs.equal("crc") & pairs.equal("len_body")))
+    _check(pairs, is_same_leader & differs, own, other, split)
+    messages = _Pairs(own.messages, other.messages)
+    is_same_magic = messages.equal("magic")
+    differs = ~(messages.equal("crc") & messages.equal("len_body"))
+    _check(messages, is_same_magic & differs, own, other, split)
+    return int(is_same_leader.sum()) + int(is_same_magic.sum())
+
+
+class _Pairs:
+    """The entries of two copies that have one offset."""
+
+    def __init__(self, own: Columns, other: Columns) -> None:
+        _, first, second = np.intersect1d(own["base_offset"], other["base_offset"], return_indices=True)
+        self.own = {name: column[first] for name, column in own.items()}
+        self.other = {name: column[second] for name, column in other.items()}
+
+    def equal(self, name: str) -> Any:
+        """Where a column is equal."""
+        return self.own[name] == self.other[name]
+
+
+def _check(pairs: _Pairs, wrong: Any, own: _Headers, other: _Headers, split: Split) -> None:
+    """Raise for the first pair that is wrong."""
+    for at in np.flatnonzero(wrong)[:1].tolist():
+        raise _mismatch(pairs, at, own.path, other.path, split)
+
+
+def _mismatch(pairs: _Pairs, at: int, path: str, other_path: str, split: Split) -> ReplicaMismatchError:
+    own = {name: int(column[at]) for name, column in pairs.own.items()}
+    other = {name: int(column[at]) for name, column in pairs.other.items()}
+    different = ", ".join(
+        f"{name} {own[name]} and {other[name]}"
+        for name in own
+        if name != "position" and own[name] != other[name]
     )
-
-    def is_equal(name: str) -> Any:
-        return own.columns[name][first] == other.columns[name][second]
-
-    is_same_leader = is_equal("partition_leader_epoch") & (own.columns["partition_leader_epoch"][first] >= 0)
-    keeps = np.logical_and.reduce([is_equal(name) for name in _KEPT])
-    is_as_it_was = np.logical_and.reduce([is_equal(name) for name in _CHANGED])
-    differs = ~keeps | (is_as_it_was & ~(is_equal("crc") & is_equal("len_body")))
-    wrong = np.flatnonzero(is_same_leader & differs)
-    if len(wrong):
-        at = int(wrong[0])
-        raise _mismatch(own, other, int(first[at]), int(second[at]), split)
-    return int(is_same_leader.sum())
-
-
-def _mismatch(own: _Headers, other: _Headers, row: int, other_row: int, split: Split) -> ReplicaMismatchError:
-    names = ("partition_leader_epoch", "crc", "len_body", *_KEPT, *_CHANGED)
-    values = [(name, int(own.columns[name][row]), int(other.columns[name][other_row])) for name in names]
-    different = ", ".join(f"{name} {one} and {two}" for name, one, two in values if one != two)
-    offset, position = int(own.columns["base_offset"][row]), int(own.columns["position"][row])
-    other_position = int(other.columns["position"][other_row])
+    what = "message" if "magic" in own else "batch"
+    epoch = "" if "magic" in own else f" and leader epoch {own['partition_leader_epoch']}"
     return ReplicaMismatchError(
-        f"topic {split.topic}, partition {split.partition}: the batch of offset {offset} and leader epoch "
-        f"{values[0][1]} is another one in {other.path}, position {other_position} ({different}): these are "
-        f"no copies of one log, or one is damaged; name the directory to be read, and leave the other out",
-        path=own.path,
-        position=position,
-        other_path=other.path,
-        other_position=other_position,
-        offset=offset,
+        f"topic {split.topic}, partition {split.partition}: the {what} of offset {own['base_offset']}{epoch} "
+        f"is another one in {other_path}, position {other['position']} ({different}): these are no copies of "
+        "one log, or one is damaged; name the directory to be read, and leave the other out",
+        path=path,
+        position=own["position"],
+        other_path=other_path,
+        other_position=other["position"],
+        offset=own["base_offset"],
     )

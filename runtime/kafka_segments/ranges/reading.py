@@ -101,6 +101,7 @@ class SplitReader:
         self._end = split.following if split.end is None else split.end
         self._is_cleaned = bool(split.is_compacted)
         self._has_read = False
+        self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Everything there is, segment by segment."""
@@ -124,7 +125,7 @@ class SplitReader:
             found = self._finder.holding(missing, self._end)
         # The cleaner takes records, but leaves a segment with an offset at or below theirs.
         if not (self._has_read and self._is_cleaned):
-            self._lose(missing, self._end, f"{path} has changed or is gone, and no segment has them now")
+            self._lose(missing, self._end, self._why)
 
     def _end_in(self, found: Found) -> int | None:
         """Up to where a segment is read."""
@@ -203,6 +204,9 @@ class SplitReader:
         if not found.is_as_planned:
             return behind
         ends = "is empty" if last is None else f"ends with offset {last}"
+        if not self._is_cleaned and _nearest(self._split.others, behind, end):
+            self._why = f"{path} {ends}, and no other copy has them"
+            return behind
         self._lose_unless_cleaned(behind, end, f"{path} {ends}")
         return None
 

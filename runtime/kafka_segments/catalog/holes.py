@@ -1,0 +1,69 @@
+"""Segments that a copy has lost from its middle, seen because another copy has more there.
+
+Strategy: a segment is taken to reach up to the next one of its copy, as their names say. Where a `.log` is
+gone, the one before it seems to hold what that had. To read the end of each segment would cost too much, so
+only those are looked at which are small against what another copy has for the same offsets, or between whose
+neighbours another copy has one more. What goes unnoticed here a reader still finds missing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from kafka_segments.catalog.agreement import Span
+from kafka_segments.catalog.ends import find_end
+from kafka_segments.places import Places
+
+__all__ = ["find_holes"]
+
+_LEAST_SHARE = 0.75  # of the bytes that another copy has; copies that rolled elsewhere differ by less
+
+
+def find_holes(places: Places, own: Sequence[Span], others: Sequence[Sequence[Span]]) -> dict[int, int]:
+    """Where segments of a copy really end, if that is before the next one begins.
+
+    Args:
+        places: where they are.
+        own: the segments of a copy, by offset.
+        others: those of other copies, likewise.
+
+    Returns:
+        By number in `own`, the offset behind the last batch. Where something is damaged behind it, the
+        segment counts to its end: its reader tells of that.
+
+    Raises:
+        ReadError: a segment cannot be opened.
+    """
+    known = [_Sizes(spans) for spans in others]
+    found = {}
+    for at, (start, end, segment) in enumerate(own[:-1]):
+        if any(one.is_suspicious(start, end, segment.size) for one in known):
+            reached = find_end(places, segment)
+            if reached.end_offset < end and reached.tail is None:
+                found[at] = max(start, reached.end_offset)
+    return found
+
+
+class _Sizes:
+    """How many bytes a copy has for some offsets, about."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = spans
+        self._starts = [start for start, _end, _segment in spans]
+
+    def is_suspicious(self, start: int, end: int, size: int) -> bool:
+        """Whether a segment of this size, of another copy, may lack some of the offsets [start, end)."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        last = bisect_left(self._starts, end)
+        inside = self._spans[first:last]
+        if last - bisect_right(self._starts, start) < 1:
+            return False  # it does not roll in between
+        has_both = inside[0][0] == start and inside[-1][1] == end
+        return has_both or size < _LEAST_SHARE * sum(_bytes_in(span, start, end) for span in inside)
+
+
+def _bytes_in(span: Span, start: int, end: int) -> float:
+    first, behind, segment = span
+    common = min(end, behind) - max(start, first)
+    return segment.size * max(0, common) / max(1, behind - first)
