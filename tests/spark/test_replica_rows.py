@@ -14,7 +14,7 @@ from tests.runtime import build
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, flipped, segment
 
-from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError
+from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReplicaMismatchError
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 TRANSACTIONS = kafka_rows.RECORDED / "kafka-4.3/clean/transactions-0"
@@ -75,3 +75,30 @@ def test_copies_that_contradict_each_other(tmp_path: Path) -> None:
     said = str(caught.value) + str(caught.value.__dict__)
     assert str(tmp_path / "one") in said
     assert str(tmp_path / "two") in said
+
+
+def test_copies_that_contradict_each_other_before_their_ends(tmp_path: Path) -> None:
+    one, two, three = batches(0, 1, 2)
+    segment(tmp_path / "one" / "t-0", 0, one, two, three)
+    segment(tmp_path / "two" / "t-0", 0, one, build.batch(1, [build.record(0, b"k", b"another")]), three)
+    paths = tmp_path / "one", tmp_path / "two"
+    for options in ({}, {"mode": "DROPMALFORMED"}, {"replicas": "best"}):
+        with pytest.raises(ReplicaMismatchError) as caught:
+            read(*paths, **options)
+        assert all(str(path) in str(caught.value) for path in paths)
+        assert caught.value.offset == 1
+    assert read(*paths, replicas="unchecked") == [0, 1, 2]
+    assert read(*paths, endingOffsets='{"t": {"0": 1}}') == [0]
+
+
+def test_damage_is_no_contradiction(tmp_path: Path) -> None:
+    one, two, three = batches(0, 1, 2)
+    for position in range(17, 61):  # every byte of the header from the checksum on
+        damaged = bytearray(two)
+        damaged[position] ^= 1
+        for which in range(2):
+            copies = [two, bytes(damaged)] if which else [bytes(damaged), two]
+            paths = [tmp_path / f"{position}-{which}-{name}" for name in ("one", "two")]
+            for path, copy in zip(paths, copies, strict=True):
+                segment(path / "t-0", 0, one, copy, three)
+            assert read(*paths, replicas="best") == [0, 1, 2]

@@ -53,7 +53,7 @@ def test_names_in_any_case_and_values_of_all() -> None:
     assert (options.mode, options.check_crc, options.max_decompressed) == ("PERMISSIVE", False, 7)
     assert (options.timestamp_overflow, options.header_keys) == ("clamp", "binary")
     assert options.columns == ("offset", "Headers")
-    assert options.best_of_replicas
+    assert options.replicas == "best"
     assert options.files == FileOptions("*.log", recursive=True)
     assert dict(options.settings) == {"fs.s3a.access.key": "AKIA"}
 

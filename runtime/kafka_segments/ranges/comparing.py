@@ -7,7 +7,8 @@ if also all that it changes is equal, the checksum must be.
 
 Messages of the old formats have no epoch, but their checksum covers all but the offset, and a cleaner keeps
 or drops them as they are. So two with one offset and one magic must be equal; another magic is another
-leader's format, or a conversion. Of wrappers nothing is said: a cleaner makes them anew.
+leader's format, or a conversion. Of wrappers nothing is said: a cleaner makes them anew. What differs because
+one of the two is damaged is no contradiction.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from kafka_segments.columnar.headers import iter_tables
 from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.table import EntryTable
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import ReplicaMismatchError
+from kafka_segments.entries import Batch
+from kafka_segments.errors import ReadError, ReplicaMismatchError, pass_over
+from kafka_segments.framing import Scan
+from kafka_segments.naming import is_address
 from kafka_segments.places import Places
 from kafka_segments.ranges.beginning import begin
 from kafka_segments.ranges.finding import open_stored
+from kafka_segments.ranges.findings import Findings, Note
 
-__all__ = ["compare_copies"]
+__all__ = ["compare_copies", "hold_together"]
 
 _KEPT = (
     "last_offset_delta",
@@ -52,14 +57,39 @@ class _Headers:
     """Columns of the entries of one copy, in file order.
 
     Attributes:
-        path: of the copy.
+        stored: the copy.
         batches: those of magic 2.
         messages: those of the old formats that hold no others.
     """
 
-    path: str
+    stored: StoredSegment
     batches: Columns
     messages: Columns
+
+    @property
+    def path(self) -> str:
+        """Of the copy."""
+        return self.stored.file.path
+
+
+def hold_together(split: Split, places: Places, findings: Findings) -> None:
+    """Compare the copies of a range that lie on this machine's disks; one that cannot be opened is noted.
+
+    Copies in stores have to be fetched for it, which is what nobody wants who reads the nearest one.
+
+    Raises:
+        ReplicaMismatchError: as `compare_copies`.
+    """
+    others = tuple(other for other in split.others if not is_address(other.file.path))
+    if is_address(split.segment.file.path):
+        return
+    for other in others:
+        try:
+            compare_copies(replace(split, others=(other,)), places)
+        except ReadError as error:
+            pass_over(error)
+            detail = f"not compared with {split.segment.file.path}: {error.detail}"
+            findings.note(Note(split.topic, split.partition, error.path or other.file.path, None, detail))
 
 
 def compare_copies(split: Split, places: Places) -> int:
@@ -80,7 +110,8 @@ def compare_copies(split: Split, places: Places) -> int:
     """
     own = _headers(split, split.segment, split.position, places)
     return sum(
-        _compare(own, _headers(_counting(split, other), other, 0, places), split) for other in split.others
+        _compare(own, _headers(_counting(split, other), other, 0, places), split, places)
+        for other in split.others
     )
 
 
@@ -105,7 +136,7 @@ def _headers(split: Split, stored: StoredSegment, hint: int, places: Places) -> 
                 messages.append(_chosen(piece, chosen, _OF_MESSAGES))
     finally:
         source.close()
-    return _Headers(stored.file.path, _joined(batches, _OF_BATCHES), _joined(messages, _OF_MESSAGES))
+    return _Headers(stored, _joined(batches, _OF_BATCHES), _joined(messages, _OF_MESSAGES))
 
 
 def _chosen(piece: EntryTable, rows: Any, names: Sequence[str]) -> Columns:
@@ -117,18 +148,18 @@ def _joined(pieces: Sequence[Columns], names: Sequence[str]) -> Columns:
     return {name: np.concatenate([piece[name] for piece in pieces] or none) for name in names}
 
 
-def _compare(own: _Headers, other: _Headers, split: Split) -> int:
+def _compare(own: _Headers, other: _Headers, split: Split, places: Places) -> int:
     """How many batches and messages are the same; raises for one that is not."""
     pairs = _Pairs(own.batches, other.batches)
     is_same_leader = pairs.equal("partition_leader_epoch") & (pairs.own["partition_leader_epoch"] >= 0)
     keeps = np.logical_and.reduce([pairs.equal(name) for name in _KEPT])
     is_as_it_was = np.logical_and.reduce([pairs.equal(name) for name in _CHANGED])
     differs = ~keeps | (is_as_it_was & ~(pairs.equal("crc") & pairs.equal("len_body")))
-    _check(pairs, is_same_leader & differs, own, other, split)
+    _check(pairs, is_same_leader & differs, (own, other), split, places)
     messages = _Pairs(own.messages, other.messages)
     is_same_magic = messages.equal("magic")
     differs = ~(messages.equal("crc") & messages.equal("len_body"))
-    _check(messages, is_same_magic & differs, own, other, split)
+    _check(messages, is_same_magic & differs, (own, other), split, places)
     return int(is_same_leader.sum()) + int(is_same_magic.sum())
 
 
@@ -145,10 +176,27 @@ class _Pairs:
         return self.own[name] == self.other[name]
 
 
-def _check(pairs: _Pairs, wrong: Any, own: _Headers, other: _Headers, split: Split) -> None:
-    """Raise for the first pair that is wrong."""
-    for at in np.flatnonzero(wrong)[:1].tolist():
-        raise _mismatch(pairs, at, own.path, other.path, split)
+def _check(
+    pairs: _Pairs, wrong: Any, copies: tuple[_Headers, _Headers], split: Split, places: Places
+) -> None:
+    """Raise for the first pair that is wrong, and sound in both copies."""
+    own, other = copies
+    for at in np.flatnonzero(wrong).tolist():
+        positions = int(pairs.own["position"][at]), int(pairs.other["position"][at])
+        if all(
+            _is_sound(places, one.stored, position) for one, position in zip(copies, positions, strict=True)
+        ):
+            raise _mismatch(pairs, at, own.path, other.path, split)
+
+
+def _is_sound(places: Places, stored: StoredSegment, position: int) -> bool:
+    """Whether what stands there has the checksum that it says."""
+    source = open_stored(places, stored)
+    try:
+        found = next(Scan(source).entries(position), None)
+        return isinstance(found, Batch) and bool(found.crc_valid)
+    finally:
+        source.close()
 
 
 def _mismatch(pairs: _Pairs, at: int, path: str, other_path: str, split: Split) -> ReplicaMismatchError:

@@ -17,11 +17,24 @@ from kafka_segments.errors import OptionError
 from kafka_segments.places.settings import store_settings
 from kafka_segments.spark.names import check_names
 
-__all__ = ["DROPMALFORMED", "FAILFAST", "PERMISSIVE", "VIEWS", "ReadOptions", "Settings"]
+__all__ = [
+    "BEST",
+    "DROPMALFORMED",
+    "FAILFAST",
+    "PERMISSIVE",
+    "UNCHECKED",
+    "VIEWS",
+    "ReadOptions",
+    "Settings",
+]
 
 FAILFAST = "FAILFAST"
 PERMISSIVE = "PERMISSIVE"
 DROPMALFORMED = "DROPMALFORMED"
+
+FIRST = "first"
+BEST = "best"
+UNCHECKED = "unchecked"
 
 VIEWS = ("records", "batches", "segments", "control", "aborted", "damage")
 _ISOLATION = "kafka.isolation.level"
@@ -67,7 +80,8 @@ class ReadOptions:
         mode: FAILFAST, PERMISSIVE, DROPMALFORMED: what becomes of damage.
         check_crc: verify the checksums.
         max_decompressed: bytes that one batch may decompress to.
-        best_of_replicas: take sound batches from other copies, where one is damaged.
+        replicas: `first`; `best` (take sound batches from other copies, where one is damaged); `unchecked`
+            (as `first`, and nothing is compared with other copies).
         snapshot: file that pins what is to be read; None looks anew each time.
         remarks: to be told once: options that mean nothing here, or that others make useless.
     """
@@ -84,7 +98,7 @@ class ReadOptions:
     mode: str = FAILFAST
     check_crc: bool = True
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
-    best_of_replicas: bool = False
+    replicas: str = FIRST
     snapshot: str | None = None
     remarks: tuple[str, ...] = ()
 
@@ -112,7 +126,7 @@ class ReadOptions:
             mode=_one_of(given, "mode", (FAILFAST, PERMISSIVE, DROPMALFORMED)) or FAILFAST,
             check_crc=_boolean(given, "checkCrc", True),
             max_decompressed=_size(given, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED),
-            best_of_replicas=_one_of(given, "replicas", ("first", "best")) == "best",
+            replicas=_one_of(given, "replicas", (FIRST, BEST, UNCHECKED)) or FIRST,
             snapshot=_file(given, "snapshot"),
             remarks=tuple(_remarks(given, ignored)),
         )

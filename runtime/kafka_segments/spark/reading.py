@@ -12,10 +12,11 @@ from kafka_segments.catalog.opening import open_stored
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
 from kafka_segments.places import Places
+from kafka_segments.ranges.comparing import hold_together
 from kafka_segments.ranges.findings import name_partition
 from kafka_segments.ranges.reading import Reading, read_split
 from kafka_segments.spark.columns import RowColumns
-from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.options import BEST, UNCHECKED, ReadOptions
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.policy import Judge, Told
 from kafka_segments.spark.settings import task_settings
@@ -74,12 +75,14 @@ def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places)
         columns.sources,
         check_crc=options.check_crc,
         max_decompressed=options.max_decompressed,
-        is_best=options.best_of_replicas,
+        is_best=options.replicas == BEST,
         max_row_size=_MAX_ROW_SIZE,
     )
     columns.begin(split.topic, split.partition, split.segment.file.path)
     following = split.start
     try:
+        if options.replicas != UNCHECKED:
+            hold_together(split, places, judge)
         for batch in read_split(split, places, reading, judge):
             if judge.told:
                 yield from _told_rows(judge.told, columns)

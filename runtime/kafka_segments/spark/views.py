@@ -13,9 +13,11 @@ import pyarrow.compute
 
 from kafka_segments.catalog.model import Split
 from kafka_segments.places import Places
+from kafka_segments.ranges.comparing import hold_together
 from kafka_segments.ranges.findings import Collected
 from kafka_segments.ranges.reading import Reading, read_split
 from kafka_segments.ranges.views import read_batches, read_control
+from kafka_segments.spark.options import BEST, UNCHECKED
 from kafka_segments.spark.planned import Row, damage_row, loss_row, note_row
 from kafka_segments.spark.policy import Judge, is_told_before
 
@@ -75,6 +77,8 @@ def _damage(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.Reco
     """A row for each thing that is amiss in a range; the records are read for it, and not handed on."""
     split = judge.split
     found = Collected()
+    if judge.options.replicas != UNCHECKED:
+        hold_together(split, places, found)
     for _batch in read_split(split, places, _reading(judge), found):
         pass
     where = split.topic, split.partition
@@ -96,7 +100,7 @@ def _reading(judge: Judge) -> Reading:
         ("offset",),
         check_crc=options.check_crc,
         max_decompressed=options.max_decompressed,
-        is_best=options.best_of_replicas,
+        is_best=options.replicas == BEST,
     )
 
 
