@@ -28,8 +28,9 @@ types:
         -orig-id: relativeOffset
         type: s4
         doc: |
-          The last offset of a batch, less the base offset of the segment,
-          which is the file's name.
+          The last offset of what was appended there (up to Kafka 1.1 the
+          first), less the base offset of the segment, which is the file's
+          name. What is above it stands there or behind.
       - id: position
         -orig-id: position
         type: s4

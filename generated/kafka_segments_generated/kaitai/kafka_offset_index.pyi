@@ -24,8 +24,9 @@ class KafkaOffsetIndex(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         relative_offset: int  # s4be at byte 0; relativeOffset
-        """The last offset of a batch, less the base offset of the segment,
-        which is the file's name.
+        """The last offset of what was appended there (up to Kafka 1.1 the
+        first), less the base offset of the segment, which is the file's
+        name. What is above it stands there or behind.
         """
         position: int  # s4be at byte 4
         """Where that batch begins in the `.log`."""
