@@ -76,3 +76,11 @@ def test_a_name_with_a_colon_is_a_path(
     assert places.open("topic:1").read(0, 1) == b"x"
     with pytest.raises(OptionError, match="no file system"):
         places.open("topic:/1")
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, places: Places) -> None:
+    pipe = tmp_path / f"{0:020}.log"
+    os.mkfifo(pipe)
+    for path in (str(pipe), "/dev/null"):
+        with pytest.raises(ReadError, match="no file: a pipe, a socket or a device"):
+            places.open(path)

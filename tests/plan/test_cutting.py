@@ -197,4 +197,4 @@ def test_whole_segments_are_planned_without_opening_a_file(tmp_path: Path) -> No
     places = Counting()
     made = many(tmp_path, places, 50)
     assert places.opened == []
-    assert len(logs.splits_of(made)) == 50 and len(made.tasks) == 9
+    assert len(logs.splits_of(made)) == 50 and len(made.tasks) == 5

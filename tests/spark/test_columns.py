@@ -6,13 +6,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from kafka_segments.columnar.schema import SCHEMA
 from kafka_segments.errors import OptionError, TimestampRangeError
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.options import VIEWS, ReadOptions
-from kafka_segments.spark.schema import VIEW_SCHEMAS, arrow_schema, check_schema, schema_of
+from kafka_segments.spark.schema import HEADERS, VIEW_SCHEMAS, arrow_schema, check_schema, schema_of
 
 LATEST = (2**63 - 1) // 1000
 USUAL = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
@@ -184,6 +192,7 @@ def test_schemas_of_users() -> None:
     check_schema(schema("timestampMs", LongType()), options())
     binary = schema_of(options(columns="headers", headerKeys="binary"))
     check_schema(binary, options())
+    whole = ArrayType(HEADERS.dataType.elementType, containsNull=False)
     wrong = [
         (schema("offset", IntegerType()), {}, "column offset is bigint, not int; read it as it is"),
         (schema("key", StringType()), {}, "column key is binary, not string"),
@@ -196,6 +205,8 @@ def test_schemas_of_users() -> None:
         ),
         (schema("offset", LongType()), {"columns": "key"}, "give a schema or the option columns, not both"),
         (schema("key", BinaryType()), {"view": "segments"}, "view segments has no column key"),
+        (StructType(), {}, "the schema has no column; name one"),
+        (schema("headers", whole), {}, "column headers can have nulls inside; leave NOT NULL away"),
     ]
     for given, more, words in wrong:
         with pytest.raises(OptionError) as caught:

@@ -132,6 +132,9 @@ def test_secrets_are_in_no_text() -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"path": ""}, "'' is no path"),
     ({"paths": "/a"}, "JSON such as"),
+    *(({"paths": paths}, "JSON such as") for paths in ('"/a"', "5", "null", "{}", '{"/a": 1}', "[" * 9999)),
+    ({"paths": "[5]"}, "5 is no path"),
+    ({"path": "/a\0b"}, "is no path"),
     ({"includeHeaders": "yes"}, "includeHeaders is 'yes'; it is true or false"),
     ({"checkCrc": ""}, "checkCrc is ''"),
     ({"mode": "LENIENT"}, "FAILFAST, PERMISSIVE or DROPMALFORMED"),
@@ -139,7 +142,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"headerKeys": "utf8"}, "text or binary"),
     ({"timestampOverflow": "wrap"}, "error, null or clamp"),
     ({"maxDecompressedBytes": "0"}, "above 0"),
-    ({"maxDecompressedBytes": "1k"}, "above 0"),
+    ({"maxDecompressedBytes": "1x"}, "above 0"),
     ({"minPartitions": "0"}, "above 0"),
     ({"columns": "offset,,key"}, "each once"),
     ({"columns": "offset,Offset"}, "each once"),

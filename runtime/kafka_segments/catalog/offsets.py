@@ -8,7 +8,6 @@ stays open, so that the reader finds it, unless a number is needed here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +18,7 @@ from kafka_segments.catalog.ends import find_end
 from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
 from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.patterns import java_pattern
 from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
 from kafka_segments.catalog.times import Finder
 from kafka_segments.entries import Batch
@@ -87,7 +87,7 @@ def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
     if topics.names is not None:
         return log.topic in topics.names
     if topics.pattern is not None:
-        return log.topic not in _INTERNAL and re.search(topics.pattern, log.topic) is not None
+        return log.topic not in _INTERNAL and java_pattern(topics.pattern).search(log.topic) is not None
     return topics.partitions is None or (log.topic, log.partition) in topics.partitions
 
 

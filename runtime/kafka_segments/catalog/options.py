@@ -23,7 +23,7 @@ from kafka_segments.catalog.query import (
 )
 from kafka_segments.errors import OptionError
 
-__all__ = ["QUERY_OPTIONS", "query_of", "unused_options"]
+__all__ = ["QUERY_OPTIONS", "query_of", "size_of", "unused_options"]
 
 QUERY_OPTIONS = (
     "subscribe",
@@ -75,10 +75,10 @@ def query_of(options: Mapping[str, str]) -> Query:
     """
     given = {name.lower(): value.strip() for name, value in options.items()}
     limits = Limits(
-        max_partition_bytes=_size(given, "maxPartitionBytes", Limits().max_partition_bytes),
+        max_partition_bytes=size_of(given, "maxPartitionBytes", Limits().max_partition_bytes),
         min_partitions=_positive(given, "minPartitions"),
         max_records=_positive(given, "maxRecordsPerPartition"),
-        max_walk_bytes=_size(given, "maxWalkBytes", Limits().max_walk_bytes, least=0),
+        max_walk_bytes=size_of(given, "maxWalkBytes", Limits().max_walk_bytes, least=0),
     )
     return Query(
         topics=_topics(given),
@@ -184,7 +184,12 @@ def _positive(given: Mapping[str, str], name: str) -> int | None:
     return number
 
 
-def _size(given: Mapping[str, str], name: str, default: int, *, least: int = 1) -> int:
+def size_of(given: Mapping[str, str], name: str, default: int, *, least: int = 1) -> int:
+    """The value of an option that is a number of bytes, with Spark's suffixes.
+
+    Raises:
+        OptionError: it is none.
+    """
     value = given.get(name.lower())
     if value is None:
         return default

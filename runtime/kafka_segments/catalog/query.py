@@ -6,11 +6,11 @@ milliseconds since 1970, ends are exclusive.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kafka_segments.catalog.patterns import java_pattern
 from kafka_segments.errors import OptionError
 
 __all__ = [
@@ -46,8 +46,8 @@ class Topics:
 
     Attributes:
         names: topics (`subscribe`).
-        pattern: a regular expression that is found in a topic's name (`subscribePattern`); Kafka's internal
-            topics are left out, as a consumer does.
+        pattern: a regular expression in Java's syntax that is found in a topic's name (`subscribePattern`);
+            Kafka's internal topics are left out, as a consumer does.
         partitions: topics and numbers (`assign`).
 
     Raises:
@@ -65,10 +65,7 @@ class Topics:
         if given and not given[0]:
             raise OptionError("subscribe, subscribePattern or assign names nothing; leave it out to read all")
         if self.pattern is not None:
-            try:
-                re.compile(self.pattern)
-            except re.error as error:
-                raise OptionError(f"subscribePattern {self.pattern!r} is no pattern: {error}") from error
+            java_pattern(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)

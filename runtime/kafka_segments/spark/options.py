@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kafka_segments.catalog.discovery import FileOptions
 from kafka_segments.catalog.files import files_of
-from kafka_segments.catalog.options import query_of, unused_options
+from kafka_segments.catalog.options import query_of, size_of, unused_options
 from kafka_segments.catalog.query import Query
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
@@ -125,7 +125,7 @@ class ReadOptions:
             timestamp_overflow=_one_of(given, "timestampOverflow", ("error", "null", "clamp")) or "error",
             mode=_one_of(given, "mode", (FAILFAST, PERMISSIVE, DROPMALFORMED)) or FAILFAST,
             check_crc=_boolean(given, "checkCrc", True),
-            max_decompressed=_size(given, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED),
+            max_decompressed=size_of(given, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED),
             replicas=_one_of(given, "replicas", (FIRST, BEST, UNCHECKED)) or FIRST,
             snapshot=_file(given, "snapshot"),
             remarks=tuple(_remarks(given, ignored)),
@@ -163,10 +163,10 @@ def _with_isolation(given: Mapping[str, str]) -> Mapping[str, str]:
 def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
     try:
         paths = json.loads(given["paths"]) if "paths" in given else []
-    except ValueError as error:
-        raise OptionError(
-            f'option paths is {given["paths"]!r:.80}; it is JSON such as ["/a","/b"]'
-        ) from error
+    except (ValueError, RecursionError):
+        paths = None
+    if not isinstance(paths, list):
+        raise OptionError(f'option paths is {given["paths"]!r:.80}; it is JSON such as ["/a","/b"]')
     if "path" in given:
         paths.append(given["path"])
     if not paths and "snapshot" not in given:
@@ -178,8 +178,8 @@ def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _absolute(path: object) -> str:
-    if not isinstance(path, str) or not path:
-        raise OptionError(f"{path!r} is no path")
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise OptionError(f"{path!r:.80} is no path")
     local = _OF_THIS_MACHINE.fullmatch(path)
     if local is None and _SCHEME.match(path):
         return path
@@ -225,12 +225,3 @@ def _one_of(given: Mapping[str, str], name: str, values: tuple[str, ...]) -> str
     if value.strip().lower() not in known:
         raise OptionError(f"option {name} is {value!r}; it is {', '.join(values[:-1])} or {values[-1]}")
     return known[value.strip().lower()]
-
-
-def _size(given: Mapping[str, str], name: str, default: int) -> int:
-    value = given.get(name.lower())
-    if value is None:
-        return default
-    if not re.fullmatch(r"[0-9]{1,18}", value) or int(value) == 0:
-        raise OptionError(f"option {name} is {value!r}; it is a number of bytes above 0")
-    return int(value)

@@ -146,6 +146,8 @@ def check_schema(schema: StructType, options: ReadOptions) -> None:
             contradict the option `columns`.
     """
     known = {field.name.lower(): field for field in VIEW_SCHEMAS[options.view]}
+    if not schema.names:
+        raise OptionError("the schema has no column; name one, such as offset, or give no schema")
     for field in schema:
         if field.name.lower() not in known:
             raise _unknown(field.name, options.view)
@@ -175,10 +177,10 @@ def _check_type(field: StructField, ours: StructField, options: ReadOptions) -> 
         allowed = list(either.values()) if options.header_keys is None else [either[options.header_keys]]
     if field.dataType not in allowed:
         expected = " or ".join(kind.simpleString() for kind in allowed)
-        raise OptionError(
-            f"column {field.name} is {expected}, not {field.dataType.simpleString()}; read it as it is and "
-            "cast it"
-        )
+        given = field.dataType.simpleString()
+        if given in [kind.simpleString() for kind in allowed]:
+            raise OptionError(f"column {field.name} can have nulls inside; leave NOT NULL away in {given}")
+        raise OptionError(f"column {field.name} is {expected}, not {given}; read it as it is and cast it")
 
 
 def _is_made_null(name: str, schema: StructType, options: ReadOptions) -> bool:
