@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MASTER = "KAFKA_SEGMENTS_TEST_MASTER"
 """Names another master than local[2], or `REMOTE`: a server of Spark Connect."""
 REMOTE = "connect"
+NO_FILTERS = "Spark 4.0 hands no filters to a Python data source, and has no classes for them"
 PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("runtime", "generated", "."))
 
 

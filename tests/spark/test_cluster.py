@@ -60,12 +60,12 @@ SUITE = ("test_rows.py", "test_source.py")
 def test_the_suite_elsewhere(workers_path: None, tmp_path: Path, master: str) -> None:
     """What is true with threads of one process is true with other processes too."""
     tests = [str(conftest.ROOT / "tests" / "spark" / name) for name in SUITE]
-    options = ["-q", "-n0", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
+    options = ["-q", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "-c", str(conftest.ROOT / "pyproject.toml"), *tests],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,  # alone on two cores it takes one or two minutes
         cwd=tmp_path,
         env={**os.environ, conftest.MASTER: master},
     )
