@@ -1,9 +1,10 @@
 """Environments with other Sparks than `.venv` has, and the Spark tests in them: `make test-spark-versions`.
 
 `spark_versions.py [VERSION...] [-- ARGUMENT...]` runs `tests/spark` under each version (4.0, 4.1, 4.2), with
-further arguments for pytest; the status is 1 where one failed. An environment is `.cache/spark/VERSION`,
-made from `locks/spark-VERSION.txt` by hash on first use: a minute or two and 1 GB each. The project itself is
-on the path, not installed. That of 4.0.0 is for Spark's own `kafka` source, whose jars are complete for it.
+further arguments for pytest, and says at the end how many passed; the status is 1 where one failed. An
+environment is `.cache/spark/VERSION`, made from `locks/spark-VERSION.txt` by hash on first use: a minute or
+two and 1 GB each. The project itself is on the path, not installed. That of 4.0.0 is for Spark's own `kafka`
+source, whose jars are complete for it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -26,7 +30,20 @@ FOLDER = ROOT / ".cache" / "spark"
 VERSIONS = ("4.0", "4.1", "4.2")
 CONNECTOR = "4.0.0"
 STAMP = "kafka-segments.txt"
-SUITE = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "spark", "tests/spark")
+SUITE = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/spark")
+
+
+class Result(NamedTuple):
+    """How the tests did under one version; nothing is counted where pytest did not come to its end."""
+
+    status: int
+    seconds: float
+    counts: str
+
+    def line(self, version: str) -> str:
+        """What is said of it at the end."""
+        word = "passed" if self.status == 0 else f"FAILED ({self.status})"
+        return f"Spark {version}: {word} in {self.seconds:.0f} s: {self.counts}"
 
 
 def lock_of(version: str) -> Path:
@@ -97,13 +114,25 @@ def variables(python: Path) -> dict[str, str]:
     }
 
 
-def run_suite(version: str, arguments: Sequence[str]) -> tuple[int, float]:
-    """Run the Spark tests under a version; status and seconds."""
+def run_suite(version: str, arguments: Sequence[str]) -> Result:
+    """Run the Spark tests under a version."""
     python = python_of(version)
     started = time.monotonic()
-    command = [str(python), *SUITE, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=variables(python), stdin=subprocess.DEVNULL, check=False)
-    return done.returncode, time.monotonic() - started
+    with tempfile.TemporaryDirectory() as work:
+        report = Path(work) / "report.xml"
+        command = [str(python), *SUITE, f"--junit-xml={report}", *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=variables(python), stdin=subprocess.DEVNULL, check=False)
+        return Result(done.returncode, time.monotonic() - started, counts_of(report))
+
+
+def counts_of(report: Path) -> str:
+    """How many tests passed, failed, could not be run, were skipped, from pytest's report in JUnit's XML."""
+    suite = ElementTree.parse(report).find("testsuite") if report.exists() else None
+    if suite is None:
+        return "pytest told nothing"
+    tests, *others = (int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped"))
+    counts = zip((tests - sum(others), *others), ("passed", "failed", "errors", "skipped"), strict=True)
+    return ", ".join(f"{count} {name}" for count, name in counts if count or name == "passed")
 
 
 def main(arguments: list[str]) -> int:
@@ -124,11 +153,9 @@ def main(arguments: list[str]) -> int:
             results[version] = run_suite(version, further)
         except environment.SetupError as problem:
             raise SystemExit(f"spark_versions: {problem}") from None
-    for version, (status, seconds) in results.items():
-        environment.say(
-            f"Spark {version}: {'passed' if status == 0 else f'FAILED ({status})'} in {seconds:.0f} s"
-        )
-    return 1 if any(status for status, _ in results.values()) else 0
+    for version, result in results.items():
+        environment.say(result.line(version))
+    return 1 if any(result.status for result in results.values()) else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,20 @@ def test_every_version_has_a_lock_with_that_spark() -> None:
 def test_an_unknown_version_is_refused() -> None:
     with pytest.raises(SystemExit, match=r"no such version: 3\.5 \(there are 4\.0, 4\.1, 4\.2\)"):
         spark_versions.main(["3.5"])
+
+
+def test_the_tests_of_a_version_are_counted(tmp_path: Path) -> None:
+    tests = tmp_path / "test_some.py"
+    tests.write_text(
+        "import pytest\n"
+        "def test_a(): pass\n"
+        "def test_b(): pass\n"
+        "def test_c(): assert 0\n"
+        "def test_d(): pytest.skip('not here')\n"
+        "def test_e(nothing): pass\n"
+    )
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
+    subprocess.run([*command, str(tests)], cwd=tmp_path, capture_output=True, check=False)
+    assert spark_versions.counts_of(report) == "2 passed, 1 failed, 1 errors, 1 skipped"
+    assert spark_versions.counts_of(tmp_path / "none.xml") == "pytest told nothing"

@@ -24,7 +24,7 @@ def serving(work: Path) -> Iterator[str]:
         work: where it runs, and logs.
 
     Raises:
-        RecordingError: it does not listen after three minutes.
+        RecordingError: it does not listen after ten minutes.
         RuntimeError: it has ended instead; the message holds the end of its log.
     """
     import pyspark
@@ -50,7 +50,8 @@ def serving(work: Path) -> Iterator[str]:
             command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
     try:
-        wait_until("the Connect server", lambda: _listens(process, port, log), 180)
+        # Seconds where the machine is free; on a busy one 110 s were seen.
+        wait_until("the Connect server", lambda: _listens(process, port, log), 600)
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.terminate()

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -57,17 +58,21 @@ SUITE = ("test_rows.py", "test_source.py")
         pytest.param(conftest.REMOTE, id="connect", marks=pytest.mark.connect),
     ],
 )
-def test_the_suite_elsewhere(workers_path: None, tmp_path: Path, master: str) -> None:
+def test_the_suite_elsewhere(
+    workers_path: None, tmp_path: Path, master: str, print_at_end: Callable[[str, list[str]], None]
+) -> None:
     """What is true with threads of one process is true with other processes too."""
     tests = [str(conftest.ROOT / "tests" / "spark" / name) for name in SUITE]
-    options = ["-q", "-n0", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
+    options = ["-q", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "-c", str(conftest.ROOT / "pyproject.toml"), *tests],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,  # alone on two cores it takes one or two minutes
         cwd=tmp_path,
         env={**os.environ, conftest.MASTER: master},
     )
     assert done.returncode == 0, done.stdout
-    assert re.search(r"\b[1-9]\d* passed", done.stdout)
+    *_, counts = done.stdout.splitlines()
+    assert re.search(r"\b[1-9]\d* passed", counts)
+    print_at_end("the Spark tests elsewhere", [f"{master}: {counts}"])

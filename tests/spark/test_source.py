@@ -100,8 +100,11 @@ def num_tasks(frame: DataFrame) -> int:
 
 @pytest.fixture(params=["false", "true"], ids=["no pushdown", "pushdown"])
 def pushdown(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[bool]:
+    from pyspark.sql import datasource
+
     spark.conf.set("spark.sql.python.filterPushdown.enabled", request.param)
-    yield request.param == "true"
+    # Spark 4.0 takes the setting, and hands nothing over.
+    yield request.param == "true" and hasattr(datasource, "EqualTo")
     spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
