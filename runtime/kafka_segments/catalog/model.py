@@ -16,6 +16,7 @@ __all__ = [
     "PartitionCopy",
     "PartitionLog",
     "Piece",
+    "Remark",
     "Split",
     "StoredFile",
     "StoredSegment",
@@ -259,3 +260,21 @@ class LeftOut:
     path: str
     num_bytes: int
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What somebody may want to know of how a partition is read; no record of the range is missing for it.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        why: for people.
+    """
+
+    topic: str
+    partition: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}: {self.why}"

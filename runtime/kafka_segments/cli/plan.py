@@ -181,6 +181,8 @@ def _lines(made: Plan, query: Query, changed: Sequence[Changed]) -> Iterator[Lin
     yield from _left_out(out for out in made.left_out if (out.topic, out.partition) not in there)
     for loss in made.losses:
         yield _values("loss", loss), f"lost: {loss}"
+    for remark in made.remarks:
+        yield _values("remark", remark), str(remark)
     for change in changed:
         yield {"type": "changed", "path": change.path, "why": change.why}, f"{change.path}: {change.why}"
     for error in (*made.findings, *(doubt.error for doubt in made.doubts)):

@@ -147,6 +147,13 @@ def _damage(plan: Plan) -> Iterable[Row]:
             "message": f"{finding}; what it says was not used",
             "sourceFile": finding.path,
         }
+    for remark in plan.remarks:
+        yield {
+            "topic": remark.topic,
+            "partition": remark.partition,
+            "kind": "note",
+            "message": str(remark),
+        }
 
 
 _MAKERS: Mapping[str, Callable[[Plan], Iterable[Row]]] = {

@@ -133,6 +133,8 @@ def _tell(found: Plan, options: ReadOptions) -> list[Told]:
             last = "the end" if left_out.last_offset is None else left_out.last_offset
             where = f"{left_out.topic}-{left_out.partition}, offsets {left_out.first_offset} to {last}"
             _log.warning("kafka-segments: %s are not read: %s", where, left_out.why)
+    for remark in found.remarks:
+        _log.warning("kafka-segments: %s", remark)
     for finding in found.findings:
         _log.warning("kafka-segments: %s; what it says was not used", finding)
     told = [Told(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
