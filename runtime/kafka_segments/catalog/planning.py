@@ -34,7 +34,7 @@ class Plan:
         left_out: what is there and is not read.
         losses: what was asked for and is not there, as far as it shows before reading.
         doubts: transactions whose end is lost in damage; what is left out or held back for that.
-        findings: indexes that are wrong, and were not used.
+        findings: files beside the segments that are wrong, and were not used.
         committed: how the transactions of each partition ended; empty at `read_uncommitted`.
         num_bytes: of the segments that are read, by the hints there are.
         remarks: what somebody may want to know, besides.
@@ -100,7 +100,10 @@ class _Planner:
             why = drop_by_partition(log.topic, log.partition, self._query.conditions)
             if why is not None:
                 self._left_out += _all_of(log, why)
-            elif log.pieces:
+                continue
+            self._left_out += log.left_out
+            self._findings += log.findings
+            if log.pieces:
                 splits += self._of_log(log, ranges)
         splits = self._cut(splits)
         limits = self._query.limits
@@ -122,6 +125,8 @@ class _Planner:
         committed = self._committed_of(log)
         view = LogView(log, self._places, Finder(self._places, self._budget, self._findings), committed)
         self._views[log.topic, log.partition] = view
+        if (why := view.why_all_deleted()) is not None:
+            self._remarks.append(Remark(log.topic, log.partition, why))
         found = resolve(view, self._query)
         if found.end is None and self._query.limits.max_records is not None:
             found = replace(found, end=view.end, log_end_offset=view.end)
