@@ -50,9 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="say what a query reads, and why not the rest",
         description="Plan a query as the Spark source does, without Spark: the ranges of offsets, the tasks, "
         "what is left out and why, what was asked for and is not there.",
-        epilog="Exit status: 0 clean, 1 lost offsets (with failOnDataLoss), doubt about a transaction or a file "
-        "beside the segments that is wrong, 2 something that cannot be opened, or options that contradict each "
-        "other.",
+        epilog="Exit status: 0 clean, 1 lost offsets (with failOnDataLoss), doubt about a transaction, or a "
+        "file beside the segments that is wrong, 2 something that cannot be opened, or options that "
+        "contradict each other.",
     )
     parser.add_argument(
         "sources",
