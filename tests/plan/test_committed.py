@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -91,13 +92,35 @@ def test_what_would_take_too_long_is_refused_with_a_way_out(tmp_path: Path) -> N
         made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=100)))
 
 
-def test_with_a_producers_snapshot_the_newest_segment_alone_is_gone_through(tmp_path: Path) -> None:
+def test_above_the_bound_indexes_are_believed_and_the_plan_says_so(tmp_path: Path) -> None:
     log, folder = model.indexed(tmp_path)
-    newest = sorted(folder.glob("*.log"))[-1].stat().st_size
+    sizes = [path.stat().st_size for path in sorted(folder.glob("*.log"))]
+    newest = sizes[-1]
     one = made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=newest)))
     assert offsets(one) == model.committed(log)
+    (remark,) = one.remarks
+    assert (remark.topic, remark.partition) == ("t", 0)
+    assert f"headers of {sum(sizes) - newest} bytes" in remark.why and "maxWalkBytes" in remark.why
+    assert made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=sum(sizes)))).remarks == ()
     with pytest.raises(OptionError, match="take_snapshot"):
         made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=newest - 1)))
+
+
+@pytest.mark.parametrize("num_entries", range(6))
+def test_an_index_that_lacks_entries_hides_no_aborted_record(tmp_path: Path, num_entries: int) -> None:
+    """Five transactions were aborted in the segment at offset 7, and later ones have snapshots."""
+    source = logs.RECORDED / "kafka-4.3/clean/transactions-0"
+    folder = Path(shutil.copytree(source, tmp_path / "transactions-0"))
+    expected = offsets(made(source))
+    index = folder / "00000000000000000007.txnindex"
+    size = index.stat().st_size
+    assert size // 5 * 5 == size
+    index.write_bytes(index.read_bytes()[: num_entries * size // 5])
+    one = made(folder)
+    assert offsets(one) == expected
+    assert ("is not listed" in str(one.findings)) == (num_entries < 5)
+    index.unlink()
+    assert offsets(made(folder)) == expected
 
 
 def test_a_segment_tells_of_its_own_offsets_alone(tmp_path: Path) -> None:

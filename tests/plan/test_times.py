@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from kafka_segments.catalog.times import Finder
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.errors import OptionError
 from kafka_segments.segment import open_segment
+from kafka_segments.writing.writer import open_partition_writer
 
 HERE = Path(__file__).resolve().parent
 NO_INDEXES = ("index", "timeindex")
@@ -160,3 +162,42 @@ def test_a_time_in_what_one_copy_has_lost(tmp_path: Path, timestamp: int) -> Non
     assert {piece.segment.file.path.split("/")[-3] for piece in log.pieces} == {"a", "b"}
     found = logs.rows_of(logs.splits_of(plan([log], Query(start=at_timestamp(timestamp)), PLACES)))
     assert found == [row for row in whole if row[1] >= timestamp]
+
+
+def test_a_start_in_a_lost_segment_is_the_first_offset_that_is_missing(tmp_path: Path) -> None:
+    path = growing(tmp_path)
+    bases = [int(one.stem) for one in sorted(path.glob("*.log"))]
+    assert len(bases) > 3
+    for suffix in ("log", *NO_INDEXES):
+        (path / f"{bases[1]:020d}.{suffix}").unlink()
+    log = logs.log_of(path)
+    for offset in range(bases[1], bases[2] + 1):
+        assert find(log, offset * 100) == bases[1]
+        assert find(log, offset * 100, is_start=False) == bases[2]
+    for offset in (0, bases[1] - 1, bases[2] + 1, 39):
+        assert find(log, offset * 100) == offset
+    assert find(replace(log, is_compacted=True), bases[1] * 100) == bases[2], "it was the cleaner"
+    assert find(logs.log_of(path, without=NO_INDEXES), bases[1] * 100) == bases[1]
+
+
+def test_so_it_is_if_the_end_of_a_segment_is_lost(tmp_path: Path) -> None:
+    path = growing(tmp_path)
+    first, second = sorted(path.glob("*.log"))[:2]
+    with open_segment(first) as segment:
+        end = list(segment.iter_entries())[-2].position
+    os.truncate(first, end)
+    behind = int(second.stem)
+    assert find(logs.log_of(path), (behind - 1) * 100) == behind - 2
+
+
+@pytest.mark.parametrize("hole", [0, 3])
+def test_what_the_cleaner_took_is_not_lost(tmp_path: Path, hole: int) -> None:
+    """Offsets are missing at the end of the first segment, and before that inside it, or nowhere else."""
+    entries = [Entry("create2", (100,)), Entry("create2", (200, 300), hole=hole)]
+    path = logs.write(tmp_path, entries, segment_bytes=10_000)
+    last = 2 + hole
+    with open_partition_writer(tmp_path / "t-1", base_offset=last + 5) as writer:
+        writer.write([{"value": b"x", "timestamp": 900}])
+    for one in (tmp_path / "t-1").iterdir():
+        shutil.copy(one, path / one.name)
+    assert find(logs.log_of(path), 800) == (last + 5 if hole else last + 1)

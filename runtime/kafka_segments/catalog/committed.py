@@ -1,14 +1,16 @@
 """What of a log is committed: the last stable offset, what pins it, and which batches are void.
 
-Strategy: `outcomes`, over the segments of a log wherever they lie: by `.txnindex` and `.snapshot` where these
-are sound, else by all headers. What would have to be read for that is bounded; above it somebody with more
-hands has to do it, and write a snapshot of the outcome.
+Strategy: `outcomes`, over the segments of a log wherever they lie. All headers decide, as far as that is
+allowed: a broker makes a `.txnindex` only for a segment in which a transaction was aborted, so one that is
+lost, or cut off between two entries, looks as if there had been none. Above the bound the indexes are taken
+where they are sound, and it is said that they were believed; where they are not, somebody with more hands has
+to go through the headers, and write a snapshot of the outcome.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kafka_segments.catalog.claims import position_of
@@ -20,7 +22,7 @@ from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, pass_over
 from kafka_segments.isolated import held_back, left_out
 from kafka_segments.logfiles import LogFile, is_unopened
-from kafka_segments.outcomes import Outcome, by_indexes
+from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.places import Places
 
 __all__ = ["Committed", "Pin", "read_committed"]
@@ -55,6 +57,7 @@ class Committed:
         void: producer id, first and last base offset of batches that nobody is to be given.
         pin: what holds the last stable offset back; None if it is the log's end.
         doubts: transactions of which damage has taken the end, as far as they are left out.
+        num_unread: bytes of segments of which nobody read the headers: indexes were believed instead.
     """
 
     last_stable_offset: int
@@ -62,6 +65,7 @@ class Committed:
     void: tuple[Void, ...] = ()
     pin: Pin | None = None
     doubts: tuple[Damage, ...] = ()
+    num_unread: int = 0
 
     def void_of(self, ranges: Sequence[tuple[int, int | None]]) -> list[tuple[Void, ...]]:
         """The void batches that may hold offsets of each range.
@@ -93,7 +97,7 @@ def read_committed(
     Args:
         log: the partition; one piece at least.
         places: where files are opened.
-        max_bytes: of the segments whose headers must be gone through; 0 allows none.
+        max_bytes: of the segments whose headers may be gone through; where they have more, indexes decide.
         findings: gets what is wrong with indexes.
 
     Raises:
@@ -101,25 +105,43 @@ def read_committed(
         StoreError: a store has stopped giving files.
         OptionError: more would have to be gone through.
     """
+    files = [_log_file(log, at, places) for at in range(len(log.pieces))]
+    if _size_of(log, files) <= max_bytes:
+        outcome, num_unread = by_records(files, log.log_start_offset), 0
+        # A broker may have gone on meanwhile: what it has indexed since is not held against these records.
+        seen = [*files[:-1], replace(files[-1], end=files[-1].end or outcome.end_offset)]
+        findings += check_indexes(seen, outcome)
+    else:
+        outcome, num_unread = _by_indexes(log, files, max_bytes)
+    for damage in outcome.damage:
+        if is_unopened(damage):
+            pass_over(damage.error)
+    findings += outcome.findings
+    return replace(_committed(log, places, outcome), num_unread=num_unread)
 
-    def check(files: Sequence[LogFile]) -> None:
-        wanted = {file.path for file in files}
-        size = sum(piece.segment.size for piece in log.pieces if piece.segment.file.path in wanted)
-        if size > max_bytes:
+
+def _by_indexes(log: PartitionLog, files: Sequence[LogFile], max_bytes: int) -> tuple[Outcome, int]:
+    """The outcome as indexes have it, and how many bytes of segments were not looked at."""
+    read = 0
+
+    def check(wanted: Sequence[LogFile]) -> None:
+        nonlocal read
+        read = _size_of(log, wanted)
+        if read > max_bytes:
             raise OptionError(
-                f"to know which transactions of {log.topic}-{log.partition} were committed, {size} bytes "
+                f"to know which transactions of {log.topic}-{log.partition} were committed, {read} bytes "
                 f"have to be gone through, and while planning that is done with {max_bytes} at most "
                 "(maxWalkBytes): allow more, or take a snapshot first, which a Spark job does "
                 "(kafka_segments.spark.take_snapshot), and give it as snapshot="
             )
 
-    files = [_log_file(log, at, places) for at in range(len(log.pieces))]
     outcome = by_indexes(files, log.log_start_offset, check)
-    for damage in outcome.damage:
-        if is_unopened(damage):
-            pass_over(damage.error)
-    findings += outcome.findings
-    return _committed(log, places, outcome)
+    return outcome, _size_of(log, files) - read
+
+
+def _size_of(log: PartitionLog, files: Sequence[LogFile]) -> int:
+    wanted = {file.path for file in files}
+    return sum(piece.segment.size for piece in log.pieces if piece.segment.file.path in wanted)
 
 
 def _log_file(log: PartitionLog, at: int, places: Places) -> LogFile:

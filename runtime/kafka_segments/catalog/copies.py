@@ -338,7 +338,9 @@ class _Merger:
         sizes = sum(segment.size for _, span_end, segment in run.spans if span_end > first)
         copy = run.copy
         self.astray.add(copy.path)
-        self.left_out.append(LeftOut(copy.topic, copy.partition, first, end - 1, run.path(), sizes, why))
+        self.left_out.append(
+            LeftOut(copy.topic, copy.partition, first, end - 1, run.path(), sizes, why, is_astray=True)
+        )
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -13,9 +13,14 @@ from collections.abc import Sequence
 
 from kafka_segments.catalog.agreement import Span
 from kafka_segments.catalog.ends import find_end
+from kafka_segments.catalog.model import Piece, StoredSegment
+from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.walking import Budget, iter_heads
+from kafka_segments.entries import Batch, Damage
+from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 
-__all__ = ["find_holes"]
+__all__ = ["find_holes", "first_missing"]
 
 _LEAST_SHARE = 0.75  # of the bytes that another copy has; copies that rolled elsewhere differ by less
 
@@ -43,6 +48,68 @@ def find_holes(places: Places, own: Sequence[Span], others: Sequence[Sequence[Sp
             if reached.end_offset < end and reached.tail is None:
                 found[at] = max(start, reached.end_offset)
     return found
+
+
+def first_missing(places: Places, before: Piece, piece: Piece, offset: int, budget: Budget) -> int | None:
+    """The first of the offsets that are lost right before the first record of a piece.
+
+    Args:
+        places: where they are.
+        before: the piece in front of it.
+        piece: of a log that is not known to have been compacted.
+        offset: of a record in it.
+        budget: of headers that may be read to see whether the cleaner took those offsets; where it does not
+            allow that, they count as lost, as they do for a reader that sees no trace of the cleaner.
+
+    Returns:
+        None if that record is not the first one, or nothing is missing, or the cleaner has been there.
+
+    Raises:
+        ReadError: a segment cannot be opened.
+    """
+    if not _is_first(places, piece, offset):
+        return None
+    reached = before.end
+    if reached is None or reached >= piece.start:
+        end = find_end(places, before.segment)
+        if end.tail is not None:  # whoever looks there is told
+            return None
+        reached = max(before.start, end.end_offset)
+    if reached >= piece.start:
+        return None
+    may_look = budget.spend(before.segment.file)
+    return None if may_look and _is_cleaned(places, before.segment) else reached
+
+
+def _is_first(places: Places, piece: Piece, offset: int) -> bool:
+    source = open_stored(places, piece.segment)
+    try:
+        for head in iter_heads(source):
+            if isinstance(head, Damage):
+                return False
+            if head.last_offset >= piece.start:
+                return offset <= (head.last_offset if head.first_offset is None else head.first_offset)
+    finally:
+        source.close()
+    return False
+
+
+def _is_cleaned(places: Places, segment: StoredSegment) -> bool:
+    """Whether offsets are missing between or inside sound batches, as only the cleaner makes it."""
+    source = open_stored(places, segment)
+    try:
+        following = None
+        for entry in Scan(source, headers_only=True).entries():
+            if not isinstance(entry, Batch) or entry.base_offset is None or entry.magic < 2:
+                following = None
+                continue
+            num_offsets = entry.last_offset - entry.base_offset + 1
+            if following not in (None, entry.base_offset) or entry.num_records != num_offsets:
+                return True
+            following = entry.last_offset + 1
+    finally:
+        source.close()
+    return False
 
 
 class _Sizes:

@@ -16,6 +16,7 @@ __all__ = [
     "PartitionCopy",
     "PartitionLog",
     "Piece",
+    "Remark",
     "Split",
     "StoredFile",
     "StoredSegment",
@@ -250,6 +251,7 @@ class LeftOut:
         path: the segment, or the partition's first directory.
         num_bytes: which are not read, by the hints there are.
         why: with figures, for people.
+        is_astray: it is no part of the log, though nobody asked to leave it out.
     """
 
     topic: str
@@ -259,3 +261,27 @@ class LeftOut:
     path: str
     num_bytes: int
     why: str
+    is_astray: bool = False
+
+    def __str__(self) -> str:
+        last = "the end" if self.last_offset is None else self.last_offset
+        where = "" if self.first_offset is None else f", offsets {self.first_offset} to {last}"
+        return f"{self.topic}-{self.partition}{where} are not read: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What somebody may want to know of how a partition is read; no record of the range is missing for it.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        why: for people.
+    """
+
+    topic: str
+    partition: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}: {self.why}"

@@ -150,13 +150,30 @@ class LogView:
 
     @cached_property
     def end(self) -> int:
-        """Behind the last whole valid batch."""
+        """Behind the last whole valid batch, and not below the start."""
+        return self._written_end if self._is_pinned else max(self._written_end, self.start)
+
+    @property
+    def _is_pinned(self) -> bool:
+        return self.committed is None and self.log.pieces[-1].end is not None
+
+    @cached_property
+    def _written_end(self) -> int:
         piece = self.log.pieces[-1]
         if self.committed is not None:
-            return max(self.committed.end_offset, self.start)
-        if piece.end is not None:
-            return piece.end
-        return max(_end_of(self.log, self.places, self.finder), self.start)
+            return self.committed.end_offset
+        return _end_of(self.log, self.places, self.finder) if piece.end is None else piece.end
+
+    def why_all_deleted(self) -> str | None:
+        """What to say of a log that starts behind everything that is there; None of others."""
+        start = self.log.log_start_offset
+        if start is None or not self.is_behind_newest(start) or start <= self._written_end:
+            return None
+        return (
+            f"nothing is read: the log starts at offset {start}, as was noted (log-start-offset-checkpoint), "
+            f"and what is there ends at offset {self._written_end}; if these files are older than that note, "
+            "as an archive beside a newer checkpoint is, read them from a directory without it"
+        )
 
     @cached_property
     def is_damaged_behind(self) -> bool:

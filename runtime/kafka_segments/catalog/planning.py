@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka_segments.catalog.committed import Committed, read_committed
 from kafka_segments.catalog.cutting import Cutter, num_bytes_of, pack
-from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Split
+from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Remark, Split
 from kafka_segments.catalog.offsets import LogView, Range, check_partitions, resolve, select
 from kafka_segments.catalog.pruning import Pruner, drop_by_offsets, drop_by_partition
 from kafka_segments.catalog.query import Query, TopicPartition
@@ -34,9 +34,10 @@ class Plan:
         left_out: what is there and is not read.
         losses: what was asked for and is not there, as far as it shows before reading.
         doubts: transactions whose end is lost in damage; what is left out or held back for that.
-        findings: indexes that are wrong, and were not used.
+        findings: files beside the segments that are wrong, and were not used.
         committed: how the transactions of each partition ended; empty at `read_uncommitted`.
         num_bytes: of the segments that are read, by the hints there are.
+        remarks: what somebody may want to know, besides.
     """
 
     tasks: tuple[tuple[Split, ...], ...]
@@ -47,6 +48,7 @@ class Plan:
     findings: tuple[KafkaFormatError, ...] = ()
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
     num_bytes: int = 0
+    remarks: tuple[Remark, ...] = ()
 
 
 def plan(
@@ -83,6 +85,7 @@ class _Planner:
         self._left_out: list[LeftOut] = []
         self._losses: list[Loss] = []
         self._doubts: list[Damage] = []
+        self._remarks: list[Remark] = []
         self._budget = Budget(query.limits.max_walk_bytes)
         self._open_ends: dict[TopicPartition, int] = {}
         self._views: dict[TopicPartition, LogView] = {}
@@ -97,7 +100,10 @@ class _Planner:
             why = drop_by_partition(log.topic, log.partition, self._query.conditions)
             if why is not None:
                 self._left_out += _all_of(log, why)
-            elif log.pieces:
+                continue
+            self._left_out += log.left_out
+            self._findings += log.findings
+            if log.pieces:
                 splits += self._of_log(log, ranges)
         splits = self._cut(splits)
         limits = self._query.limits
@@ -111,6 +117,7 @@ class _Planner:
             tuple(_once(self._findings)),
             self._committed,
             sum(map(num_bytes_of, splits)),
+            tuple(self._remarks),
         )
 
     def _of_log(self, log: PartitionLog, ranges: list[Range]) -> list[Split]:
@@ -118,6 +125,8 @@ class _Planner:
         committed = self._committed_of(log)
         view = LogView(log, self._places, Finder(self._places, self._budget, self._findings), committed)
         self._views[log.topic, log.partition] = view
+        if (why := view.why_all_deleted()) is not None:
+            self._remarks.append(Remark(log.topic, log.partition, why))
         found = resolve(view, self._query)
         if found.end is None and self._query.limits.max_records is not None:
             found = replace(found, end=view.end, log_end_offset=view.end)
@@ -154,6 +163,14 @@ class _Planner:
             most = self._query.limits.max_walk_bytes
             known = read_committed(log, self._places, most, self._findings)
         self._committed[key] = known
+        if known.num_unread:
+            why = (
+                f"which transactions were committed is as .txnindex files have it: the headers of "
+                f"{known.num_unread} bytes were not gone through, and an entry that an index lacks does not "
+                "show (a higher maxWalkBytes or a snapshot by kafka_segments.spark.take_snapshot lets the "
+                "headers decide)"
+            )
+            self._remarks.append(Remark(*key, why))
         return known
 
     def _whole_splits(self, log: PartitionLog, found: Range, visible: int | None) -> Iterator[Split]:

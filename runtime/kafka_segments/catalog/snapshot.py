@@ -222,6 +222,8 @@ def _encoded(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, Damage):
         return {name: _encoded(getattr(value, name)) for name in _DAMAGE} | {"error": _error(value.error)}
+    if isinstance(value, KafkaFormatError):
+        return _error(value)
     if is_dataclass(value):
         pairs = ((one, getattr(value, one.name)) for one in fields(value))
         return {one.name: _encoded(content) for one, content in pairs if content != _default(one)}
@@ -258,6 +260,8 @@ def _decoded(kind: Any, value: Any) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Damage:
         return _damage(value)
+    if kind is KafkaFormatError:
+        return _error_of(value)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         return kind(**{name: _decoded(hints[name], content) for name, content in value.items()})
@@ -280,9 +284,12 @@ def _decoded(kind: Any, value: Any) -> Any:
 
 
 def _damage(value: dict[str, Any]) -> Damage:
-    described = dict(value["error"])
+    return Damage(error=_error_of(value["error"]), **{name: value[name] for name in _DAMAGE})
+
+
+def _error_of(value: Mapping[str, Any]) -> KafkaFormatError:
+    described = dict(value)
     cls = getattr(errors, described.pop("class"))
     if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
         raise OptionError(f"{cls!r:.40} is no error of ours")
-    error = cls(described.pop("detail"), **described)
-    return Damage(error=error, **{name: value[name] for name in _DAMAGE})
+    return cls(described.pop("detail"), **described)

@@ -8,7 +8,9 @@ against the batch that it names, and without that nothing is left out. And the s
 segment, where a broker finds nothing if the first one that it looks into has no such record: one whose latest
 record the cleaner took, or one without times, which is judged by the time its file was changed.
 
-Where damage may have held that record, `start` begins there, so that whoever reads is told.
+Where damage may have held that record, `start` begins there, so that whoever reads is told. So it does where
+offsets are lost right before it; of those that are lost before earlier records, it is taken that they were
+earlier too.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafka_segments.catalog.claims import TimeClaims, is_before, iter_claims, position_of
+from kafka_segments.catalog.holes import first_missing
 from kafka_segments.catalog.model import PartitionLog, Piece, StoredSegment
 from kafka_segments.catalog.opening import open_segment_of, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
@@ -59,7 +62,8 @@ class Finder:
             log: where to look.
             timestamp: milliseconds.
             start: lowest offset.
-            is_start: where damage may have held it, take the first offset that may be lost; else go on.
+            is_start: where damage may have held it, or offsets right before it are missing, take the first
+                offset that may be lost; else go on.
 
         Raises:
             ReadError: a segment cannot be read.
@@ -76,8 +80,16 @@ class Finder:
             offsets = max(start, piece.start), end
             found = self._find_in(piece, timestamp, offsets, claimed, is_start=is_start)
             if found is not None:
-                return found
+                return self._or_lost(log, piece, found, start) if is_start else found
         return None
+
+    def _or_lost(self, log: PartitionLog, piece: Piece, found: int, start: int) -> int:
+        """What was found in a piece, or the first offset that is lost right before it."""
+        at = log.pieces.index(piece)
+        if at == 0 or log.is_compacted or piece.start <= start:
+            return found
+        lost = first_missing(self.places, log.pieces[at - 1], piece, found, self.budget)
+        return found if lost is None else max(lost, start)
 
     def _find_in(
         self,

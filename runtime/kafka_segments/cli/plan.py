@@ -50,8 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="say what a query reads, and why not the rest",
         description="Plan a query as the Spark source does, without Spark: the ranges of offsets, the tasks, "
         "what is left out and why, what was asked for and is not there.",
-        epilog="Exit status: 0 clean, 1 lost offsets (with failOnDataLoss), doubt about a transaction or an "
-        "index that is wrong, 2 something that cannot be opened, or options that contradict each other.",
+        epilog="Exit status: 0 clean, 1 lost offsets (with failOnDataLoss), doubt about a transaction, or a "
+        "file beside the segments that is wrong, 2 something that cannot be opened, or options that "
+        "contradict each other.",
     )
     parser.add_argument(
         "sources",
@@ -181,6 +182,8 @@ def _lines(made: Plan, query: Query, changed: Sequence[Changed]) -> Iterator[Lin
     yield from _left_out(out for out in made.left_out if (out.topic, out.partition) not in there)
     for loss in made.losses:
         yield _values("loss", loss), f"lost: {loss}"
+    for remark in made.remarks:
+        yield _values("remark", remark), str(remark)
     for change in changed:
         yield {"type": "changed", "path": change.path, "why": change.why}, f"{change.path}: {change.why}"
     for error in (*made.findings, *(doubt.error for doubt in made.doubts)):

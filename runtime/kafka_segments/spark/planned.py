@@ -147,6 +147,24 @@ def _damage(plan: Plan) -> Iterable[Row]:
             "message": f"{finding}; what it says was not used",
             "sourceFile": finding.path,
         }
+    for one in plan.left_out:
+        if one.is_astray:
+            yield {
+                "topic": one.topic,
+                "partition": one.partition,
+                "kind": "note",
+                "firstOffset": one.first_offset,
+                "lastOffset": one.last_offset,
+                "message": str(one),
+                "sourceFile": one.path,
+            }
+    for remark in plan.remarks:
+        yield {
+            "topic": remark.topic,
+            "partition": remark.partition,
+            "kind": "note",
+            "message": str(remark),
+        }
 
 
 _MAKERS: Mapping[str, Callable[[Plan], Iterable[Row]]] = {

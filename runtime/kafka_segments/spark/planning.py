@@ -129,10 +129,10 @@ def _tell(found: Plan, options: ReadOptions) -> list[Told]:
         if committed.pin is not None:
             _log.warning("kafka-segments: %s", _pinned(pinned, committed.last_stable_offset, committed.pin))
     for left_out in found.left_out:
-        if left_out.why.startswith("behind "):
-            last = "the end" if left_out.last_offset is None else left_out.last_offset
-            where = f"{left_out.topic}-{left_out.partition}, offsets {left_out.first_offset} to {last}"
-            _log.warning("kafka-segments: %s are not read: %s", where, left_out.why)
+        if left_out.is_astray or left_out.why.startswith("behind "):
+            _log.warning("kafka-segments: %s", left_out)
+    for remark in found.remarks:
+        _log.warning("kafka-segments: %s", remark)
     for finding in found.findings:
         _log.warning("kafka-segments: %s; what it says was not used", finding)
     told = [Told(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
