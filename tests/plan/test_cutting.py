@@ -193,8 +193,8 @@ def many(folder: Path, places: Places, num: int) -> Plan:
     return plan([replace(log, pieces=tuple(pieces))], Query(), places)
 
 
-def test_whole_segments_are_planned_without_opening_a_file(tmp_path: Path) -> None:
+def test_whole_segments_are_planned_without_opening_more_than_the_newest(tmp_path: Path) -> None:
     places = Counting()
     made = many(tmp_path, places, 50)
-    assert places.opened == []
+    assert places.opened == [str(tmp_path / "t-0" / f"{49:020d}.log")]
     assert len(logs.splits_of(made)) == 50 and len(made.tasks) == 5

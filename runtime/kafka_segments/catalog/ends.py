@@ -32,9 +32,21 @@ from kafka_segments.framing import Scan
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
 
-__all__ = ["EndMode", "ReadEnd", "SegmentEnd", "find_end", "find_read_end", "last_sound_batch"]
+__all__ = [
+    "EndMode",
+    "ReadEnd",
+    "SegmentEnd",
+    "find_end",
+    "find_reached",
+    "find_read_end",
+    "last_sound_batch",
+]
 
 EndMode = Literal["default", "high-watermark", "log-end"]
+
+_MAX_TAIL = 16 << 20
+_MAX_WALK = 1 << 20  # where no index says where the tail begins
+_SMALL = 64 << 10  # read faster than an index is looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +210,34 @@ def _is_sound_at(source: Source, offset: int, position: int) -> bool:
     if not isinstance(entry, Batch) or not entry.crc_valid:
         return False
     return entry.base_offset is None or entry.base_offset <= offset
+
+
+def find_reached(places: Places, segment: StoredSegment) -> int | None:
+    """Find behind which offset a segment ends now, if its last bytes tell; None if they do not.
+
+    Only what stands behind the last entry of its index is read. Batches whose headers leave their last offset
+    open do not tell.
+
+    Raises:
+        ReadError: see `find_end`; likewise DecodeError.
+    """
+    source = open_stored(places, segment)
+    try:
+        position, most = 0, _MAX_WALK
+        hint = _hint(places, segment) if source.size > _SMALL or source.descriptor < 0 else None
+        if hint is not None and _is_sound_at(source, *hint):
+            position, most = hint[1], _MAX_TAIL
+        if source.size - position > most:
+            return None
+        end = segment.base_offset
+        for entry in Scan(source).entries(position):
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                if entry.highest_offset != entry.last_offset:
+                    return None
+                end = max(end, entry.last_offset + 1)
+        return end
+    finally:
+        source.close()
 
 
 def _scanned(source: Source, segment: StoredSegment, position: int) -> SegmentEnd:

@@ -201,6 +201,9 @@ class Split:
         is_compacted: see `PartitionCopy`; where True, missing offsets are no loss.
         void: producer id, first and last base offset of batches that are to be left out.
         copies: directories in which to look if the segment is gone.
+        reached: of a range that goes to the log's end: behind the last offset that was there when it was
+            planned. Up to it, what is not there is a loss; from it on, what comes later is not read. None is
+            not known.
     """
 
     topic: str
@@ -215,6 +218,7 @@ class Split:
     is_compacted: bool | None = None
     void: tuple[tuple[int, int, int], ...] = ()
     copies: tuple[str, ...] = ()
+    reached: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

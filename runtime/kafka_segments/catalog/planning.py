@@ -7,18 +7,21 @@ narrows offsets, so that leaving one out makes a plan longer and never wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from kafka_segments.catalog.committed import Committed, read_committed
 from kafka_segments.catalog.cutting import Cutter, num_bytes_of, pack
+from kafka_segments.catalog.ends import find_reached
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Remark, Split
 from kafka_segments.catalog.offsets import LogView, Range, check_partitions, resolve, select
+from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote
 from kafka_segments.catalog.pruning import Pruner, drop_by_offsets, drop_by_partition
 from kafka_segments.catalog.query import Query, TopicPartition
 from kafka_segments.catalog.times import Finder, piece_end
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
 
 __all__ = ["Plan", "plan"]
@@ -108,8 +111,9 @@ class _Planner:
         splits = self._cut(splits)
         limits = self._query.limits
         tasks = pack(splits, limits.max_partition_bytes, limits.min_partitions, limits.max_records)
+        tasks = self._bounded([tuple(self._reopened(split) for split in task) for task in tasks])
         return Plan(
-            tuple(tuple(self._reopened(split) for split in task) for task in tasks),
+            tuple(tasks),
             tuple(ranges),
             tuple(self._left_out),
             tuple(self._losses),
@@ -234,6 +238,37 @@ class _Planner:
         """
         is_last = split.end is not None and self._open_ends.get((split.topic, split.partition)) == split.end
         return replace(split, end=None, end_position=None) if is_last and split.following is None else split
+
+    def _bounded(self, tasks: Sequence[tuple[Split, ...]]) -> list[tuple[Split, ...]]:
+        """Tasks whose open splits know how far the log went when it was planned.
+
+        A consumer fixes the latest offset once, too. The end stays open all the same, so that whoever reads
+        sees what is behind the last sound batch.
+        """
+        is_open = [split for task in tasks for split in task if split.end is None and split.following is None]
+        near = [split for split in is_open if not is_remote(split.segment.file)]
+        far = [split for split in is_open if is_remote(split.segment.file)]
+        found = [self._reached(split) for split in near]
+        if far:
+            with ThreadPoolExecutor(NUM_REQUESTS) as pool:
+                found += pool.map(self._reached, far)
+        reached = dict(zip(map(id, [*near, *far]), found, strict=True))
+        return [
+            tuple(
+                replace(split, reached=reached[id(split)]) if id(split) in reached else split
+                for split in task
+            )
+            for task in tasks
+        ]
+
+    def _reached(self, split: Split) -> int | None:
+        """Behind the last offset that is there; None if that is not to be had, which the reader will see."""
+        try:
+            found = find_reached(self._places, split.segment)
+        except KafkaFormatError as error:
+            pass_over(error)
+            return None
+        return None if found is None else max(found, split.start)
 
     def _with_void(self, splits: Sequence[Split]) -> list[Split]:
         by_partition: dict[TopicPartition, list[Split]] = {}

@@ -99,6 +99,9 @@ class SplitReader:
         self._finder = Finder(split, places)
         self._void = Void.of(split.void) if split.void else None
         self._end = split.following if split.end is None else split.end
+        self._reached = self._end  # up to here, what is not there is a loss
+        if self._end is None and split.reached is not None:
+            self._reached = max(split.start, split.reached)
         self._is_cleaned = bool(split.is_compacted)
         self._has_read = False
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
@@ -111,7 +114,7 @@ class SplitReader:
         found = self._finder.planned()
         if found is None:
             self._note(path, None, "it is gone since the reading was planned: looked for by offset")
-            found = self._finder.holding(missing, self._end)
+            found = self._holding(missing)
         while found is not None:
             coverage, end = Coverage(), self._end_in(found)
             try:
@@ -122,18 +125,29 @@ class SplitReader:
             if following is None:
                 return
             missing = following
-            found = self._finder.holding(missing, self._end)
+            found = self._holding(missing)
         # The cleaner takes records, but leaves a segment with an offset at or below theirs.
         if not (self._has_read and self._is_cleaned):
-            self._lose(missing, self._end, self._why)
+            self._lose(missing, self._reached, self._why)
+
+    def _holding(self, missing: int) -> Found | None:
+        """A segment that may hold what is missing, where anything is."""
+        is_all = self._reached is not None and missing >= self._reached
+        return None if is_all else self._finder.holding(missing, self._reached)
 
     def _end_in(self, found: Found) -> int | None:
         """Up to where a segment is read."""
         if found.is_as_planned:
-            return self._split.end
+            # To the file's end, where nobody has written since: so what is amiss at the log's end is seen.
+            return self._reached if self._has_grown(found) else self._split.end
         # A file that was not planned may hold what other ranges are read for, or what does not count.
         is_other = any(found.stored is other for other in self._split.others)
-        return _lower(self._end, found.stored.end_offset if is_other else None)
+        return _lower(self._reached, found.stored.end_offset if is_other else None)
+
+    def _has_grown(self, found: Found) -> bool:
+        """Whether a broker has gone on with the log, of which only the part that was planned is read."""
+        is_open = self._split.end is None and self._reached != self._end
+        return is_open and found.source.size > self._split.segment.size
 
     def _read(
         self, found: Found, offsets: tuple[int, int | None], coverage: Coverage
@@ -144,7 +158,7 @@ class SplitReader:
         recent: list[pa.RecordBatch] = []  # since the last event, if that may matter
         for event, is_pending in judge(events, found.source, found.stored.is_newest):
             if isinstance(event, Damage):
-                if event.touches(start, end):
+                if event.touches(start, self._split.end if found.is_as_planned else end):
                     yield from self._damaged(event, is_pending, (start, end), recent)
                 recent.clear()
             elif isinstance(event, SoundBatches):
@@ -183,14 +197,14 @@ class SplitReader:
         if found.is_as_planned and beginning.is_hinted:
             end_position = split.end_position or 0
             if split.end_position is None and split.end == split.following:
-                end_position = source.size
+                end_position = split.segment.size if self._has_grown(found) else source.size
         return Stretch(beginning.position, beginning.sound_offset, end_position, coverage, is_shared=True)
 
     def _settle(self, found: Found, offsets: tuple[int, int | None], coverage: Coverage) -> int | None:
         """Tell what was not there; returns from where on more is to be looked for, None if nothing is."""
         start, limit = offsets
         self._is_cleaned = self._is_cleaned or coverage.has_gaps
-        first, last, end, path = coverage.first, coverage.last, self._end, found.stored.file.path
+        first, last, end, path = coverage.first, coverage.last, self._reached, found.stored.file.path
         is_damaged = coverage.is_damaged_before or coverage.is_damaged_behind
         if first is not None and first > start and not coverage.is_damaged_before:
             self._lose_unless_cleaned(start, first, f"{path} begins with offset {first}")
@@ -271,6 +285,7 @@ class SplitReader:
             end_position=None,
             following=None,
             copies=(),
+            reached=None,
         )
         reading = replace(self.reading, columns=self._columns)
         try:
@@ -283,8 +298,7 @@ class SplitReader:
             self._lose(first, behind, f"{why}, and nothing shows that the cleaner has been there")
 
     def _lose(self, first: int, behind: int | None, why: str) -> None:
-        if self._end is not None:
-            behind = self._end if behind is None else min(behind, self._end)
+        behind = _lower(behind, self._reached)
         last = first if behind is None else behind - 1  # at least that one
         if last < first:
             return

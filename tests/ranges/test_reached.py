@@ -1,0 +1,169 @@
+"""A log whose end is open, and changes between planning and reading: what was there is read, or is lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.plan.logs import PLACES
+from tests.ranges.logs import losses, offsets, partition, run, write
+from tests.runtime.build import batch, record
+
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
+from kafka_segments.catalog.ends import find_reached
+from kafka_segments.catalog.model import Split
+from kafka_segments.catalog.planning import plan
+from kafka_segments.catalog.query import Limits, Query
+from kafka_segments.ranges.findings import Collected
+
+NEWEST = f"{200:020}.log"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return partition(tmp_path)
+
+
+def splits(*directories: Path, **limits: int) -> list[Split]:
+    logs = resolve(PLACES, discover(PLACES, [str(directory) for directory in directories]))
+    made = plan(logs, Query(limits=Limits(**limits)), PLACES)
+    return [split for task in made.tasks for split in task]
+
+
+def read_all(planned: list[Split]) -> tuple[list[int], Collected]:
+    """Offsets of some splits, and what was told of the last one."""
+    found, told = [], Collected()
+    for split in planned:
+        got, told = offsets(split)
+        found += got
+    return found, told
+
+
+def delete(log: Path) -> None:
+    (log / NEWEST).unlink()
+
+
+def empty(log: Path) -> None:
+    (log / NEWEST).write_bytes(b"")
+
+
+def truncate(log: Path) -> None:
+    write(log, 200, run(200, 4))
+
+
+def swap(log: Path) -> None:
+    (log / "new").write_bytes(run(200, 4))
+    (log / "new").rename(log / NEWEST)
+
+
+def swap_for_a_larger_one(log: Path) -> None:
+    (log / "new").write_bytes(run(200, 4) + bytes(9000))
+    (log / "new").rename(log / NEWEST)
+
+
+CHANGES = {
+    delete: 200,
+    empty: 200,
+    truncate: 220,
+    swap: 220,
+    swap_for_a_larger_one: 220,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("limits", [{}, {"max_records": 30}, {"max_partition_bytes": 700}], ids=str)
+def test_what_the_newest_segment_had_is_lost(
+    log: Path, change: Callable[[Path], None], limits: dict[str, int]
+) -> None:
+    planned = splits(log, **limits)
+    change(log)
+    found, told = [], []
+    for split in planned:
+        got, one_told = offsets(split)
+        found += got
+        told += losses(one_told)
+    assert found == list(range(CHANGES[change]))
+    assert [told[0][0], told[-1][1]] == [CHANGES[change], 249]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_what_the_newest_segment_had_is_read_from_another_copy(
+    log: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    copy = tmp_path / "other" / "topic-3"
+    shutil.copytree(log, copy)
+    planned = splits(log, copy)
+    change(Path(planned[-1].segment.file.path).parent)
+    found, told = read_all(planned)
+    assert found == list(range(250))
+    assert told.losses == []
+
+
+def test_segments_that_were_rolled_otherwise_are_read_to_the_end(log: Path) -> None:
+    planned = splits(log)
+    (log / "new").write_bytes(run(200, 4))
+    (log / "new").rename(log / NEWEST)
+    write(log, 220, run(220, 3))
+    write(log, 235, run(235, 5))  # two batches more than there were
+    found, told = read_all(planned)
+    assert found == list(range(250))
+    assert told.losses == []
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_records": 30}], ids=str)
+def test_what_is_appended_later_is_not_read(log: Path, limits: dict[str, int]) -> None:
+    planned = splits(log, **limits)
+    write(log, 200, run(200, 30))
+    write(log, 350, run(350, 3))
+    found, told = read_all(planned)
+    assert found == list(range(250))
+    assert told.losses == told.damages == told.pendings == []
+
+
+def test_what_is_appended_to_an_empty_log_is_not_read(tmp_path: Path) -> None:
+    directory = tmp_path / "topic-3"
+    write(directory, 7, b"")
+    planned = splits(directory)
+    write(directory, 7, run(7, 3))
+    assert read_all(planned) == ([], Collected())
+
+
+def test_a_batch_that_was_pending_and_is_whole_now_is_not_read(log: Path) -> None:
+    write(log, 200, run(200, 10)[:-3])
+    planned = splits(log)
+    found, told = read_all(planned)
+    assert (found, len(told.pendings)) == (list(range(245)), 1)
+    write(log, 200, run(200, 12))
+    assert read_all(planned)[0] == list(range(245))
+
+
+def test_damage_at_the_end_is_told_also_where_the_log_went_on(log: Path) -> None:
+    data = bytearray(run(200, 10))
+    data[-1] ^= 1
+    write(log, 200, bytes(data))
+    planned = splits(log)
+    assert planned[-1].reached == 245
+    for more in (b"", run(250, 3)):
+        write(log, 200, bytes(data) + more)
+        found, told = read_all(planned)
+        assert (found, len(told.damages), told.losses) == (list(range(245)), 1, [])
+
+
+def test_what_the_cleaner_may_have_taken_is_no_loss(log: Path) -> None:
+    planned = [replace(split, is_compacted=True) for split in splits(log)]
+    (log / "new").write_bytes(run(200, 4))
+    (log / "new").rename(log / NEWEST)
+    write(log, 250, run(250, 2))
+    found, told = read_all(planned)
+    assert (found, told.losses) == (list(range(220)), [])
+
+
+def test_headers_that_leave_the_end_open_tell_nothing(log: Path) -> None:
+    (segment,) = (split.segment for split in splits(log)[-1:])
+    assert find_reached(PLACES, segment) == 250
+    write(log, 200, run(200, 2) + batch(210, [record(0), record(1)], count=2, last_offset_delta=0))
+    assert find_reached(PLACES, segment) is None
