@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, pass_over
+from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError, pass_over
 from kafka_segments.indexes import (
     AbortedTxn,
     ProducerEntry,
@@ -88,6 +88,8 @@ def by_records(
     log_start_offset: int | None,
     findings: Iterable[KafkaFormatError] = (),
     check: Check = _anything,
+    *,
+    may_lack_segments: bool = False,
 ) -> Outcome:
     """Read the headers of all segments.
 
@@ -96,6 +98,8 @@ def by_records(
         log_start_offset: if it is known.
         findings: what was found before.
         check: is called with the segments that will be read, before; it may raise.
+        may_lack_segments: where offsets are missing between two, the snapshot of the second one tells whose
+            markers were there; the outcome of these transactions is in doubt.
 
     Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
     """
@@ -106,7 +110,7 @@ def by_records(
     for producer in _snapshot(files[0], found) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
-    ends = _follow(state, files)
+    ends = _follow(state, files, found if may_lack_segments else None)
     return _outcome(state, log_start_offset, found, ends)
 
 
@@ -176,10 +180,14 @@ def _outcome(
     )
 
 
-def _follow(state: Transactions, files: Sequence[LogFile]) -> list[int]:
-    """Go through segments; returns where each ends."""
-    ends = []
-    for file, following in with_ends(files):
+def _follow(
+    state: Transactions, files: Sequence[LogFile], findings: list[KafkaFormatError] | None = None
+) -> list[int]:
+    """Go through segments; returns where each ends. With findings, see `by_records`, some may be missing."""
+    ends: list[int] = []
+    for at, (file, following) in enumerate(with_ends(files)):
+        if findings is not None and ends and ends[-1] < file.base_offset:
+            _miss_markers(state, files[at - 1], file, findings)
         state.begin_file(file.base_offset)
         try:
             opened = file.open_file()
@@ -191,6 +199,24 @@ def _follow(state: Transactions, files: Sequence[LogFile]) -> list[int]:
         state.end_file(following)
         ends.append(state.file_end_offset)
     return ends
+
+
+def _miss_markers(
+    state: Transactions, before: LogFile, file: LogFile, findings: list[KafkaFormatError]
+) -> None:
+    """Put transactions in doubt that count as open, and of which a segment's snapshot says that they ended."""
+    producers = _snapshot(file, findings)
+    if producers is None:
+        return
+    firsts = {one.producer_id: one.current_txn_first_offset for one in producers}
+    missing = state.file_end_offset
+    detail = f"offsets {missing} to {file.base_offset - 1} are missing behind it"
+    for one in state.open():
+        if not 0 <= firsts.get(one.producer_id, -1) < missing:
+            error = CorruptBatchError(detail, position=before.size, path=before.path)
+            place = before.path, before.size, before.size
+            offsets = missing, file.base_offset - 1, missing - 1, file.base_offset
+            state.damaged(Damage(*place, error, *offsets), one.producer_id)
 
 
 def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:

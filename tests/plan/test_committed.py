@@ -156,6 +156,46 @@ def test_a_doubt_is_told_where_it_is_read(tmp_path: Path) -> None:
     assert made(folder, replace(COMMITTED, start=at_offsets({("t", 0): 4}))).doubts == ()
 
 
+@pytest.mark.parametrize("has_snapshots", [True, False])
+def test_a_marker_in_a_segment_that_is_lost_leaves_a_doubt(tmp_path: Path, has_snapshots: bool) -> None:
+    """The next transaction of the producer is aborted; one that was open all the while is not in doubt.
+
+    Without the snapshot of the segment behind nothing tells of that marker: the two look like one transaction.
+    """
+    log = Log()
+    log.data(20)
+    log.data(10)
+    log.roll()
+    log.commit(10)
+    log.roll()
+    log.data(10)
+    log.abort(10)
+    log.commit(20)
+    folder = log.write(tmp_path)
+    if has_snapshots:
+        model.write_indexes(log, folder)
+    (folder / f"{2:020d}.log").unlink()
+    one = made(folder)
+    assert [(doubt.first_lost_offset, doubt.last_lost_offset) for doubt in one.doubts] == (
+        [(1, 1)] if has_snapshots else []
+    )
+    assert offsets(one) == [0]
+
+
+def test_what_the_cleaner_took_between_segments_leaves_no_doubt(tmp_path: Path) -> None:
+    log = Log()
+    log.data(10)
+    gone = log.data(-1, transactional=False)
+    log.roll()
+    log.commit(10)
+    folder = log.write(tmp_path)
+    model.write_indexes(log, folder)
+    first = folder / f"{0:020d}.log"
+    first.write_bytes(first.read_bytes().removesuffix(gone.data))
+    one = made(folder)
+    assert one.doubts == () and offsets(one) == [0]
+
+
 ranges = st.lists(st.integers(0, 60), min_size=2, max_size=8, unique=True).map(sorted)
 voids = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 12)), max_size=12)
 
