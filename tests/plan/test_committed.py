@@ -160,7 +160,7 @@ def test_a_doubt_is_told_where_it_is_read(tmp_path: Path) -> None:
 def test_a_marker_in_a_segment_that_is_lost_leaves_a_doubt(tmp_path: Path, has_snapshots: bool) -> None:
     """The next transaction of the producer is aborted; one that was open all the while is not in doubt.
 
-    Without the snapshot of the segment behind nothing tells of that marker: the two look like one transaction.
+    Without the snapshot of the segment behind nothing tells of that marker: the two look like one.
     """
     log = Log()
     log.data(20)
