@@ -204,7 +204,7 @@ def _follow(
 def _miss_markers(
     state: Transactions, before: LogFile, file: LogFile, findings: list[KafkaFormatError]
 ) -> None:
-    """Put transactions in doubt that count as open, and and ended, as a segment's snapshot says."""
+    """Put transactions in doubt that count as open, and ended, as a segment's snapshot says."""
     producers = _snapshot(file, findings)
     if producers is None:
         return
