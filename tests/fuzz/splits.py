@@ -119,7 +119,9 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
             seen.views(one)
             _compare(one, is_same=Path(other.file.path).read_bytes() == data)
         seen.records(_hinted(dice, one, entries, len(data)) if is_log else one)
-    assert not seen.told.losses
+    # Records may have other offsets than their headers say; what then falls is left out, and told.
+    is_falling = any("stand behind greater ones" in note.detail for note in seen.told.notes)
+    assert is_falling or not seen.told.losses
     assert stored.is_newest or not seen.told.pendings
     assert all(count == 1 for count in seen.positions.values())
     if not is_log or (between and (inner or len(places) > len(between))):
@@ -128,7 +130,8 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
     wrong = {damage.position for damage in (*seen.told.damages, *seen.told.pendings)}
     assert wrong <= {place[0] for place in places}
     honest = Counter(repr(_row(row)) for one in entries if one.is_honest for row in one.rows)
-    assert honest <= seen.rows <= Counter(repr(_row(row)) for one in entries for row in one.rows)
+    assert is_falling or honest <= seen.rows
+    assert seen.rows <= Counter(repr(_row(row)) for one in entries for row in one.rows)
     if has_views and not between:
         assert seen.positions.keys() == {one.head.position for one in entries}
         assert seen.controls == Counter(controls) or not all(one.is_honest for one in entries)

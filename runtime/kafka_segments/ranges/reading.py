@@ -23,6 +23,7 @@ from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.errors import KafkaFormatError, ReadError
 from kafka_segments.foreign import refuse_foreign
 from kafka_segments.places import Places
+from kafka_segments.ranges.ahead import Ahead
 from kafka_segments.ranges.beginning import begin
 from kafka_segments.ranges.finding import Finder, Found
 from kafka_segments.ranges.findings import Findings, Note, name_partition
@@ -92,6 +93,9 @@ class SplitReader:
     Args: as for `read_split`.
     """
 
+    is_consumer = True
+    """Its rows are records, of which those come that a consumer is given."""
+
     def __init__(self, split: Split, places: Places, reading: Reading, findings: Findings) -> None:
         self._split, self._places = split, places
         self.reading, self._findings = reading, findings
@@ -104,6 +108,7 @@ class SplitReader:
             self._reached = max(split.start, split.reached)
         self._is_cleaned = bool(split.is_compacted)
         self._has_read = False
+        self._position = Ahead()
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -165,10 +170,24 @@ class SplitReader:
                 self._findings.batches(event)
                 recent.clear()
             elif not isinstance(event, Batch | Padding):  # the damage of such a batch follows it
-                if self.reading.is_best:
-                    recent.append(event)
-                yield event
+                ahead = self._ahead(event, found.stored.file.path)
+                if ahead is not None:
+                    if self.reading.is_best:
+                        recent.append(ahead)
+                    yield ahead
         self._has_read = True
+
+    def _ahead(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch | None:
+        """The rows that a consumer would be given; the others are told."""
+        ahead, skipped = self._position.of(batch) if self.is_consumer else (batch, None)
+        if skipped is not None:
+            which = f"{skipped.num_rows} records with offsets {skipped.first_offset} to {skipped.last_offset}"
+            which += " stand behind greater ones, or twice"
+            self._note(path, None, f"{which}: left out, as a consumer does")
+            if skipped.new is not None:
+                why = f"{path}: {which}, and are not known to have come before"
+                self._lose(skipped.new[0], skipped.new[1] + 1, why)
+        return ahead
 
     def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Event]:
         """Arrow batches of a part of a segment, and what is to be told beside them in its place."""

@@ -94,6 +94,8 @@ def _named(reader: SplitReader, split: Split) -> Iterator[pa.RecordBatch]:
 class _Batches(SplitReader):
     """Headers as rows."""
 
+    is_consumer = False
+
     def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Any]:
         previous = stretch.sound_offset
         for piece in iter_tables(source, OffsetRange(*offsets), stretch):
@@ -110,6 +112,8 @@ class _Batches(SplitReader):
 
 class _Control(SplitReader):
     """Control records as rows."""
+
+    is_consumer = False
 
     def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Any]:
         bound = self.reading.max_decompressed

@@ -1,0 +1,90 @@
+"""Offsets that repeat or fall inside a segment: a reader's position is behind what it was given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.ranges.logs import losses, offsets, one, run, write
+from tests.ranges.splits import split_of, stored
+
+from kafka_segments.columnar import reader
+from kafka_segments.ranges.ahead import Ahead
+from kafka_segments.ranges.findings import Collected
+
+
+def told_of(told: Collected) -> list[tuple[str, str]]:
+    return [(note.path, note.detail) for note in told.notes]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, None), (1, None), (0, 15), (3, 15)])
+def test_a_batch_that_stands_there_twice_comes_once(tmp_path: Path, start: int, end: int | None) -> None:
+    path = write(tmp_path, 0, one(0) + one(0) + one(5) + one(10))
+    got, told = offsets(split_of(stored(path), start, end))
+    assert got == list(range(start, 15))
+    assert losses(told) == []
+    ((where, detail),) = told_of(told)
+    assert where == str(path)
+    assert f"{5 - start} records with offsets {start} to 4 stand behind greater ones, or twice" in detail
+
+
+def test_a_stretch_that_stands_there_twice_comes_once_in_small_batches_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, 0, run(0, 40) + run(100, 30) + run(250, 2))
+    for swept in (reader._SWEPT_FROM, 0):
+        monkeypatch.setattr(reader, "_SWEPT_FROM", swept)
+        got, told = offsets(split_of(stored(path), 0, None))
+        assert got == list(range(260))
+        assert losses(told) == []
+        assert told.notes
+
+
+@pytest.mark.parametrize("is_compacted", [None, True])
+def test_offsets_that_fall_are_left_out_and_lost(tmp_path: Path, is_compacted: bool | None) -> None:
+    path = write(tmp_path, 0, one(10, 2) + one(3, 2) + one(12, 2))
+    got, told = offsets(split_of(stored(path), 3, None, is_compacted=is_compacted))
+    assert got == [10, 11, 12, 13]
+    assert (3, 4) in losses(told)
+    assert len(told.notes) == 1
+
+
+def test_a_base_offset_that_is_too_great_hides_nothing_without_a_word(tmp_path: Path) -> None:
+    path = write(tmp_path, 0, run(0, 5) + one(9000) + run(30, 3))  # no checksum covers it: it was 25
+    got, told = offsets(split_of(stored(path), 0, None))
+    assert got == [*range(25), *range(9000, 9005)]
+    assert losses(told) == [(30, 44)]
+    assert "not known to have come before" in told.losses[0].why
+
+
+def batch(*values: int) -> pa.RecordBatch:
+    return pa.record_batch({"offset": pa.array(values, pa.int64())})
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected", "new"),
+    [
+        ([(0, 1, 2), (3, 4)], [0, 1, 2, 3, 4], []),
+        ([(0, 5, 9), (12, 20)], [0, 5, 9, 12, 20], []),
+        ([(0, 1), (0, 1), (2,)], [0, 1, 2], [None]),
+        ([(0, 1, 0, 1, 2)], [0, 1, 2], [None]),
+        ([(0, 1), (1, 2)], [0, 1, 2], [None]),
+        ([(0, 1, 0, 1, 10)], [0, 1, 10], [None]),
+        ([(0, 1, 10), (0, 1, 10), (11,)], [0, 1, 10, 11], [None]),
+        ([(0, 1, 10), (11,), (12, 20), (1, 2, 12, 21)], [0, 1, 10, 11, 12, 20, 21], [(2, 2)]),
+        ([(4, 4, 4)], [4], [None]),
+        ([(0, 1, 7), (5, 6, 7, 8)], [0, 1, 7, 8], [(5, 6)]),
+        ([(10,), (3,), (11,)], [10, 11], [(3, 3)]),
+        ([(0, 9, 3, 4, 10)], [0, 9, 10], [(3, 4)]),
+    ],
+)
+def test_rows_that_are_ahead(parts: list[tuple[int, ...]], expected: list[int], new: list) -> None:
+    ahead, found, told = Ahead(), [], []
+    for part in parts:
+        rows, skipped = ahead.of(batch(*part))
+        found += [] if rows is None else rows.column("offset").to_pylist()
+        told += [] if skipped is None else [skipped]
+    assert found == expected
+    assert [skipped.new for skipped in told] == new
+    assert sum(skipped.num_rows for skipped in told) == sum(map(len, parts)) - len(expected)
