@@ -18,9 +18,11 @@ import crc32c
 from tests.fuzz import inputs, seeds
 from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
+from tests.plan.logs import PLACES, log_of
 from tests.properties.recorded import VECTORS
 
 from kafka_segments import Damage, Record, indexes, layout, open_segment
+from kafka_segments.catalog.committed import read_committed
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.partition import open_partition
 from kafka_segments_generated import columns
@@ -127,6 +129,11 @@ def partition(dice: Random) -> tuple[str, None]:
                 damage.append(event)
         table = opened.read_table(isolation="read_committed", on_damage="skip")
         opened.check_indexes()
+    logs = sorted(folder.glob("*.log"))
+    if len(logs) > 2 and dice.randrange(2):
+        logs[dice.randrange(1, len(logs) - 1)].unlink()
+    judged = read_committed(log_of(folder), PLACES, 1 << 30, [])
+    assert 0 <= judged.last_stable_offset <= judged.end_offset
     everything = {(record.offset, record.position) for record in seen}
     assert all((record.offset, record.position) in everything for record in committed)
     data = [record.offset for record in committed if record.control is None]

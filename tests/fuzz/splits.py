@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from tests.fuzz import beside, checks, inputs, parts
+from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
 from tests.ranges import splits
 
@@ -138,14 +139,25 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
     return "sound"
 
 
+def parts_of(data: bytes, batch: Batch) -> tuple[bytes, bytes, bytes]:
+    """What is before a batch, the batch, and what is behind it."""
+    start, end = batch.position, batch.end_position
+    return data[:start], data[start:end], data[end:]
+
+
 def _copy(dice: Random, path: Path, data: bytes) -> StoredSegment:
-    """Another copy, which may be damaged, or have other headers."""
+    """Another copy, which may be damaged, or have other headers, or another batch under a right checksum."""
     with open_segment(data) as segment:
         batches = [one for one in segment.iter_entries("skip") if isinstance(one, Batch)]
-    kind = dice.randrange(3)
-    if kind == 0 and batches:
+    kind = dice.randrange(4)
+    if kind in (0, 3) and batches:
         batch = dice.choice(batches)
-        data = data[: batch.position] + edited(dice, data[batch.position :])
+        before, one, behind = parts_of(data, batch)
+        anatomy = dissect(one)
+        if kind == 0 or anatomy is None:
+            data = before + edited(dice, one + behind)
+        else:
+            data = before + inputs.sealed(dice, anatomy, edited(dice, one, anatomy.fields))[0] + behind
     elif kind == 1:
         data = edited(dice, data)
     return splits.stored(_file(data, int(path.stem), "copy"))
@@ -154,7 +166,7 @@ def _copy(dice: Random, path: Path, data: bytes) -> StoredSegment:
 def _compare(one: Split, *, is_same: bool) -> None:
     """Copies that are the same do not differ; others may."""
     try:
-        comparing.compare_copies(one, Places())
+        comparing.hold_together(one, Places(), Collected())
     except ReplicaMismatchError:
         assert not is_same
 
