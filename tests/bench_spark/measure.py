@@ -19,16 +19,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from tests.bench_spark import usage
 from tests.bench_spark.stub import Stub
+from tests.connector import job
 
-SETTINGS = {
-    "spark.driver.memory": "4g",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.log.level": "OFF",
-}
+SETTINGS = {"spark.driver.memory": "4g", **job.SETTINGS}
 
 
 def noop(frame: DataFrame) -> None:

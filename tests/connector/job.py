@@ -14,6 +14,15 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+# Of every session that Spark's own source is asked in: quiet, on this machine alone, in UTC.
+SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "OFF",
+}
 # Of a long trace the last cause is what the source said.
 CAUSE = "Caused by: "
 
@@ -24,12 +33,7 @@ def session(jars: str) -> SparkSession:
     settings = {
         "spark.driver.extraClassPath": f"{jars}/*",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.log.level": "OFF",
+        **SETTINGS,
     }
     for key, value in settings.items():
         builder = builder.config(key, value)

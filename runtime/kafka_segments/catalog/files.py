@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from kafka_segments.catalog.discovery import FileOptions
 from kafka_segments.errors import OptionError
 
-__all__ = ["FILE_OPTIONS", "files_of"]
+__all__ = ["FILE_OPTIONS", "boolean_of", "files_of"]
 
 FILE_OPTIONS = (
     "pathGlobFilter",
@@ -47,8 +47,8 @@ def files_of(options: Mapping[str, str]) -> FileOptions:
         path_glob_filter=given.get("pathglobfilter"),
         modified_before=before,
         modified_after=after,
-        recursive=_boolean(given, "recursiveFileLookup", False),
-        ignore_missing=_boolean(given, "ignoreMissingFiles", False),
+        recursive=boolean_of(given, "recursiveFileLookup", False),
+        ignore_missing=boolean_of(given, "ignoreMissingFiles", False),
     )
 
 
@@ -82,7 +82,12 @@ def _zone(given: Mapping[str, str]) -> tzinfo | None:
         raise OptionError(f"there is no time zone {name!r} (option timeZone) on this machine") from error
 
 
-def _boolean(given: Mapping[str, str], name: str, default: bool) -> bool:
+def boolean_of(given: Mapping[str, str], name: str, default: bool) -> bool:
+    """The value of an option that is `true` or `false`.
+
+    Raises:
+        OptionError: it is neither.
+    """
     value = given.get(name.lower())
     if value is None:
         return default

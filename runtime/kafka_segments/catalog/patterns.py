@@ -8,6 +8,7 @@ is refused.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from kafka_segments.errors import OptionError
 
@@ -37,6 +38,7 @@ _PART = re.compile(
 )
 
 
+@lru_cache(maxsize=16)  # it is asked for with every partition
 def java_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern in Java's syntax.
 

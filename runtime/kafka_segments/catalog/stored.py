@@ -22,7 +22,7 @@ from kafka_segments.errors import DecodeError, DecompressionError, KafkaFormatEr
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
 
-__all__ = ["ZSTD_CHUNKS", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
+__all__ = ["ZSTD_CHUNKS", "Part", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
 
 ZSTD_CHUNKS = "zstd-chunks"
 """The form of segments that Aiven's tiered storage has compressed."""
@@ -33,27 +33,33 @@ _MAX_LEN_CHUNK_SIZES = 10 << 20  # TransformedChunksDeserializer.MAX_DECOMPRESSE
 _NUM_KEPT = 2
 
 
-class _Part:
-    """A part of a source, as a source."""
+class Part:
+    """A part of a source, as a source; closing it closes the whole.
+
+    Args:
+        whole: the source.
+        name: for people.
+        position: where the part begins.
+        size: of the part.
+    """
 
     descriptor = -1
     is_memory = False
 
-    def __init__(self, whole: Source, file: StoredFile) -> None:
-        self.name, self.size = file.path, file.size
-        self._whole, self._position = whole, file.position
-        if file.position + file.size > whole.size:
-            whole.close()
-            detail = f"it has {whole.size} bytes; {file.size} were to be at position {file.position}"
-            raise ReadError(detail, position=whole.size, path=file.path)
+    def __init__(self, whole: Source, name: str, position: int, size: int) -> None:
+        self.name, self.size = name, size
+        self._whole, self._position = whole, position
 
     def read(self, position: int, size: int) -> bytes | memoryview:
+        """See `Source`."""
         return self._whole.read(self._position + position, size)
 
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """See `Source`."""
         return self._whole.window(self._position + position, size, buffer)
 
     def close(self) -> None:
+        """See `Source`."""
         self._whole.close()
 
 
@@ -127,9 +133,14 @@ def open_file(places: Places, file: StoredFile) -> Source:
         ReadError: it does not exist any more, cannot be opened, or is shorter than a part of it.
     """
     source = places.open(file.path)
-    is_part = file.position > 0 or file.size < source.size
+    if file.position == 0 and file.size >= source.size:
+        return source
+    if file.position + file.size > source.size:
+        source.close()
+        detail = f"it has {source.size} bytes; {file.size} were to be at position {file.position}"
+        raise ReadError(detail, position=source.size, path=file.path)
     # A whole file may have grown since; what was listed of it is what is meant.
-    return _Part(source, file) if is_part else source
+    return Part(source, file.path, file.position, file.size)
 
 
 def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source | None:

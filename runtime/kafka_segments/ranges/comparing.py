@@ -83,9 +83,11 @@ def hold_together(split: Split, places: Places, findings: Findings) -> None:
     others = tuple(other for other in split.others if not is_address(other.file.path))
     if is_address(split.segment.file.path):
         return
+    own: _Headers | None = None  # read once, for all others
     for other in others:
         try:
-            compare_copies(replace(split, others=(other,)), places)
+            own = own or _headers(split, split.segment, split.position, places)
+            _compare_with(own, other, split, places)
         except ReadError as error:
             pass_over(error)
             detail = f"not compared with {split.segment.file.path}: {error.detail}"
@@ -109,10 +111,11 @@ def compare_copies(split: Split, places: Places) -> int:
         ReadError: a file cannot be opened.
     """
     own = _headers(split, split.segment, split.position, places)
-    return sum(
-        _compare(own, _headers(_counting(split, other), other, 0, places), split, places)
-        for other in split.others
-    )
+    return sum(_compare_with(own, other, split, places) for other in split.others)
+
+
+def _compare_with(own: _Headers, other: StoredSegment, split: Split, places: Places) -> int:
+    return _compare(own, _headers(_counting(split, other), other, 0, places), split, places)
 
 
 def _counting(split: Split, other: StoredSegment) -> Split:

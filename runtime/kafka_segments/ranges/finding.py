@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
+from kafka_segments.catalog.stored import Part
 from kafka_segments.catalog.stored import open_stored as open_in_form
 from kafka_segments.errors import ReadError
 from kafka_segments.framing import first_offset_in_name
@@ -134,27 +135,6 @@ class Finder:
         ]
 
 
-class _Part:
-    """A part of a file, as a source."""
-
-    descriptor = -1
-    is_memory = False
-
-    def __init__(self, whole: Source, file: StoredFile) -> None:
-        self._whole, self._position = whole, file.position
-        self.name = file.path
-        self.size = max(0, min(file.size, whole.size - file.position))
-
-    def read(self, position: int, size: int) -> bytes | memoryview:
-        return self._whole.read(self._position + position, size)
-
-    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
-        return self._whole.window(self._position + position, size, buffer)
-
-    def close(self) -> None:
-        self._whole.close()
-
-
 def open_stored(places: Places, stored: StoredSegment) -> Source:
     """A segment's bytes; to be closed.
 
@@ -164,8 +144,13 @@ def open_stored(places: Places, stored: StoredSegment) -> Source:
     """
     if stored.form != "plain":
         return open_in_form(places, stored)
-    source = places.open(stored.file.path)
-    return _Part(source, stored.file) if stored.file.position else source
+    file = stored.file
+    source = places.open(file.path)
+    if not file.position:
+        return source
+    # It may be shorter than it was: what is missing then is told as such.
+    size = max(0, min(file.size, source.size - file.position))
+    return Part(source, file.path, file.position, size)
 
 
 def _directory(path: str) -> str:

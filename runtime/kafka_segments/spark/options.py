@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafka_segments.catalog.discovery import FileOptions
-from kafka_segments.catalog.files import files_of
+from kafka_segments.catalog.files import boolean_of, files_of
 from kafka_segments.catalog.options import query_of, size_of, unused_options
 from kafka_segments.catalog.query import Query
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
@@ -120,11 +120,11 @@ class ReadOptions:
             settings=Settings(store_settings(given)),
             view=_one_of(given, "view", VIEWS) or "records",
             columns=_columns(given),
-            include_headers=_boolean(given, "includeHeaders", False),
+            include_headers=boolean_of(given, "includeHeaders", False),
             header_keys=_one_of(given, "headerKeys", ("text", "binary")),
             timestamp_overflow=_one_of(given, "timestampOverflow", ("error", "null", "clamp")) or "error",
             mode=_one_of(given, "mode", (FAILFAST, PERMISSIVE, DROPMALFORMED)) or FAILFAST,
-            check_crc=_boolean(given, "checkCrc", True),
+            check_crc=boolean_of(given, "checkCrc", True),
             max_decompressed=size_of(given, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED),
             replicas=_one_of(given, "replicas", (FIRST, BEST, UNCHECKED)) or FIRST,
             snapshot=_file(given, "snapshot"),
@@ -148,7 +148,7 @@ def _check_pairs(given: Mapping[str, str]) -> None:
         raise OptionError(f"options isolationLevel and {_ISOLATION} differ: {levels[0]!r}, {levels[1]!r}")
     names = {name.strip().lower() for name in given.get("columns", "").split(",")}
     are_both = view == "records" and "columns" in given and "includeheaders" in given
-    if are_both and _boolean(given, "includeHeaders", False) != ("headers" in names):
+    if are_both and boolean_of(given, "includeHeaders", False) != ("headers" in names):
         raise OptionError(
             f"options columns and includeHeaders differ: the one {'has' if 'headers' in names else 'lacks'} "
             f"headers, the other is {given['includeheaders']}"
@@ -206,15 +206,6 @@ def _remarks(given: Mapping[str, str], ignored: list[str]) -> Iterator[str]:
     yield from unused_options(given)
     if ignored:
         yield f"no broker is asked, so these options mean nothing here: {', '.join(ignored)}"
-
-
-def _boolean(given: Mapping[str, str], name: str, default: bool) -> bool:
-    value = given.get(name.lower())
-    if value is None:
-        return default
-    if value.strip().lower() not in ("true", "false"):
-        raise OptionError(f"option {name} is {value!r}; it is true or false")
-    return value.strip().lower() == "true"
 
 
 def _one_of(given: Mapping[str, str], name: str, values: tuple[str, ...]) -> str | None:
