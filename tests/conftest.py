@@ -43,6 +43,9 @@ COUNTS, LINES = "counts of ", "lines on "
 settings.register_profile("kafka-segments", deadline=None)
 settings.load_profile("kafka-segments")
 
+# Tests start hundreds of processes, Spark's workers above all: without bytecode each compiles our modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def lacks_for_spark() -> str | None:
     """Why no Spark session can start here; else point JAVA_HOME and the workers' Python at the right ones."""

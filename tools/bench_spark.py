@@ -46,6 +46,7 @@ def raw_lines(rows: Sequence[Row]) -> Iterator[str]:
         figures = [report.significant(row[name]) for name in (*RAW, "broker_seconds")]
         said = ", ".join(f"{name}={value}" for name, value in row["options"].items())
         note = row["note"] or (said if len(said) < 100 else f"{said[:97]}...")
+        note = "; ".join(filter(None, ["from the disk" if row["from_disk"] else "", note]))
         lines.append([row["corpus"], row["side"], row["query"], *figures, str(row["num_tasks"]), note])
     yield from report.aligned(lines, 3)
 

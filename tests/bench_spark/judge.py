@@ -30,6 +30,7 @@ def raw(measured: Measured) -> Row:
         "query": measured.read.query,
     }
     row |= {"mrps": rounded(measured.mrps), "mrp_cpu_second": rounded(measured.mrp_cpu)}
+    row |= {"from_disk": measured.read.is_cold}
     row |= {"records": measured.read.corpus.num_records, "num_tasks": measured.num_tasks}
     for name in ("wall", "jvm", "python", "planning", "broker", "task_cpu"):
         row[f"{name}_seconds"] = None if measured.error else rounded(getattr(measured, name))

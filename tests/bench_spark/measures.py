@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.bench_spark import corpus
+from tests.bench_spark.cache import held
 from tests.bench_spark.corpus import T0, Corpus, made
 from tests.bench_spark.judge import Figure, Row, best, faster, judge, note_of, raw
-from tests.bench_spark.runs import FETCHES, OURS, STUB, THEIRS, Measured, Read, Runner
+from tests.bench_spark.runs import FETCHES, OURS, SIZES, STUB, THEIRS, Measured, Read, Runner
 from tests.places import faults, server
 from tests.places.conftest import settings_for
 
@@ -55,16 +56,35 @@ class Bench:
         return [best(of_one) for of_one in zip(*turns, strict=True)]
 
     def scans(self) -> Iterator[Row]:
-        """All rows of a topic, in four ways."""
+        """All rows of a topic, in four ways with its segments in the page cache, and in two from the disk."""
         for topic in corpus.CODECS:
-            yield from self.scans_of(made(self.corpora[topic]))
+            read_from = made(self.corpora[topic])
+            with held(read_from):
+                yield from self.scans_of(read_from)
+            yield from self.scans_from_disk(read_from)
+
+    def scans_from_disk(self, read_from: Corpus) -> Iterator[Row]:
+        """Where the disk has a say, so that there is no goal."""
+        for query, their_query, options in (
+            ("noop", "noop", {}),
+            ("count_batches", "count", {"view": "batches"}),
+        ):
+            ours = Read(OURS, read_from, query, options, is_cold=True)
+            of_ours, theirs = self.rivals([ours, Read(THEIRS, read_from, their_query, is_cold=True)])
+            title = f"{their_query}, from the disk: over the connector's"
+            failed = of_ours if of_ours.error else theirs if theirs.error else None
+            ratio = None if failed else theirs.wall / of_ours.wall
+            said = note_of(failed) if failed else f"{of_ours.wall:.3g} s against {theirs.wall:.3g} s"
+            yield judge(Figure(title, read_from.topic, ratio, "x", None, said), self.quick)
 
     def scans_of(self, read_from: Corpus) -> Iterator[Row]:
         """All rows of one topic."""
-        stub, ours = Read(STUB, read_from, "noop"), Read(OURS, read_from, "noop")
+        stub = Read(STUB, read_from, "noop")
+        sizes = [Read(OURS, read_from, "noop", options) for options in SIZES.values()]
         fetches = [Read(THEIRS, read_from, "noop", settings) for settings in FETCHES.values()]
-        of_stub, of_ours, *of_theirs = self.rivals([stub, ours, *fetches])
-        theirs = best(of_theirs)
+        of_stub, *found = self.rivals([stub, *sizes, *fetches])
+        of_ours, theirs = best(found[: len(sizes)]), best(found[len(sizes) :])
+        ours = of_ours.read
         yield faster("all columns, noop sink: of the stub's", of_ours, of_stub, OF_STUB, self.quick)
         yield faster(
             "all columns, noop sink: over the connector's", of_ours, theirs, OF_CONNECTOR, self.quick
@@ -76,13 +96,18 @@ class Bench:
         yield faster("sum(length(value)): over the connector's", of_ours, theirs, OF_CONNECTOR, self.quick)
         of_ours, theirs = self.rivals([replace(one, query="parquet") for one in (ours, read)])
         yield faster("to Parquet: over the connector's", of_ours, theirs, OF_PARQUET, self.quick)
-        batches = Read(OURS, read_from, "count_batches", {"view": "batches"})
+        batches = replace(ours, query="count_batches", options={**ours.options, "view": "batches"})
         of_ours, theirs = self.rivals([batches, replace(read, query="count")])
         yield faster("count, view batches: over the connector's", of_ours, theirs, OF_COUNT, self.quick)
 
     def selections(self) -> Iterator[Row]:
-        """1 % of every partition against all, by the CPU time of tasks."""
+        """1 % of every partition against all, by the CPU time of tasks; segments in the page cache."""
         read_from = made(self.corpora["plain"])
+        with held(read_from):
+            yield from self.selections_of(read_from)
+
+    def selections_of(self, read_from: Corpus) -> Iterator[Row]:
+        """The same of one topic."""
         whole = self.measure(Read(OURS, read_from, "total"))
         first = read_from.a_partition // 2
         last = first + read_from.a_partition // 100

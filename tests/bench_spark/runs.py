@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench_spark.broker import Serving
+from tests.bench_spark.cache import segments_of
 from tests.bench_spark.corpus import LEN_VALUE, NUM_PARTITIONS, Corpus
 from tests.connector import connector
 from tests.oracle import jvm
 from tools import spark_versions
 
+NUM_CORES = 2
 STUB, THEIRS, OURS = "stub", "connector", "ours"
 # The consumer's own settings and Spark's 500 records a poll; and larger ones of all sorts.
 FETCHES: dict[str, dict[str, str]] = {
@@ -27,6 +29,8 @@ FETCHES: dict[str, dict[str, str]] = {
         "kafka.receive.buffer.bytes": str(1 << 20),
     },
 }
+# What a task of ours reads: the default, and as much as one of the consumer's and the stub's.
+SIZES: dict[str, dict[str, str]] = {"default": {}, "large": {"maxPartitionBytes": "1g"}}
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Read:
         tasks: of the stub.
         num_records: that the options leave to be read; None for all.
         address: where ours finds the data, if not at the corpus' path.
+        is_cold: whether the segments are to be read from the disk.
     """
 
     side: str
@@ -50,6 +55,7 @@ class Read:
     tasks: int = NUM_PARTITIONS
     num_records: int | None = None
     address: str | None = None
+    is_cold: bool = False
 
     @property
     def expected(self) -> int | None:
@@ -143,21 +149,21 @@ class Runner:
             "read": self._source(read, a_part=False),
             "times": times,
             "memory": memory,
+            "drop": [str(path) for path in segments_of(read.corpus)] if read.is_cold else [],
             "other": self._broker.pid if self._broker and read.side == THEIRS else None,
         }
         done = subprocess.run(
             [str(self._python), "-m", "tests.bench_spark.measure"],
             input=json.dumps(task),
-            env=spark_versions.variables(self._python),
+            env=environment(self._python),
             cwd=self._work,
             capture_output=True,
             text=True,
         )
         found = _measured(read, done)
         said = found.error or f"{found.wall:.2f} s, CPU {found.cpu:.1f} s, broker's {found.broker:.1f} s"
-        print(
-            f"bench-spark: {read.side} {read.corpus.topic} {read.query}: {said}", file=sys.stderr, flush=True
-        )
+        what = f"{read.side} {read.corpus.topic} {read.query}{' from the disk' if read.is_cold else ''}"
+        print(f"bench-spark: {what}: {said}", file=sys.stderr, flush=True)
         return found
 
     def _source(self, read: Read, a_part: bool) -> dict[str, Any]:
@@ -165,7 +171,7 @@ class Runner:
         topic, path = read.corpus.topic, None
         options: dict[str, str] = dict(read.options)
         if read.side == STUB:
-            tasks = max(1, read.tasks // 4) if a_part else read.tasks
+            tasks = max(NUM_CORES, read.tasks // 4) if a_part else read.tasks
             options |= {"tasks": str(tasks), "rows": str(read.corpus.num_records // read.tasks)}
         elif read.side == THEIRS:
             options |= {"kafka.bootstrap.servers": self._broker.bootstrap if self._broker else "nowhere:1"}
@@ -174,10 +180,19 @@ class Runner:
             whole = read.address or str(read.corpus.path)
             path = f"{whole}/{topic}-0" if a_part else whole
         if a_part:
-            for name in [name for name in options if name.startswith(("starting", "ending"))]:
+            # A part that is one task would leave a worker to be started in the run that counts.
+            sized = "maxPartitionBytes"
+            for name in [name for name in options if name.startswith(("starting", "ending", sized))]:
                 del options[name]
         form = {STUB: "stub", THEIRS: "kafka", OURS: "kafka-segments"}[read.side]
         return {"format": form, "options": options, "path": path, "query": read.query}
+
+
+def environment(python: Path) -> dict[str, str]:
+    """Of a measure. Workers find our modules compiled, as where they are installed."""
+    variables = spark_versions.variables(python)
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return variables
 
 
 def _measured(read: Read, done: subprocess.CompletedProcess[str]) -> Measured:

@@ -9,11 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.bench_spark import corpus, usage
+from tests.bench_spark import cache, corpus, usage
 from tests.bench_spark.corpus import Corpus
 from tests.bench_spark.judge import Figure, best, faster, judge, raw
 from tests.bench_spark.runs import OURS, STUB, THEIRS, Measured, Read, first_words
 from tools import bench_spark
+
+from kafka_segments.places.pages import resident_pages
 
 MILLION = Corpus("plain", Path("plain"), 1_000_000, 4)
 
@@ -117,3 +119,24 @@ def test_the_table_has_a_line_for_every_run_and_goal() -> None:
     assert "went wrong" in text
     assert next(line for line in text.splitlines() if "MISSED" in line).startswith("the goal ")
     assert text.endswith("0 met, 1 MISSED, 0 not judged")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the page cache is Linux's")
+def test_segments_are_held_in_the_cache_and_dropped_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.parent.mkdir()
+    path.write_bytes(bytes(1 << 20))
+
+    def resident() -> int:
+        with path.open("rb") as file:
+            return sum(resident_pages(file.fileno(), 0, 1 << 20) or b"")
+
+    cache.drop([str(path)])
+    if resident():
+        pytest.skip("this file system keeps its pages, whatever it is asked (tmpfs?)")
+    with cache.held(Corpus("t", tmp_path, 1, 1)):
+        assert resident() == (1 << 20) // 4096
+        cache.drop([str(path)])
+        assert resident() == (1 << 20) // 4096, "what is mapped stays"
+    cache.drop([str(path)])
+    assert resident() == 0

@@ -10,12 +10,15 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
 # console opens the null device; `native` keeps compiled decoders; an arena is memory that no file is behind;
 # `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
-# Spark's and Hadoop's settings stand in files of theirs.
+# Spark's and Hadoop's settings stand in files of theirs; `ahead` maps memory; `direct` has the kernel open
+# again, in another way, what `storage` holds open.
 OPENERS = {
     "cli/console.py",
     "columnar/arena.py",
     "native/cache.py",
     "outputs.py",
+    "places/ahead.py",
+    "places/direct.py",
     "places/locks.py",
     "spark/parquet.py",
     "spark/publish.py",
@@ -70,14 +73,16 @@ def test_nothing_at_run_time_reads_the_schemas() -> None:
     assert [path.name for path, text in texts.items() if ".ksy" in text or "import yaml" in text] == []
 
 
-# Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one, and
-# `probe` to the scan, which raise it; threads hand it over; where memory is short, a size is a courtesy.
+# Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one, `probe`
+# to the scan and `tidy` to the plain file, which raise it; threads hand it over; where memory is short, a
+# size is a courtesy.
 TAKERS = {
     "cli/aborted.py",
     "cli/dump.py",
     "cli/main.py",
     "columnar/reader.py",
     "places/ahead.py",
+    "places/tidy.py",
     "places/trouble.py",
     "probe.py",
     "spark/reading.py",

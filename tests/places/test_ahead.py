@@ -21,6 +21,7 @@ class Remembered:
     """Bytes in memory, and what was asked of them."""
 
     address, identity = "memory://data", "1"
+    block = 1
 
     def __init__(self, data: bytes = DATA) -> None:
         self.data = data

@@ -87,6 +87,13 @@ def read_through(source: tidy.TidySource | local._LocalSource, end: int = SIZE) 
         position += size if position + size >= end else size - 5_000
 
 
+@pytest.fixture(autouse=True, params=["past the cache", "through the cache"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are not in the cache are read past it; where that cannot be, through it."""
+    if request.param == "through the cache":
+        monkeypatch.setattr(tidy, "open_direct", lambda *arguments: None)
+
+
 @pytest.fixture(params=["as owner", "as another user"])
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Places:
     if request.param == "as another user":

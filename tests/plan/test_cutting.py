@@ -190,7 +190,8 @@ def many(folder: Path, places: Places, num: int) -> Plan:
         replace(piece, segment=replace(piece.segment, file=replace(piece.segment.file, size=9 * MIB)))
         for piece in log.pieces
     ]
-    return plan([replace(log, pieces=tuple(pieces))], Query(), places)
+    limits = Limits(max_partition_bytes=128 * MIB)
+    return plan([replace(log, pieces=tuple(pieces))], Query(limits=limits), places)
 
 
 def test_whole_segments_are_planned_without_opening_more_than_the_newest(tmp_path: Path) -> None:

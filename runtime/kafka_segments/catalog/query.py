@@ -30,7 +30,7 @@ __all__ = [
 
 EARLIEST = -2
 LATEST = -1
-DEFAULT_PARTITION_BYTES = 128 << 20  # as spark.sql.files.maxPartitionBytes
+DEFAULT_PARTITION_BYTES = 256 << 20  # twice spark.sql.files.maxPartitionBytes
 DEFAULT_WALK_BYTES = 1 << 30
 
 # ListOffsetsRequest: instead of a time, numbers that mean the latest, the earliest and others.

@@ -1,8 +1,8 @@
 """The headers of all entries as a table, without their payloads.
 
-Strategy: the generated scanner asks the system itself for the bytes that it needs. Where batches are large,
-each costs one short read; where they are small, reading everything costs less than asking for each, above all
-from a disk. A first few entries tell. Checksums would need all bytes, and are not verified.
+Strategy: where batches are large, the generated scanner asks the system itself for the bytes that it needs,
+with one short read for each; where they are small, reading everything costs less than asking for each, above
+all from a disk. A first few entries tell. Checksums would need all bytes, and are not verified.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.table import EntryTable, row_of
 from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage
+from kafka_segments.errors import ReadError
 from kafka_segments.framing import Scan
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.storage import Source
@@ -27,7 +28,7 @@ from kafka_segments_generated.columns import kafka_log_segment
 __all__ = ["HEADERS_SCHEMA", "array_of", "find_entries", "iter_headers", "iter_tables", "read_headers"]
 
 _MAX_ROWS = 1 << 14
-_LEN_SHORT, _LEN_LONG = 4096, 1 << 18  # of a read
+_LEN_SHORT = 4096  # of a read
 _FAR = 1 << 17  # from header to header: from here on short reads are the cheaper ones
 _NUM_FIRST = 64
 _LEN_WINDOW = 1 << 20
@@ -136,9 +137,9 @@ class _Headers:
         self._arguments = self._scan.new_table()
         self._arguments.set("state", self._state.ctypes.data, _NUM_STATE)
         self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
-        self._buffer = memoryview(bytearray(_LEN_LONG if source.descriptor >= 0 else _LEN_WINDOW))
+        self._buffer = memoryview(bytearray(_LEN_WINDOW))
         self._window: Any = None
-        self._max_rows, self._len_read = _NUM_FIRST, _LEN_SHORT
+        self._max_rows, self._hops = _NUM_FIRST, True
 
     def batches(self, position: int) -> Iterator[Any]:
         for piece in self.tables(position):
@@ -147,34 +148,56 @@ class _Headers:
     def tables(self, position: int) -> Iterator[EntryTable | Damage]:
         """Tables of entries, each good until the next; damage, if nobody else disposes of it."""
         while position < self._source.size:
-            status = self._run(position)
+            status = self._fill(position)
             entries = EntryTable(self._rows[: self._state[support.ROW]], kafka_log_segment)
             if len(entries):
                 self._slow.sound_offset = entries.last_offset(len(entries) - 1)
                 yield entries
                 is_far = self._state[support.AT] - position >= _FAR * len(entries)
-                self._max_rows, self._len_read = _MAX_ROWS, _LEN_SHORT if is_far else _LEN_LONG
+                self._max_rows, self._hops = _MAX_ROWS, is_far
             has_moved = self._state[support.AT] > position
             position = int(self._state[support.AT])
             if status == support.DAMAGED or (status == support.SHORT and not has_moved):
                 position = yield from self._trouble(position)
 
-    def _run(self, position: int) -> int:
+    def _fill(self, position: int) -> int:
+        """Scan on until the table is full, or there is something else; returns the scanner's status."""
+        row = 0
+        while True:
+            status = self._run(position, row)
+            at, row = int(self._state[support.AT]), int(self._state[support.ROW])
+            if status != support.SHORT or at == position or row == self._max_rows:
+                return status
+            position = at
+
+    def _run(self, position: int, row: int) -> int:
         state = self._state
         state[support.AT] = state[support.WINDOW] = position
-        state[support.ROW] = 0
+        state[support.ROW] = row
         state[support.MAX_ROWS] = self._max_rows
         state[support.SIZE] = self._source.size
-        state[support.FILE] = self._source.descriptor
-        if self._source.descriptor >= 0:
-            self._window, size = self._buffer[: self._len_read], 0
+        state[support.FILE] = -1
+        window = None if self._hops and self._source.descriptor >= 0 else self._window_at(position)
+        if window is None:
+            window, size = self._buffer[:_LEN_SHORT], 0
+            state[support.FILE] = self._source.descriptor
             state[support.WINDOW] = -1  # nothing is in it yet
         else:
-            size = min(_LEN_WINDOW, self._source.size - position)
-            self._window = self._source.window(position, size, self._buffer)
+            size = len(window)
+        self._window = window
         state[support.LEN_WINDOW] = size
-        self._arguments.set("data", pa.py_buffer(self._window).address, len(self._window))
+        self._arguments.set("data", pa.py_buffer(window).address, len(window))
         return self._scan(self._arguments)
+
+    def _window_at(self, position: int) -> bytes | memoryview | None:
+        """The bytes from there on; None if not all can be read, but the headers perhaps."""
+        size = min(_LEN_WINDOW, self._source.size - position)
+        try:
+            return self._source.window(position, size, self._buffer)
+        except ReadError:
+            if self._source.descriptor < 0:
+                raise
+            return None
 
     def _trouble(self, position: int) -> Generator[EntryTable | Damage, None, int]:
         """What the scanner does not take; returns where it can go on."""

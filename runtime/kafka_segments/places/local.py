@@ -68,14 +68,14 @@ class LocalFiles:
         name = os.path.basename(os.path.normpath(path))
         return Entry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
 
-    def open(self, path: str, end: int | None = None) -> PlacedSource:  # noqa: ARG002
-        """Open a file for reading; the kernel reads ahead as it sees fit, whatever the `end`."""
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open a file for reading; through the cache, the kernel reads ahead as it sees fit."""
         _check_kind(path)
         source = open_source(path)
         try:
             status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
             identity = _identity_of(status)
-            tidy = None if self._keep_cache else tidy_source(source, identity, status)
+            tidy = None if self._keep_cache else tidy_source(source, identity, status, end)
             return tidy or _LocalSource(source, identity)
         except OSError as error:
             source.close()

@@ -1,11 +1,12 @@
 """Reading local files without leaving them in the page cache, which is the broker's.
 
-Strategy: before a part of a file is read, `mincore` says which of its pages are in the cache; what is there
-beside these when the reader has passed is given up (POSIX_FADV_DONTNEED), and at the end what the kernel has
-read ahead, too. `mincore` tells the truth to the file's owner, to root and to who may write the file. For
-others Linux 6.14 and newer are asked with each read to keep no page that was not there (RWF_DONTCACHE); what
-was read ahead of a reader that stops early is then left, and it is half as fast. Where neither can be had,
-nothing is done.
+Strategy: before a part of a file is read, `mincore` says which of its pages are in the cache. Where none is,
+the disk is read past the cache (see `direct`). Where some are, or past it is no way, the cache is read
+through; what is there beside these when the reader has passed is given up (POSIX_FADV_DONTNEED), and at the
+end what the kernel has read ahead, too. `mincore` tells the truth to the file's owner, to root and to who may
+write the file. For others Linux 6.14 and newer are asked with each read to keep no page that was not there
+(RWF_DONTCACHE); what was read ahead of a reader that stops early is then left, and it is half as fast. Where
+neither can be had, nothing is done.
 
 `preadv2` with RWF_NOWAIT would tell everybody what is in the cache, but not truly: a page that another reader
 has marked for read-ahead sets off that of our descriptor, whatever it was advised, and what comes looks as
@@ -19,6 +20,9 @@ import os
 import sys
 import threading
 
+from kafka_segments.errors import StoreError
+from kafka_segments.places.ahead import AheadSource
+from kafka_segments.places.direct import open_direct
 from kafka_segments.places.pages import can_tell, resident_pages
 from kafka_segments.storage import Source
 
@@ -32,20 +36,23 @@ _LARGEST = 1 << 40  # who reads past us leaves pages anywhere, so that all of th
 _LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given up twice
 
 
-def tidy_source(source: Source, identity: str, status: os.stat_result) -> TidySource | None:
+def tidy_source(
+    source: Source, identity: str, status: os.stat_result, end: int | None = None
+) -> TidySource | None:
     """The same file, read so; None if that cannot be had here.
 
     Args:
         source: a file; it is closed with what is returned.
         identity: see `Entry`.
         status: of the file.
+        end: see `FileSystem.open`.
     """
     is_linux = sys.platform == "linux" and hasattr(os, "posix_fadvise")
     if not is_linux or source.descriptor < 0 or source.size == 0:
         return None
     if _may_know(source, status) and can_tell():
-        return TidySource(source, identity, 0)
-    return TidySource(source, identity, _DONTCACHE) if _knows_dontcache(source.descriptor) else None
+        return TidySource(source, identity, 0, end)
+    return TidySource(source, identity, _DONTCACHE, end) if _knows_dontcache(source.descriptor) else None
 
 
 def _may_know(source: Source, status: os.stat_result) -> bool:
@@ -71,11 +78,12 @@ class TidySource:
         source: the open file, closed with this.
         identity: see `Entry`.
         flags: to read with; 0 is for who may know what is in the cache.
+        end: see `FileSystem.open`.
     """
 
     is_memory = False
 
-    def __init__(self, source: Source, identity: str, flags: int) -> None:
+    def __init__(self, source: Source, identity: str, flags: int, end: int | None) -> None:
         self._source = source
         self.name, self.size, self.identity = source.name, source.size, identity
         self._descriptor = source.descriptor
@@ -86,6 +94,9 @@ class TidySource:
         self._lock = threading.Lock()
         self._span = (self.size, 0)  # where pages of ours may be
         self._last = 0  # the last window's position
+        self._end = end
+        self._direct: AheadSource | None = None
+        self._may_go_direct = True  # until it is seen that it cannot
 
     @property
     def descriptor(self) -> int:
@@ -105,18 +116,45 @@ class TidySource:
         """See `Source`."""
         view = buffer[:size]
         with self._lock:
-            start, end = self._span
-            self._span = (min(start, position), max(end, position + size))
-            if start < position <= end:
-                self._give_up(max(start, self._last - _LEN_FOLIO), position)
-            self._last = position
             self._learn(position, position + size + _LEN_READ_AHEAD)
+            direct = self._past_cache() if self._is_cold(position, position + size) else None
+            if direct is None:
+                self._pass(position, size)
+        if direct is not None:
+            try:
+                return direct.window(position, size, buffer)
+            except StoreError:
+                self._may_go_direct = False
+                return self.window(position, size, buffer)
         try:
             if os.preadv(self._descriptor, [view], position, self._flags) == size:
                 return view
         except OSError:
             pass  # the plain file finds out which block it is, and words it
         return self._source.read(position, size)
+
+    def _past_cache(self) -> AheadSource | None:
+        if self._direct is None and self._may_go_direct:
+            self._direct = open_direct(self._descriptor, self.name, self.size, self._end)
+            self._may_go_direct = self._direct is not None
+        return self._direct if self._may_go_direct else None
+
+    def _is_cold(self, position: int, end: int) -> bool:
+        """Whether no page of a part is in the cache, as far as that is known."""
+        for stretch in range(position // _LEN_STRETCH, -(-end // _LEN_STRETCH)):
+            pages, base = self._pages.get(stretch, b""), stretch * _LEN_STRETCH
+            first, behind = max(0, position - base) // self._page, -(-(end - base) // self._page)
+            if not pages or pages.find(1, first, behind) >= 0:
+                return False
+        return position < end <= self.size
+
+    def _pass(self, position: int, size: int) -> None:
+        """Take note of what will be read through the cache, and let go of what lies behind it."""
+        start, end = self._span
+        self._span = (min(start, position), max(end, position + size))
+        if start < position <= end:
+            self._give_up(max(start, self._last - _LEN_FOLIO), position)
+        self._last = position
 
     def _learn(self, position: int, end: int) -> None:
         """Find out what is in the cache, before anything is read there."""
@@ -150,6 +188,9 @@ class TidySource:
                     self._give_up(start, min(end, self.size) + _LEN_READ_AHEAD)
                 self._descriptor = -1
                 self._source.close()
+                if self._direct is not None:
+                    self._direct.close()
+                    self._direct = None
 
     def __del__(self) -> None:
         try:  # noqa: SIM105 (when Python is being taken apart, contextlib is gone)

@@ -20,25 +20,12 @@ from kafka_segments.spark.options import BEST, UNCHECKED, ReadOptions
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.policy import Judge, Told
 from kafka_segments.spark.settings import task_settings
+from kafka_segments.spark.worker import settle_down
 
-__all__ = ["read_task", "settle_down"]
+__all__ = ["read_task"]
 
 # Of a row in Spark (ByteArrayMethods.MAX_ROUNDED_ARRAY_LENGTH), less what is not key, value and headers.
 _MAX_ROW_SIZE = (1 << 31) - 1 - (1 << 16)
-
-_is_settled = False
-
-
-def settle_down() -> None:
-    """Once in a worker: what is loaded now stays, and need not be looked at again.
-
-    Spark collects garbage after each task; over pyspark and pyarrow that takes 30 ms, which is most of what a
-    small task costs.
-    """
-    global _is_settled  # noqa: PLW0603
-    if not _is_settled:
-        gc.freeze()
-        _is_settled = True
 
 
 def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
