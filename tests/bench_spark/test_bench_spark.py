@@ -108,7 +108,7 @@ def test_a_childs_cpu_time_and_memory_are_found() -> None:
     assert 64 < peak < 128
     assert memory.limits == {None}
     assert used.tasks >= 0.2
-    assert (used.jvm, used.planning) == (0, 0)
+    assert max(used.jvm, used.planning) < 0.1, "what else is below this process (JVMs of other tests) idles"
     assert used.other > 0
 
 

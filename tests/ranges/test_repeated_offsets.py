@@ -58,6 +58,46 @@ def test_a_base_offset_that_is_too_great_hides_nothing_without_a_word(tmp_path: 
     assert "not known to have come before" in told.losses[0].why
 
 
+@pytest.mark.parametrize("swept_from", [reader._SWEPT_FROM, 0])
+def test_what_stands_behind_greater_offsets_below_the_range_is_told(
+    tmp_path: Path, swept_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_SWEPT_FROM", swept_from)
+    path = write(tmp_path, 0, run(0, 20) + one(3, 2) + run(100, 4) + one(20, 2) + run(120, 2))
+    got, told = offsets(split_of(stored(path), 50, None))
+    assert got == list(range(50, 130))
+    ((where, detail),) = told_of(told)
+    assert where == str(path)
+    assert "entries with offsets 3 to 21 stand behind greater ones; they are below what is read" in detail
+
+
+def test_what_lies_before_the_range_as_it_should_is_not_told(tmp_path: Path) -> None:
+    path = write(tmp_path, 0, run(0, 20))
+    got, told = offsets(split_of(stored(path), 53, None))
+    assert got == list(range(53, 100))
+    assert not told.notes and not told.losses
+
+
+@pytest.mark.parametrize("swept_from", [reader._SWEPT_FROM, 0])
+@pytest.mark.parametrize("before", [b"", run(0, 2)])
+def test_records_with_negative_offsets_are_lost(
+    tmp_path: Path, before: bytes, swept_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_SWEPT_FROM", swept_from)
+    path = write(tmp_path, 0, before + one(-(1 << 62), 2) + one(10, 2))
+    got, told = offsets(split_of(stored(path), 0, None, is_compacted=True))
+    assert got == [*([*range(10)] if before else []), 10, 11]
+    assert losses(told) == [(-(1 << 62), 1 - (1 << 62))]
+    assert f"entries with offsets from {-(1 << 62)} on: none is negative" in told.losses[0].why
+
+
+def test_of_a_batch_that_begins_below_zero_the_rest_comes(tmp_path: Path) -> None:
+    path = write(tmp_path, 0, one(-2, 5) + one(3, 2))
+    got, told = offsets(split_of(stored(path), 0, None))
+    assert got == [0, 1, 2, 3, 4]
+    assert losses(told) == [(-2, -1)]
+
+
 def batch(*values: int) -> pa.RecordBatch:
     return pa.record_batch({"offset": pa.array(values, pa.int64())})
 

@@ -8,6 +8,7 @@ may be missing anywhere. What stands between two entries that damage parts says 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_segments.columnar.table import EntryTable
@@ -16,9 +17,14 @@ from kafka_segments.layout import wrap_long
 
 __all__ = ["Coverage"]
 
+Offsets = npt.NDArray[np.int64]
+
 
 class Coverage:
     """What was seen on the way, in file order.
+
+    Args:
+        start: where the range begins that is read; what lies below is left out.
 
     Attributes:
         first: the first sound offset; None if there was none.
@@ -27,15 +33,19 @@ class Coverage:
         is_damaged_behind: something was damaged behind the last one.
         has_gaps: offsets are missing between sound neighbours, or inside an entry.
         is_ended: the reading ended with an entry behind the range, not with the file.
+        misplaced: the least and the greatest offset of entries below the range that stand behind greater
+            offsets, or have negative ones: whoever reads the range below will not come by.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start: int = 0) -> None:
         self.first: int | None = None
         self.last: int | None = None
         self.is_damaged_before = False
         self.is_damaged_behind = False
         self.has_gaps = False
         self.is_ended = False
+        self.misplaced: tuple[int, int] | None = None
+        self._start, self._greatest = start, -1
         self._has_entries = False
         self._expected: int | None = None
         self._has_wrappers = False
@@ -47,6 +57,7 @@ class Coverage:
         first, last = entries.value(0, "base_offset"), entries.last_offset(row)
         self._begin(None if is_wrapped[0] else first)
         self._has_wrappers = self._has_wrappers or bool(is_wrapped.any())
+        self._look_below(entries.column("base_offset")[~is_wrapped], entries.last_offsets()[~is_wrapped])
         if not self._has_wrappers:
             self.has_gaps = self.has_gaps or entries.num_records() != last - first + 1
         self._end(last)
@@ -56,6 +67,8 @@ class Coverage:
         self._begin(batch.base_offset)
         # As in `framing`: a batch ends where it begins, if what it says of its last offset cannot be.
         last = batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
+        if batch.base_offset is not None:
+            self._look_below(np.array([batch.base_offset]), np.array([last]))
         if batch.base_offset is not None and batch.num_records is not None:
             num_offsets = wrap_long(batch.last_offset - batch.base_offset) + 1
             self.has_gaps = self.has_gaps or num_offsets != batch.num_records
@@ -74,6 +87,19 @@ class Coverage:
         self.is_damaged_before = self.is_damaged_before or not self._has_entries
         self.is_damaged_behind = True
         self._expected = None
+
+    def _look_below(self, firsts: Offsets, lasts: Offsets) -> None:
+        """Note what is misplaced among entries, of which these are the first and last offsets."""
+        if not len(lasts):
+            return
+        if lasts.min() < self._start or firsts.min() < 0:
+            before = np.maximum.accumulate(np.append(self._greatest, lasts[:-1]))
+            found = ((firsts <= before) & (lasts < self._start)) | (firsts < 0)
+            if found.any():
+                least, most = int(firsts[found].min()), int(lasts[found].max())
+                known = self.misplaced or (least, most)
+                self.misplaced = min(known[0], least), max(known[1], most)
+        self._greatest = max(self._greatest, int(lasts.max()))
 
     def _begin(self, first: int | None) -> None:
         if not self._has_entries:

@@ -121,7 +121,7 @@ class SplitReader:
             self._note(path, None, "it is gone since the reading was planned: looked for by offset")
             found = self._holding(missing)
         while found is not None:
-            coverage, end = Coverage(), self._end_in(found)
+            coverage, end = Coverage(missing), self._end_in(found)
             try:
                 yield from self._read(found, (missing, end), coverage)
             finally:
@@ -222,6 +222,8 @@ class SplitReader:
     def _settle(self, found: Found, offsets: tuple[int, int | None], coverage: Coverage) -> int | None:
         """Tell what was not there; returns from where on more is to be looked for, None if nothing is."""
         start, limit = offsets
+        if coverage.misplaced is not None:
+            self._tell_misplaced(*coverage.misplaced, found.stored.file.path)
         self._is_cleaned = self._is_cleaned or coverage.has_gaps
         first, last, end, path = coverage.first, coverage.last, self._reached, found.stored.file.path
         is_damaged = coverage.is_damaged_before or coverage.is_damaged_behind
@@ -242,6 +244,14 @@ class SplitReader:
             return behind
         self._lose_unless_cleaned(behind, end, f"{path} {ends}")
         return None
+
+    def _tell_misplaced(self, first: int, last: int, path: str) -> None:
+        """What no range has: no checksum covers the base offsets that put it there."""
+        which = f"entries with offsets {first} to {last} stand behind greater ones"
+        if first < 0:
+            which = f"entries with offsets from {first} on: none is negative"
+            self._lose(first, min(last, -1) + 1, f"{path}: {which}")
+        self._note(path, None, f"{which}; they are below what is read here, and left out")
 
     def _damaged(
         self,
