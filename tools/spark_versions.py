@@ -103,7 +103,9 @@ def variables(python: Path) -> dict[str, str]:
     found = java.find()
     if found is None:
         raise environment.SetupError(java.BY_HAND.splitlines()[0])
-    kept = {name: value for name, value in os.environ.items() if name not in ("SPARK_HOME", "VIRTUAL_ENV")}
+    # Without bytecode every worker compiles our modules, as it would not where they are installed.
+    dropped = ("SPARK_HOME", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return kept | {
         "JAVA_HOME": str(java.spark_home(found)),
         "PATH": os.pathsep.join([str(python.parent), os.environ.get("PATH", "")]),

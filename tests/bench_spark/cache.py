@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -36,14 +35,3 @@ def held(corpus: Corpus) -> Iterator[None]:
 def touch(mapped: mmap.mmap) -> None:
     """Read a byte of each page."""
     np.frombuffer(mapped, np.uint8)[:: mmap.PAGESIZE].sum()
-
-
-def drop(paths: list[str]) -> None:
-    """Have files read from the disk, by whoever reads them next."""
-    for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)

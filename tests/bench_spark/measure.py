@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from tests.bench_spark import cache, usage
+from tests.bench_spark import usage
 from tests.bench_spark.stub import Stub
 from tests.connector import job
+from tests.places import pagecache
 
 SETTINGS = {"spark.driver.memory": "4g", **job.SETTINGS}
 
@@ -110,7 +111,8 @@ def summed(found: list[Any]) -> dict[str, float]:
 def measured(spark: SparkSession, task: dict[str, Any]) -> dict[str, Any]:
     """One run, with what it took."""
     known = {one.stageId() for one in stages(spark)}
-    cache.drop(task["drop"])
+    for path in task["drop"]:
+        pagecache.drop(Path(path))
     before, started = usage.cpu(task["other"]), time.perf_counter()
     answer = run(spark, task["read"])
     wall, used = time.perf_counter() - started, usage.cpu(task["other"]).since(before)

@@ -155,7 +155,7 @@ class Runner:
         done = subprocess.run(
             [str(self._python), "-m", "tests.bench_spark.measure"],
             input=json.dumps(task),
-            env=environment(self._python),
+            env=spark_versions.variables(self._python),
             cwd=self._work,
             capture_output=True,
             text=True,
@@ -186,13 +186,6 @@ class Runner:
                 del options[name]
         form = {STUB: "stub", THEIRS: "kafka", OURS: "kafka-segments"}[read.side]
         return {"format": form, "options": options, "path": path, "query": read.query}
-
-
-def environment(python: Path) -> dict[str, str]:
-    """Of a measure. Workers find our modules compiled, as where they are installed."""
-    variables = spark_versions.variables(python)
-    variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    return variables
 
 
 def _measured(read: Read, done: subprocess.CompletedProcess[str]) -> Measured:

@@ -67,10 +67,10 @@ class Cpu:
         )
 
 
-def cpu(other: int | None) -> Cpu:
-    """What this process's children have used, and a process that is none of them, by its id."""
+def cpu(other: int | None, above: int | None = None) -> Cpu:
+    """What the children of a process (of this one) have used, and one that is none of them, by its id."""
     jvm = tasks = planning = 0.0
-    children = below(os.getpid())
+    children = below(above or os.getpid())
     of_tasks = {one.pid for one in children if TASKS in one.command}
     for one in children:
         if "java" in one.command.split(" ", 1)[0]:
@@ -86,18 +86,22 @@ def cpu(other: int | None) -> Cpu:
 class Memory:
     """The most that each Python worker of tasks had in memory (PSS), as far as looking now and then shows.
 
+    Args:
+        above: the process whose children are looked at; None is this one.
+
     Attributes:
         peaks: MiB by process.
         limits: what their address spaces are limited to, MiB; None for no limit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, above: int | None = None) -> None:
+        self._above = above or os.getpid()
         self.peaks: dict[int, float] = {}
         self.limits: set[float | None] = set()
 
     def look(self) -> None:
         """Look at all workers now."""
-        children = below(os.getpid())
+        children = below(self._above)
         daemons = {one.pid for one in children if TASKS in one.command}
         for one in children:
             if one.parent in daemons:
@@ -117,9 +121,9 @@ def of_file(pid: int, name: str, pattern: str) -> float | None:
 
 
 @contextmanager
-def watching(every: float) -> Iterator[Memory]:
-    """Look at the workers' memory every so many seconds."""
-    memory, over = Memory(), threading.Event()
+def watching(every: float, above: int | None = None) -> Iterator[Memory]:
+    """Look at the workers' memory every so many seconds; `above` as for `Memory`."""
+    memory, over = Memory(above), threading.Event()
 
     def watch() -> None:
         while not over.wait(every):

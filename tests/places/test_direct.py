@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.places.test_tidy import drop, pages_of, warm
+from tests.places.pagecache import drop, pages_of, warm
 
 from kafka_segments.errors import ReadError, StoreError
 from kafka_segments.places import Places, ahead, direct, tidy

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.places.pagecache import drop, pages_of, warm
 
 from kafka_segments.places import Places, local, pages, tidy
-from kafka_segments.places.pages import resident_pages
 from kafka_segments.places.tidy import TidySource, tidy_source
 from kafka_segments.storage import open_source
 
@@ -24,33 +24,6 @@ SIZE = 24 << 20
 WINDOW = 4 << 20
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the page cache is Linux's")
-
-
-def pages_of(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        found = resident_pages(descriptor, 0, path.stat().st_size)
-    finally:
-        os.close(descriptor)
-    assert found is not None
-    return found
-
-
-def drop(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(descriptor)
-
-
-def warm(path: Path, start: int, end: int) -> None:
-    """Have this part and nothing else in the cache."""
-    drop(path)
-    descriptor = os.open(path, os.O_RDONLY)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-    for position in range(start, end, 1 << 20):
-        os.pread(descriptor, min(1 << 20, end - position), position)
-    os.close(descriptor)
 
 
 def patiently(test: Callable[..., None]) -> Callable[..., None]:

@@ -2,7 +2,8 @@
 
 Strategy: where batches are large, the generated scanner asks the system itself for the bytes that it needs,
 with one short read for each; where they are small, reading everything costs less than asking for each, above
-all from a disk. A first few entries tell. Checksums would need all bytes, and are not verified.
+all from a disk. A first few entries tell. Tables begin small and grow: who stops early has read little more.
+Checksums would need all bytes, and are not verified.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["HEADERS_SCHEMA", "array_of", "find_entries", "iter_headers", "iter_t
 _MAX_ROWS = 1 << 14
 _LEN_SHORT = 4096  # of a read
 _FAR = 1 << 17  # from header to header: from here on short reads are the cheaper ones
-_NUM_FIRST = 64
+_NUM_FIRST, _GROWTH = 64, 4
 _LEN_WINDOW = 1 << 20
 _NUM_STATE = 16
 _INTERNAL = ("content", "payload", "end_payload", "codec", "len_body")
@@ -154,7 +155,7 @@ class _Headers:
                 self._slow.sound_offset = entries.last_offset(len(entries) - 1)
                 yield entries
                 is_far = self._state[support.AT] - position >= _FAR * len(entries)
-                self._max_rows, self._hops = _MAX_ROWS, is_far
+                self._max_rows, self._hops = min(_GROWTH * self._max_rows, _MAX_ROWS), is_far
             has_moved = self._state[support.AT] > position
             position = int(self._state[support.AT])
             if status == support.DAMAGED or (status == support.SHORT and not has_moved):

@@ -71,6 +71,11 @@ def _knows_dontcache(descriptor: int) -> bool:
     return True
 
 
+def _stretches(position: int, end: int) -> range:
+    """The stretches that a part of a file touches."""
+    return range(position // _LEN_STRETCH, -(-end // _LEN_STRETCH))
+
+
 class TidySource:
     """See `PlacedSource`.
 
@@ -141,7 +146,7 @@ class TidySource:
 
     def _is_cold(self, position: int, end: int) -> bool:
         """Whether no page of a part is in the cache, as far as that is known."""
-        for stretch in range(position // _LEN_STRETCH, -(-end // _LEN_STRETCH)):
+        for stretch in _stretches(position, end):
             pages, base = self._pages.get(stretch, b""), stretch * _LEN_STRETCH
             first, behind = max(0, position - base) // self._page, -(-(end - base) // self._page)
             if not pages or pages.find(1, first, behind) >= 0:
@@ -160,7 +165,7 @@ class TidySource:
         """Find out what is in the cache, before anything is read there."""
         if self._flags:
             return
-        for stretch in range(position // _LEN_STRETCH, -(-min(end, self.size) // _LEN_STRETCH)):
+        for stretch in _stretches(position, min(end, self.size)):
             if stretch not in self._pages:
                 start = stretch * _LEN_STRETCH
                 pages = resident_pages(self._descriptor, start, min(_LEN_STRETCH, self.size - start))
@@ -168,7 +173,7 @@ class TidySource:
 
     def _give_up(self, position: int, end: int) -> None:
         """Let go of the pages that lie wholly in a span and were not there before."""
-        for stretch in range(position // _LEN_STRETCH, -(-min(end, self.size) // _LEN_STRETCH)):
+        for stretch in _stretches(position, min(end, self.size)):
             pages, base = self._pages.get(stretch, b""), stretch * _LEN_STRETCH
             page = max(0, -(-(position - base) // self._page))
             last = min(len(pages), (end - base) // self._page)
