@@ -8,16 +8,15 @@ from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
-# console opens the null device; `native` keeps compiled decoders; an arena is memory that no file is behind;
+# console opens the null device; `native` keeps compiled decoders; `memory` is such that no file is behind;
 # `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
-# Spark's and Hadoop's settings stand in files of theirs; `ahead` maps memory; `direct` has the kernel open
-# again, in another way, what `storage` holds open.
+# Spark's and Hadoop's settings stand in files of theirs; `direct` has the kernel open again, in another way,
+# what `storage` holds open.
 OPENERS = {
     "cli/console.py",
-    "columnar/arena.py",
+    "memory.py",
     "native/cache.py",
     "outputs.py",
-    "places/ahead.py",
     "places/direct.py",
     "places/locks.py",
     "spark/parquet.py",

@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("runtime", "compiler", "tools", "tests")
 OURS = frozenset(errors.__all__)
 # Protocol, not reports of bad data: what argparse, the shell, abstract methods, a module's getattr expect.
-LAWFUL = frozenset({"ArgumentTypeError", "AttributeError", "NotImplementedError", "SystemExit"})
+# `MemoryError` where memory is asked of the system, as any object of Python's would raise it.
+LAWFUL = {"ArgumentTypeError", "AttributeError", "MemoryError", "NotImplementedError", "SystemExit"}
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import threading
 import time
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_segments.errors import StoreError
+from kafka_segments.memory import new_pages
 from kafka_segments.places import ahead
 from kafka_segments.places.ahead import AheadSource
 
@@ -125,6 +127,42 @@ def test_an_error_comes_where_its_bytes_are_asked_for_and_not_before() -> None:
         pass_through(source, 60_000)
     ranges.failing_from = len(DATA) + 1
     assert source.read(40_000, 100) == DATA[40_000:40_100]
+
+
+def no_thread(_self: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_without_threads_the_bytes_come_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    ranges = Remembered()
+    ranges.failing_from = 200_000
+    source = AheadSource(ranges)
+    pass_through(source, 150_000)
+    with pytest.raises(StoreError, match="it failed"):
+        pass_through(source, len(DATA))
+
+
+def test_without_memory_nothing_is_got_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranges = Remembered()
+    left = [0]
+
+    def scarce(size: int, *, is_shared: bool) -> mmap.mmap:
+        left[0] -= 1
+        if left[0] < 0:
+            raise MemoryError
+        return new_pages(size, is_shared=is_shared)
+
+    monkeypatch.setattr(ahead, "new_pages", scarce)
+    ahead._spare.clear()
+    source = AheadSource(ranges)
+    with pytest.raises(MemoryError):
+        source.read(0, 5000)
+    left[0] = 1
+    assert source.read(0, 5000) == DATA[:5000]
+    assert len(ranges.asked) == 1, "what would be next is not asked for"
+    left[0] = 1_000_000
+    pass_through(source, len(DATA))
 
 
 def test_what_is_not_there_is_an_error() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,6 +145,36 @@ def test_where_there_is_no_way_none_is_taken(file: Path, monkeypatch: pytest.Mon
     front_to_back(source)
     assert source._direct is None
     source.close()
+
+
+STARVED = """
+import resource, sys
+from kafka_segments.places import Places, direct
+path, above = sys.argv[1], int(sys.argv[2])
+source = Places().open(path)
+buffer, got = memoryview(bytearray(1 << 20)), 0
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + above, used + above))
+while got < source.size:
+    view = source.window(got, min(len(buffer), source.size - got), buffer)
+    sys.stdout.buffer.write(view)
+    got += len(view)
+print(source._may_go_direct, file=sys.stderr)
+"""
+
+
+# Pieces take 4 MiB each, at most five; a thread 8 and more.
+@pytest.mark.parametrize(
+    ("mebibytes", "stays_direct"), [(2, "False"), (7, ""), (13, ""), (40, "True"), (200, "True")]
+)
+def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int, stays_direct: str) -> None:
+    opened(file).close()
+    drop(file)
+    command = [sys.executable, "-c", STARVED, str(file), str(mebibytes << 20)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == DATA
+    assert stays_direct in done.stderr.decode()
 
 
 def test_nothing_stays_open_and_memory_is_used_again(file: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import platform
+import subprocess
 import sys
 import zipfile
 import zipimport
@@ -79,3 +81,38 @@ def test_a_worker_settles_down_once(archive: Path, monkeypatch: pytest.MonkeyPat
     assert frozen == [1]
     finder = sys.path_importer_cache[str(archive)]
     assert "invalidate_caches" in vars(finder)
+
+
+THREADS = """
+import os, resource, sys, threading
+from kafka_segments.spark import worker
+if sys.argv[1] != "unlimited":
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+if sys.argv[1] != "as it is":
+    worker.settle_down()
+def used():
+    return int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() >> 20
+threading.stack_size(1 << 20)
+go_on, before = threading.Event(), used()
+barrier = threading.Barrier(5)
+def work():
+    held = bytearray(2000)
+    barrier.wait()
+    go_on.wait()
+for _ in range(4):
+    threading.Thread(target=work).start()
+barrier.wait()
+print(used() - before)
+go_on.set()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries reserve nothing for threads")
+def test_threads_take_few_addresses_where_these_are_limited() -> None:
+    def mebibytes(how: str) -> int:
+        command = [sys.executable, "-c", THREADS, how]
+        return int(subprocess.run(command, capture_output=True, check=True).stdout)
+
+    assert mebibytes("as it is") >= 4 * 64
+    assert mebibytes("unlimited") >= 4 * 64, "nobody else's memory is touched"
+    assert mebibytes("limited") < 64

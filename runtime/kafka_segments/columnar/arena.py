@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
+from kafka_segments.memory import new_pages
+
 __all__ = ["Arena", "ArenaPool", "Lease", "Scratch", "pool_of"]
 
 _PAGE = mmap.PAGESIZE
@@ -41,8 +43,7 @@ class Arena:
         for name, length in sizes:
             places[name] = size
             size += -(-max(length, 1) // _PAGE) * _PAGE
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        self._memory = mmap.mmap(-1, max(size, _PAGE), flags=flags)
+        self._memory = new_pages(max(size, _PAGE))
         # Holds the mapping open as long as the arena lives.
         self._hold = ctypes.c_char.from_buffer(self._memory)
         base = ctypes.addressof(self._hold)

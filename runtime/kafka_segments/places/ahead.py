@@ -4,7 +4,8 @@ Strategy: the first request gets little more than it asks for: it may be a look 
 further one that goes on where the last one ended gets more, up to pieces of 8 MiB (of a file: 4); from 1 MiB
 on the next two pieces are asked for while the reader is busy with this one. A jump begins anew. So there are
 never more than five pieces, 40 MiB, and a reader that stops early has cost little. Their memory is kept for
-the next source: to have new memory mapped costs more than to fill it.
+the next source: to have new memory mapped costs more than to fill it. Where memory or threads run out (Spark
+limits the addresses of its workers), what is asked for is got all the same, and nothing ahead of it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kafka_segments.errors import StoreError
+from kafka_segments.memory import new_pages
 
 __all__ = ["LEN_PIECE", "NUM_AHEAD", "AheadSource"]
 
@@ -128,7 +130,7 @@ class AheadSource:
         end = min([end, *(piece.position for piece in self._pieces if piece.position > position)])
         len_read = -(-(end - position) // self._block) * self._block
         is_whole = len_read > self._len_piece // 2
-        memory = self._spare_memory() if is_whole else mmap.mmap(-1, len_read)
+        memory = self._spare_memory() if is_whole else new_pages(len_read, is_shared=True)
         piece = _Piece(self._ranges, (position, end), len_read, memory)
         self._pieces.append(piece)
         self._bound()
@@ -139,7 +141,7 @@ class AheadSource:
         try:
             return self._spare.pop()
         except IndexError:  # another source may have taken the last
-            return mmap.mmap(-1, self._len_piece)
+            return new_pages(self._len_piece, is_shared=True)
 
     def _give_back(self, pieces: Sequence[_Piece]) -> None:
         """Keep the memory of pieces that nobody reads or fills any more."""
@@ -160,7 +162,10 @@ class AheadSource:
         for _ in range(NUM_AHEAD):
             if end >= self._end:
                 break
-            following = self._piece_at(end) or self._ask(end, min(self._len_piece, self._end - end))
+            try:
+                following = self._piece_at(end) or self._ask(end, min(self._len_piece, self._end - end))
+            except MemoryError:
+                break
             end = following.end
 
     def _wait(self, piece: _Piece) -> memoryview:
@@ -189,7 +194,7 @@ class AheadSource:
 
 
 class _Piece:
-    """A range that is being got, in a thread of its own, into memory that is large enough."""
+    """A range that is being got, in a thread of its own if there can be one, into memory for all of it."""
 
     def __init__(self, ranges: Ranges, span: tuple[int, int], len_read: int, memory: mmap.mmap) -> None:
         self.position, self.end = span
@@ -199,7 +204,11 @@ class _Piece:
         self._ranges = ranges
         self._error: StoreError | None = None
         self._done = threading.Event()
-        threading.Thread(target=self._run, name="kafka-segments-ahead", daemon=True).start()
+        thread = threading.Thread(target=self._run, name="kafka-segments-ahead", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):
+            self._run()
 
     def _run(self) -> None:
         try:

@@ -128,7 +128,7 @@ class TidySource:
         if direct is not None:
             try:
                 return direct.window(position, size, buffer)
-            except StoreError:
+            except (StoreError, MemoryError):
                 self._may_go_direct = False
                 return self.window(position, size, buffer)
         try:

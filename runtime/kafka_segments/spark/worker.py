@@ -5,13 +5,17 @@ Nothing that a user's own code could see is changed.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import resource
 import sys
 from contextlib import suppress
 from zipimport import zipimporter
 
 __all__ = ["settle_down"]
+
+_M_ARENA_MAX = -8  # of malloc.h
 
 _is_settled = False
 
@@ -25,14 +29,24 @@ def settle_down() -> None:
     Spark 4.0 and 4.1 have Python look for modules anew before each task, for which it reads the tables of
     contents of Spark's own zip files again (60 ms; PythonRunner sends the files of a job with every task).
     That is put off until one of these files has changed.
+
+    Under `spark.executor.pyspark.memory` addresses count, used or not, and the C library reserves 64 MiB of
+    them for each thread that allocates anything: threads then share what there is.
     """
     global _is_settled  # noqa: PLW0603
     if not _is_settled:
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            _share_arena()
         gc.freeze()
         for finder in sys.path_importer_cache.values():
             if isinstance(finder, zipimporter):
                 _read_when_changed(finder)
         _is_settled = True
+
+
+def _share_arena() -> None:
+    with suppress(AttributeError, OSError):  # another C library than glibc
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _read_when_changed(finder: zipimporter) -> None:

@@ -1,0 +1,21 @@
+"""Pages from the system: zeros; and where there are none, `MemoryError`, whatever the system calls it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_segments.memory import new_pages
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_pages_are_zeros_and_can_be_written(is_shared: bool) -> None:
+    pages = new_pages(10_000, is_shared=is_shared)
+    assert pages[:] == bytes(10_000)
+    pages[9_999] = 7
+    assert pages[9_999] == 7
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_no_pages_are_no_memory(is_shared: bool) -> None:
+    with pytest.raises(MemoryError, match=f"no {1 << 62} bytes"):
+        new_pages(1 << 62, is_shared=is_shared)
