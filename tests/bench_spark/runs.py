@@ -171,8 +171,10 @@ class Runner:
         topic, path = read.corpus.topic, None
         options: dict[str, str] = dict(read.options)
         if read.side == STUB:
-            tasks = max(NUM_CORES, read.tasks // 4) if a_part else read.tasks
-            options |= {"tasks": str(tasks), "rows": str(read.corpus.num_records // read.tasks)}
+            # As many rows as the others have to warm up with: the JVM compiles what it does by and by.
+            tasks = NUM_CORES if a_part else read.tasks
+            rows = read.corpus.a_partition if a_part else read.corpus.num_records
+            options |= {"tasks": str(tasks), "rows": str(rows // tasks)}
         elif read.side == THEIRS:
             options |= {"kafka.bootstrap.servers": self._broker.bootstrap if self._broker else "nowhere:1"}
             options |= {"assign": json.dumps({topic: [0]})} if a_part else {"subscribe": topic}
