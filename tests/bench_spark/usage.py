@@ -38,10 +38,10 @@ def process(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), command, sum(map(int, fields[11:15])) / TICKS)
 
 
-def below(pid: int) -> list[Process]:
-    """All that a process has started, and what those have."""
+def below(above: int | None) -> list[Process]:
+    """All that a process (None is this one) has started, and what those have."""
     there = [found for entry in PROC.iterdir() if entry.name.isdigit() if (found := process(int(entry.name)))]
-    family, found = {pid}, []
+    family, found = {above or os.getpid()}, []
     while more := [one for one in there if one.parent in family and one.pid not in family]:
         family |= {one.pid for one in more}
         found += more
@@ -70,7 +70,7 @@ class Cpu:
 def cpu(other: int | None, above: int | None = None) -> Cpu:
     """What the children of a process (of this one) have used, and one that is none of them, by its id."""
     jvm = tasks = planning = 0.0
-    children = below(above or os.getpid())
+    children = below(above)
     of_tasks = {one.pid for one in children if TASKS in one.command}
     for one in children:
         if "java" in one.command.split(" ", 1)[0]:
@@ -95,7 +95,7 @@ class Memory:
     """
 
     def __init__(self, above: int | None = None) -> None:
-        self._above = above or os.getpid()
+        self._above = above
         self.peaks: dict[int, float] = {}
         self.limits: set[float | None] = set()
 

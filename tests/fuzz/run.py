@@ -18,9 +18,10 @@ import time
 import tracemalloc
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from tests import addresses
 
 MOST_SECONDS = 120
 """For some dozens of inputs, or a thousand of compiled kernels, on a machine that does other things too."""
@@ -75,12 +76,6 @@ class Progress:
         return None if self._memory is None else np.frombuffer(self._memory, np.int64, 64, offset=1024)
 
 
-def bound_memory() -> None:
-    """Have the system refuse what goes far beyond what is needed."""
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + ADDRESSES, resource.RLIM_INFINITY))
-
-
 def peak() -> int:
     """The most memory that this process has held, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -90,7 +85,7 @@ def settle(result: Result) -> None:
     """All is imported and the memory taken that is used again and again: from here on there are bounds."""
     if result.begin == 0:
         result.begin = peak()
-        bound_memory()
+        addresses.bound(ADDRESSES)
 
 
 def small_windows() -> None:

@@ -19,6 +19,7 @@ from kafka_segments.errors import ReadError, StoreError
 from kafka_segments.places import Places, ahead, direct, tidy
 from kafka_segments.places.direct import open_direct
 
+ROOT = Path(__file__).resolve().parents[2]
 SIZE = (9 << 20) + 12_345
 DATA = random.Random(3).randbytes(SIZE)
 
@@ -148,13 +149,12 @@ def test_where_there_is_no_way_none_is_taken(file: Path, monkeypatch: pytest.Mon
 
 
 STARVED = """
-import resource, sys
-from kafka_segments.places import Places, direct
-path, above = sys.argv[1], int(sys.argv[2])
-source = Places().open(path)
+import sys
+from tests import addresses
+from kafka_segments.places import Places
+source = Places().open(sys.argv[1])
 buffer, got = memoryview(bytearray(1 << 20)), 0
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + above, used + above))
+addresses.bound(int(sys.argv[2]) << 20)
 while got < source.size:
     view = source.window(got, min(len(buffer), source.size - got), buffer)
     sys.stdout.buffer.write(view)
@@ -168,10 +168,10 @@ print(source._may_go_direct, file=sys.stderr)
     ("mebibytes", "stays_direct"), [(2, "False"), (7, ""), (13, ""), (40, "True"), (200, "True")]
 )
 def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int, stays_direct: str) -> None:
-    opened(file).close()
+    opened(file).close()  # skips where O_DIRECT is not known
     drop(file)
-    command = [sys.executable, "-c", STARVED, str(file), str(mebibytes << 20)]
-    done = subprocess.run(command, capture_output=True, check=False)
+    command = [sys.executable, "-c", STARVED, str(file), str(mebibytes)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout == DATA
     assert stays_direct in done.stderr.decode()

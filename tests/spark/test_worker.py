@@ -83,17 +83,17 @@ def test_a_worker_settles_down_once(archive: Path, monkeypatch: pytest.MonkeyPat
     assert "invalidate_caches" in vars(finder)
 
 
+ROOT = Path(__file__).resolve().parents[2]
 THREADS = """
-import os, resource, sys, threading
+import sys, threading
+from tests import addresses
 from kafka_segments.spark import worker
 if sys.argv[1] != "unlimited":
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    addresses.bound(4 << 30)
 if sys.argv[1] != "as it is":
     worker.settle_down()
-def used():
-    return int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() >> 20
 threading.stack_size(1 << 20)
-go_on, before = threading.Event(), used()
+go_on, before = threading.Event(), addresses.taken()
 barrier = threading.Barrier(5)
 def work():
     held = bytearray(2000)
@@ -102,7 +102,7 @@ def work():
 for _ in range(4):
     threading.Thread(target=work).start()
 barrier.wait()
-print(used() - before)
+print(addresses.taken() - before >> 20)
 go_on.set()
 """
 
@@ -111,7 +111,7 @@ go_on.set()
 def test_threads_take_few_addresses_where_these_are_limited() -> None:
     def mebibytes(how: str) -> int:
         command = [sys.executable, "-c", THREADS, how]
-        return int(subprocess.run(command, capture_output=True, check=True).stdout)
+        return int(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
 
     assert mebibytes("as it is") >= 4 * 64
     assert mebibytes("unlimited") >= 4 * 64, "nobody else's memory is touched"

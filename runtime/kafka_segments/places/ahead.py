@@ -4,8 +4,8 @@ Strategy: the first request gets little more than it asks for: it may be a look 
 further one that goes on where the last one ended gets more, up to pieces of 8 MiB (of a file: 4); from 1 MiB
 on the next two pieces are asked for while the reader is busy with this one. A jump begins anew. So there are
 never more than five pieces, 40 MiB, and a reader that stops early has cost little. Their memory is kept for
-the next source: to have new memory mapped costs more than to fill it. Where memory or threads run out (Spark
-limits the addresses of its workers), what is asked for is got all the same, and nothing ahead of it.
+the next source: to have new memory mapped costs more than to fill it. Where threads run out (Spark limits the
+addresses of its workers), pieces are got in the reader's own; where memory does, there are none ahead.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from kafka_segments.errors import StoreError
@@ -159,14 +160,12 @@ class AheadSource:
         if piece.end - piece.position < _LEN_AHEAD_FROM:
             return
         end = piece.end
-        for _ in range(NUM_AHEAD):
-            if end >= self._end:
-                break
-            try:
+        with suppress(MemoryError):
+            for _ in range(NUM_AHEAD):
+                if end >= self._end:
+                    break
                 following = self._piece_at(end) or self._ask(end, min(self._len_piece, self._end - end))
-            except MemoryError:
-                break
-            end = following.end
+                end = following.end
 
     def _wait(self, piece: _Piece) -> memoryview:
         try:
