@@ -54,6 +54,7 @@ def prepare_oracle() -> None:
     fetch_jars("oracle/pom.xml")
     fetch_jars("transactions/pom.xml")
     fetch_jars("catalog/pom.xml")
+    fetch_jars("invariant/pom.xml")
 
 
 def prepare_broker() -> None:

@@ -1,0 +1,98 @@
+"""A log directory with one partition, as it is to be written for a case."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from tests.invariant.decode import sound_batches
+from tests.invariant.sources import Sound
+
+BESIDE = (".index", ".timeindex", ".txnindex", ".snapshot")
+
+
+@dataclass
+class Directory:
+    """What a case has on its disk.
+
+    Attributes:
+        sound: the partition before anything was done to it.
+        files: the partition's files by name, as they are now.
+        noted: what the checkpoints of the log directory say of the partition, by the checkpoint's name.
+        is_live: a broker holds the directory.
+        is_clean: the broker left `.kafka_cleanshutdown`.
+    """
+
+    sound: Sound
+    files: dict[str, bytes]
+    noted: dict[str, int] = field(default_factory=dict)
+    is_live: bool = False
+    is_clean: bool = False
+
+    @property
+    def logs(self) -> list[str]:
+        """The names of the segments, by offset."""
+        return sorted(name for name in self.files if name.endswith(".log"))
+
+    def write(self, root: Path, holder: Holder) -> Path:
+        """Write it below a new folder; returns the partition's directory."""
+        shutil.rmtree(root, ignore_errors=True)
+        partition = root / self.sound.name
+        partition.mkdir(parents=True)
+        for name, data in self.files.items():
+            (partition / name).write_bytes(data)
+        topic, _, number = self.sound.name.rpartition("-")
+        for name, offset in self.noted.items():
+            (root / name).write_text(f"0\n1\n{topic} {number} {offset}\n")
+        if self.is_clean:
+            (root / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+        if self.is_live:
+            os.link(holder.path, root / ".lock")
+        return partition
+
+
+def base_of(name: str) -> int:
+    """The base offset that a file's name says."""
+    return int(name.split(".", maxsplit=1)[0])
+
+
+def end_of(sound: Sound) -> int:
+    """The offset behind a sound partition's last."""
+    ends = [batch.last_offset + 1 for name in sound.logs for batch in sound_batches(sound.files[name])]
+    return max([base_of(sound.logs[-1]), *ends])
+
+
+_HOLD = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+class Holder:
+    """A child process that holds a lock as a broker does; a live directory has a link to the locked file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "held.lock"
+
+    def __enter__(self) -> Holder:
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", _HOLD, str(self.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._child.stdout is not None
+        assert self._child.stdout.readline() == b"\n"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._child.communicate()

@@ -1,0 +1,146 @@
+"""The invariant: what a verb said of a directory, held against what is true of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from tests.invariant.decode import Found, Row
+from tests.invariant.directory import base_of
+from tests.invariant.lawful import record_rule_for, rule_for
+from tests.invariant.truth import Truth
+from tests.invariant.verbs import Answer, Named
+
+WITHOUT_ROWS = ("aborted", "source_damage")
+"""Verbs that deliver no records: they only name."""
+
+
+@dataclass
+class Verdict:
+    """What is wrong with an answer, and which rules made something lawful."""
+
+    faults: list[str] = field(default_factory=list)
+    lawful: Counter[str] = field(default_factory=Counter)
+
+
+def judge(truth: Truth, verb: str, answer: Answer, partition: Path) -> Verdict:
+    """Hold an answer against the truth."""
+    names = Names(truth, answer.named)
+    judging = _Judging(truth, verb, answer, names)
+    if verb not in WITHOUT_ROWS:
+        judging.records(partition)
+    judging.offsets()
+    verdict = judging.verdict
+    if answer.status == 0 and judging.is_wanting:
+        verdict.faults.append(f"status 0, but {judging.is_wanting}")
+    if answer.status == 0 and answer.named and verb != "plan" and not _is_pending(truth, answer):
+        verdict.faults.append(f"status 0, but told: {answer.named[0].text[:300]}")
+    return verdict
+
+
+def _is_pending(truth: Truth, answer: Answer) -> bool:
+    """Whether all that is told is that a broker is writing the last batch."""
+    return truth.directory.is_live and all("not whole yet" in one.text for one in answer.named)
+
+
+class _Judging:
+    """One answer; `is_wanting` says, if anything, what had to be named."""
+
+    def __init__(self, truth: Truth, verb: str, answer: Answer, names: Names) -> None:
+        self.verdict = Verdict()
+        self.is_wanting = ""
+        self._truth, self._verb, self._answer, self._names = truth, verb, answer, names
+
+    def records(self, partition: Path) -> None:
+        """Sound records are delivered, or named."""
+        truth, verb = self._truth, self._verb
+        unnamed: set[int] = set()
+        for at, (name, batch, row) in enumerate(truth.data_rows):
+            if _is_delivered(verb, self._answer, str(partition / name), row):
+                continue
+            rule = record_rule_for(truth, verb, at)
+            if rule is not None:
+                self.verdict.lawful[rule.name] += 1
+                continue
+            self.is_wanting = f"the sound record {row.offset} of {name} was not delivered"
+            if not self._names.has_offset(row.offset) and not self._names.has_place(name, batch):
+                unnamed.add(row.offset)
+        if unnamed:
+            self.verdict.faults.append(
+                f"sound records neither delivered nor named: {_spans(sorted(unnamed))}"
+            )
+
+    def offsets(self) -> None:
+        """Offsets that are nowhere are named."""
+        unnamed = []
+        for offset in self._truth.nowhere:
+            rule = rule_for(self._truth, self._verb, offset)
+            if rule is not None:
+                self.verdict.lawful[rule.name] += 1
+                continue
+            self.is_wanting = self.is_wanting or f"offset {offset} is nowhere"
+            if not self._names.has_offset(offset):
+                unnamed.append(offset)
+        if unnamed:
+            self.verdict.faults.append(f"offsets that are nowhere and were not named: {_spans(unnamed)}")
+
+
+class Names:
+    """What was named, as offsets and as places in files."""
+
+    def __init__(self, truth: Truth, named: list[Named]) -> None:
+        self._named = named
+        self._ranges: list[tuple[int, int | None]] = []
+        bases = sorted({base_of(name) for name in truth.directory.logs})
+        following = dict(pairwise([*bases, 1 << 63]))
+        for one in named:
+            own = None
+            name = None if one.path is None else Path(one.path).name
+            if name in truth.directory.files and name is not None and name.endswith(".log"):
+                own = base_of(name), following[base_of(name)] - 1
+            if one.first is not None or one.last is not None:
+                first = one.first if one.first is not None else own[0] if own else 0
+                # Without an end: up to the next segment, or to the end of the log.
+                last = one.last if one.last is not None else own[1] if own else None
+                self._ranges.append((first, last))
+            elif own is not None:
+                self._ranges.append(own)
+
+    def has_offset(self, offset: int) -> bool:
+        """Whether an offset is in a range that was named."""
+        if any(one.is_all for one in self._named):
+            return True
+        return any(first <= offset and (last is None or offset <= last) for first, last in self._ranges)
+
+    def has_place(self, name: str, batch: Found) -> bool:
+        """Whether a batch stands in bytes that were named."""
+        for one in self._named:
+            if one.path is None or Path(one.path).name != name:
+                continue
+            if one.position is None or one.end_position is None:
+                return True
+            if one.position < batch.end and batch.position < one.end_position:
+                return True
+        return False
+
+
+def _is_delivered(verb: str, answer: Answer, path: str, row: Row) -> bool:
+    if verb != "plan":
+        return row in answer.rows
+    return any(
+        start <= row.offset and (end is None or row.offset < end)
+        for where, start, end in answer.ranges
+        if where == path
+    )
+
+
+def _spans(offsets: list[int]) -> str:
+    spans: list[list[int]] = []
+    for offset in offsets:
+        if spans and spans[-1][1] == offset - 1:
+            spans[-1][1] = offset
+        else:
+            spans.append([offset, offset])
+    return ", ".join(f"{first}-{last}" for first, last in spans[:6]) + (" ..." if len(spans) > 6 else "")

@@ -1,0 +1,157 @@
+"""What may be left out without a word: each rule with the behaviour of Kafka, or of the verb, behind it.
+
+A rule is asked about one offset that is nowhere, or one record that was not delivered. Nothing else exempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.invariant.cases import HIGH_WATERMARK, LOG_START
+from tests.invariant.truth import Truth
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Offsets that need not be named.
+
+    Attributes:
+        name: for the counts.
+        reason: what Kafka does that makes it lawful.
+        covers: whether it covers an offset that is nowhere; also given is the verb.
+    """
+
+    name: str
+    reason: str
+    covers: Callable[[Truth, str, int], bool]
+
+
+def _retention(truth: Truth, _verb: str, offset: int) -> bool:
+    return offset < truth.log_start
+
+
+def _unknown_tail(truth: Truth, _verb: str, offset: int) -> bool:
+    return offset >= truth.known_end and not _in_damage(truth, offset)
+
+
+def _live_tail(truth: Truth, _verb: str, offset: int) -> bool:
+    if not truth.directory.is_live or not truth.directory.logs:
+        return False
+    newest = truth.directory.logs[-1]
+    tails = [one for one in truth.regions if one.name == newest and one.is_at_end]
+    return any(one.covers(offset) for one in tails) and offset >= truth.known_end
+
+
+def _cleaner(truth: Truth, _verb: str, offset: int) -> bool:
+    return truth.is_cleaned and not _in_damage(truth, offset)
+
+
+def _planning(truth: Truth, verb: str, offset: int) -> bool:
+    return verb == "plan" and any(one.covers(offset) for one in truth.regions)
+
+
+def _in_damage(truth: Truth, offset: int) -> bool:
+    """Whether bytes that are not sound stand where the offset may have stood: they must be named."""
+    newest = truth.directory.logs[-1] if truth.directory.logs else None
+    return any(
+        one.covers(offset) and not (one.is_zeros and one.is_at_end and one.name == newest)
+        for one in truth.regions
+    )
+
+
+RULES = (
+    Rule(
+        "retention",
+        "Offsets below the first segment's name, or below the log start offset checkpoint: retention and "
+        "DeleteRecords remove segments from the front, and LogManager takes the first segment's base offset "
+        "as the log start where the checkpoint is lower or not there.",
+        _retention,
+    ),
+    Rule(
+        "unknown tail",
+        "Offsets at or above everything that the disk names: the checkpoints of the high watermark and of "
+        "recovery, the segments' names, the last sound batch. A log that ends earlier looks the same; zeros "
+        "at the end of the newest segment are what `preallocate` leaves.",
+        _unknown_tail,
+    ),
+    Rule(
+        "live tail",
+        "The last batch of a segment that a broker is writing to may not be whole yet; the next read has it.",
+        _live_tail,
+    ),
+    Rule(
+        "cleaner",
+        "Where the cleaner has noted its work, or offsets are missing in or between sound batches as it "
+        "leaves them, any offsets may have been cleaned away, but for those where bytes are damaged.",
+        _cleaner,
+    ),
+    Rule(
+        "planning reads no records",
+        "`plan` looks at names, ends and indexes; what is damaged in a file its reader tells.",
+        _planning,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class RecordRule:
+    """Sound records that need not be delivered.
+
+    Attributes:
+        name: for the counts.
+        reason: what Kafka does that makes it lawful.
+        covers: whether it covers a record, by its place in `Truth.data_rows`; also given is the verb.
+    """
+
+    name: str
+    reason: str
+    covers: Callable[[Truth, str, int], bool]
+
+
+def _deleted(truth: Truth, verb: str, at: int) -> bool:
+    return verb != "dump" and truth.data_rows[at][2].offset < truth.directory.noted.get(LOG_START, 0)
+
+
+def _above_high_watermark(truth: Truth, verb: str, at: int) -> bool:
+    if not truth.directory.is_live or not verb.startswith(("plan", "source")):
+        return False
+    return truth.data_rows[at][2].offset >= truth.directory.noted.get(HIGH_WATERMARK, 0)
+
+
+def _not_committed(truth: Truth, verb: str, at: int) -> bool:
+    if verb != "dump_committed" or not truth.has_transactions:
+        return False
+    return at not in truth.committed or not truth.is_ordered
+
+
+RECORD_RULES = (
+    RecordRule(
+        "deleted records",
+        "Records below the log start offset checkpoint: DeleteRecords or retention has deleted them, and a "
+        "consumer is not given them. `dump` prints files, and prints these too.",
+        _deleted,
+    ),
+    RecordRule(
+        "above the high watermark",
+        "A live broker gives a consumer no record at or above the high watermark; the plan says so.",
+        _above_high_watermark,
+    ),
+    RecordRule(
+        "not committed",
+        "A consumer of committed records is not given those of aborted and open transactions, nor any behind "
+        "the last stable offset. Where batches do not stand in the order of their offsets, it is not defined "
+        "which transaction a batch belongs to.",
+        _not_committed,
+    ),
+)
+
+
+def record_rule_for(truth: Truth, verb: str, at: int) -> RecordRule | None:
+    """The first rule that covers a sound record which was not delivered."""
+    return next((rule for rule in RECORD_RULES if rule.covers(truth, verb, at)), None)
+
+
+def rule_for(truth: Truth, verb: str, offset: int) -> Rule | None:
+    """The first rule that covers an offset which is nowhere and was not named."""
+    return next((rule for rule in RULES if rule.covers(truth, verb, offset)), None)

@@ -1,0 +1,277 @@
+"""What can happen to a log directory: each kind is a function of the directory and a random generator.
+
+A kind that a directory does not offer (two segments to be swapped where there is one) does nothing and
+returns False.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.invariant.decode import sound_batches
+from tests.invariant.directory import BESIDE, Directory, base_of
+
+Mutation = Callable[[Directory, random.Random], bool]
+
+
+def _any_log(directory: Directory, rng: random.Random, *, least: int = 1) -> str | None:
+    names = [name for name in directory.logs if len(directory.files[name]) >= least]
+    return rng.choice(names) if names else None
+
+
+def flip(directory: Directory, rng: random.Random) -> bool:
+    """Flip a bit of a segment."""
+    name = _any_log(directory, rng)
+    if name is None:
+        return False
+    data = bytearray(directory.files[name])
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    directory.files[name] = bytes(data)
+    return True
+
+
+def flip_header(directory: Directory, rng: random.Random) -> bool:
+    """Flip a bit of a batch's header."""
+    name = _any_log(directory, rng, least=61)
+    batches = [] if name is None else sound_batches(directory.files[name])
+    if name is None or not batches:
+        return False
+    data = bytearray(directory.files[name])
+    data[rng.choice(batches).position + rng.randrange(61)] ^= 1 << rng.randrange(8)
+    directory.files[name] = bytes(data)
+    return True
+
+
+def swap(directory: Directory, rng: random.Random) -> bool:
+    """Give two segments each other's bytes."""
+    if len(directory.logs) < 2:
+        return False
+    one, other = rng.sample(directory.logs, 2)
+    files = directory.files
+    files[one], files[other] = files[other], files[one]
+    return True
+
+
+def rename(directory: Directory, rng: random.Random) -> bool:
+    """Give a segment another base offset, with or without the files beside it."""
+    name = _any_log(directory, rng)
+    if name is None:
+        return False
+    base = base_of(name)
+    new = rng.choice((base + 1, base + 7, base - 1, base - 5, base // 2, base + 1000, base * 2))
+    if new < 0 or f"{new:020d}.log" in directory.files:
+        return False
+    suffixes = (".log", *BESIDE) if rng.random() < 0.5 else (".log",)
+    for suffix in suffixes:
+        data = directory.files.pop(f"{base:020d}{suffix}", None)
+        if data is not None:
+            directory.files[f"{new:020d}{suffix}"] = data
+    return True
+
+
+def empty(directory: Directory, rng: random.Random) -> bool:
+    """Leave no byte of a segment."""
+    return _replace(directory, rng, lambda _data: b"")
+
+
+def zero(directory: Directory, rng: random.Random) -> bool:
+    """Make all bytes of a segment zeros."""
+    return _replace(directory, rng, lambda data: bytes(len(data)))
+
+
+def zero_part(directory: Directory, rng: random.Random) -> bool:
+    """Make some bytes of a segment zeros: a page that was never written, or the end."""
+
+    def some(data: bytes) -> bytes:
+        first = rng.randrange(len(data))
+        behind = rng.choice((len(data), rng.randrange(first, len(data)) + 1))
+        return data[:first] + bytes(behind - first) + data[behind:]
+
+    return _replace(directory, rng, some)
+
+
+def cut(directory: Directory, rng: random.Random) -> bool:
+    """Cut a segment at any byte."""
+    return _replace(directory, rng, lambda data: data[: rng.randrange(len(data))])
+
+
+def cut_between(directory: Directory, rng: random.Random) -> bool:
+    """Cut a segment between two batches."""
+
+    def shorter(data: bytes) -> bytes:
+        batches = sound_batches(data)
+        return data[: rng.choice(batches).position] if batches else b""
+
+    return _replace(directory, rng, shorter)
+
+
+def cut_head(directory: Directory, rng: random.Random) -> bool:
+    """Take the first batches of a segment away."""
+
+    def shorter(data: bytes) -> bytes:
+        batches = sound_batches(data)
+        return data[rng.choice(batches).end :] if batches else b""
+
+    return _replace(directory, rng, shorter)
+
+
+def take_batch(directory: Directory, rng: random.Random) -> bool:
+    """Take a batch out of a segment."""
+
+    def shorter(data: bytes) -> bytes:
+        batches = sound_batches(data)
+        if not batches:
+            return b""
+        one = rng.choice(batches)
+        return data[: one.position] + data[one.end :]
+
+    return _replace(directory, rng, shorter)
+
+
+def double(directory: Directory, rng: random.Random) -> bool:
+    """Copy a segment under another name."""
+    name = _any_log(directory, rng)
+    if name is None:
+        return False
+    base = base_of(name)
+    new = max(0, rng.choice((base + 1, base - 1, base + 3, base + 500)))
+    directory.files.setdefault(f"{new:020d}.log", directory.files[name])
+    return True
+
+
+def overlap(directory: Directory, rng: random.Random) -> bool:
+    """Append the first batches of a segment to the one before it."""
+    if len(directory.logs) < 2:
+        return False
+    at = rng.randrange(len(directory.logs) - 1)
+    one, other = directory.logs[at : at + 2]
+    batches = sound_batches(directory.files[other])
+    if not batches:
+        return False
+    directory.files[one] += directory.files[other][: rng.choice(batches).end]
+    return True
+
+
+def repeat(directory: Directory, rng: random.Random) -> bool:
+    """Append a batch of a segment to it once more."""
+
+    def longer(data: bytes) -> bytes:
+        batches = sound_batches(data)
+        if not batches:
+            return data
+        one = rng.choice(batches)
+        return data + data[one.position : one.end]
+
+    return _replace(directory, rng, longer)
+
+
+def remove(directory: Directory, rng: random.Random) -> bool:
+    """Take a segment away, with or without the files beside it."""
+    name = _any_log(directory, rng, least=0)
+    if name is None or len(directory.logs) < 2:
+        return False
+    base = base_of(name)
+    for suffix in (".log", *BESIDE) if rng.random() < 0.5 else (".log",):
+        directory.files.pop(f"{base:020d}{suffix}", None)
+    return True
+
+
+def remove_last(directory: Directory, rng: random.Random) -> bool:
+    """Take the last segment away, with the files beside it."""
+    if len(directory.logs) < 2:
+        return False
+    base = base_of(directory.logs[-1])
+    for suffix in (".log", *BESIDE):
+        directory.files.pop(f"{base:020d}{suffix}", None)
+    return True
+
+
+def garbage(directory: Directory, rng: random.Random) -> bool:
+    """Append bytes that are no batch."""
+    return _replace(directory, rng, lambda data: data + rng.randbytes(rng.randint(1, 200)))
+
+
+def padding(directory: Directory, rng: random.Random) -> bool:
+    """Append zeros, as `preallocate` leaves them."""
+    return _replace(directory, rng, lambda data: data + bytes(rng.randint(1, 300)))
+
+
+def index_flip(directory: Directory, rng: random.Random) -> bool:
+    """Flip a bit of a file beside a segment."""
+    name = _any_beside(directory, rng)
+    if name is None or not directory.files[name]:
+        return False
+    data = bytearray(directory.files[name])
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    directory.files[name] = bytes(data)
+    return True
+
+
+def index_cut(directory: Directory, rng: random.Random) -> bool:
+    """Cut a file beside a segment, or append zeros to it."""
+    name = _any_beside(directory, rng)
+    if name is None or not directory.files[name]:
+        return False
+    data = directory.files[name]
+    directory.files[name] = data[: rng.randrange(len(data))] if rng.random() < 0.6 else data + bytes(24)
+    return True
+
+
+def index_gone(directory: Directory, rng: random.Random) -> bool:
+    """Take a file beside a segment away, or all of one kind."""
+    name = _any_beside(directory, rng)
+    if name is None:
+        return False
+    suffix = name[name.rindex(".") :]
+    for other in list(directory.files):
+        if other == name or (rng.random() < 0.5 and other.endswith(suffix)):
+            del directory.files[other]
+    return True
+
+
+def nothing(directory: Directory, rng: random.Random) -> bool:
+    """Leave everything as it is: nothing may be named then."""
+    return True
+
+
+def _any_beside(directory: Directory, rng: random.Random) -> str | None:
+    names = sorted(name for name in directory.files if name.endswith(BESIDE))
+    return rng.choice(names) if names else None
+
+
+def _replace(directory: Directory, rng: random.Random, change: Callable[[bytes], bytes]) -> bool:
+    name = _any_log(directory, rng)
+    if name is None:
+        return False
+    directory.files[name] = change(directory.files[name])
+    return True
+
+
+KINDS: dict[str, Mutation] = {
+    one.__name__: one
+    for one in (
+        nothing,
+        flip,
+        flip_header,
+        swap,
+        rename,
+        empty,
+        zero,
+        zero_part,
+        cut,
+        cut_between,
+        cut_head,
+        take_batch,
+        double,
+        overlap,
+        repeat,
+        remove,
+        remove_last,
+        garbage,
+        padding,
+        index_flip,
+        index_cut,
+        index_gone,
+    )
+}

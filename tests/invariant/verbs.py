@@ -1,0 +1,316 @@
+"""What every verb says of a log directory, brought to one form. Nothing here starts a process or a JVM."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.dataset
+from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
+from tests.invariant.decode import Row
+
+from kafka_segments.cli.main import main
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.partition import open_partition
+from kafka_segments.spark import ingest as job
+from kafka_segments.spark.sink import ParquetSink, row_of_task
+from kafka_segments.spark.source import KafkaSegmentsDataSource
+from kafka_segments.spark.splits import pack
+
+_OFFSETS = re.compile(r"offsets?(?: lost:)? (-?\d+|\?)(?: to (-?\d+|\?|the end))?")
+
+
+@dataclass(frozen=True)
+class Named:
+    """Something that a verb says is left out.
+
+    Attributes:
+        text: as it was said.
+        path: the file that it is about, if it is about one.
+        first: the first offset; None if that is not known.
+        last: the last one; likewise.
+        position: where in the file, if that is said.
+        end_position: likewise.
+        is_all: nothing is delivered at all, and that is said.
+    """
+
+    text: str
+    path: str | None = None
+    first: int | None = None
+    last: int | None = None
+    position: int | None = None
+    end_position: int | None = None
+    is_all: bool = False
+
+
+@dataclass
+class Answer:
+    """What a verb said.
+
+    Attributes:
+        status: the exit status; for Python and Spark 1 if something was told, else 0.
+        rows: the records that were delivered.
+        ranges: for a plan: what is read of which file, `(path, start, end)`.
+        named: what is left out, as it was told.
+        words: everything that was told, for people.
+    """
+
+    status: int = 0
+    rows: set[Row] = field(default_factory=set)
+    ranges: list[tuple[str, int, int | None]] = field(default_factory=list)
+    named: list[Named] = field(default_factory=list)
+    words: str = ""
+
+    def tell(self, named: Named) -> None:
+        """Add something that was told by an error, an event or a row."""
+        self.named.append(named)
+        self.status = max(self.status, 1)
+
+
+def run_main(arguments: list[str]) -> tuple[int, str, str]:
+    """Run the command in this process: exit status, standard output, standard error."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
+    error = io.StringIO()
+    with mock.patch.object(sys, "stdout", out), mock.patch.object(sys, "stderr", error):
+        status = main(arguments)
+        out.flush()
+    return status, out.buffer.getvalue().decode("utf-8", "surrogateescape"), error.getvalue()  # type: ignore[attr-defined]
+
+
+def dump(partition: Path) -> Answer:
+    """`dump` of all segments."""
+    return _dump(partition, [])
+
+
+def dump_committed(partition: Path) -> Answer:
+    """`dump --isolation read_committed` of all segments."""
+    return _dump(partition, ["--isolation", "read_committed"])
+
+
+def _dump(partition: Path, options: list[str]) -> Answer:
+    paths = sorted(str(path) for path in partition.glob("*.log"))
+    if not paths:
+        return Answer(2, named=[Named("no segments", is_all=True)])
+    return _lines(*run_main(["dump", *paths, "--format", "jsonl", *options]))
+
+
+def aborted(partition: Path) -> Answer:
+    """`aborted` of the partition."""
+    return _lines(*run_main(["aborted", str(partition), "--format", "jsonl"]))
+
+
+def plan(partition: Path) -> Answer:
+    """`plan` of the partition."""
+    return _lines(*run_main(["plan", str(partition), "--format", "jsonl"]))
+
+
+def _lines(status: int, out: str, error: str) -> Answer:
+    answer = Answer(status, words=error)
+    for text in out.splitlines():
+        line = json.loads(text)
+        kind = line["type"]
+        if kind == "record":
+            if line["control"] is None:
+                answer.rows.add(Row(line["offset"], _bytes(line["key"]), _bytes(line["value"])))
+        elif kind == "split":
+            answer.ranges.append((line["path"], line["start"], line["end"]))
+        elif kind not in ("batch", "padding", "partition", "aborted", "open", "range", "plan", "pin"):
+            answer.named.append(_named_by(line, text))
+    if status == 2:
+        answer.named += [_named_by_words(words) for words in error.splitlines()]
+    return answer
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else b64decode(text)
+
+
+def _named_by(line: dict[str, Any], text: str) -> Named:
+    first, last = (
+        line.get(f"{which}_lost_offset", line.get(f"{which}_offset")) for which in ("first", "last")
+    )
+    return Named(text, line.get("path"), first, last, line.get("position"), line.get("end_position"))
+
+
+def _named_by_words(words: str) -> Named:
+    """What is said for people: a file or directory at the beginning, offsets somewhere."""
+    offsets, place = _OFFSETS.search(words), re.search(r"(/\S+?)(?:[:,]? |: |$)", words)
+    path = None if place is None else place[1].rstrip(":,")
+    if offsets is None:
+        return Named(words, path, is_all=path is not None and not path.endswith(".log"))
+    first, last = offsets.groups()
+    return Named(words, path, _number(first), _number(first if last is None else last))
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+class _InProcess:
+    """Spark's part of `ingest`, done in this process: the same tasks and the same writer."""
+
+    start_seconds = job_seconds = 0.0
+
+    def __init__(self, plan: job.Plan, _master: str, options: dict[str, str], _show: object) -> None:
+        self._plan = plan
+        self._options = options
+
+    def run(self) -> None:
+        """Do all tasks, and commit."""
+        writer = ParquetSink(CaseInsensitiveDict(self._options)).writer(None, False)  # type: ignore[arg-type]
+        tasks = pack(self._plan.splits, at_least=4)
+        messages = []
+        for task in tasks:
+            row = pa.RecordBatch.from_arrays([pa.array([row_of_task(task)])], names=["task"])
+            messages.append(writer.write(iter([row])))
+        writer.commit(messages)  # type: ignore[arg-type]
+
+
+def ingest(partition: Path) -> Answer:
+    """`ingest` of the partition, without Spark."""
+    destination = partition.parents[1] / "ingested"
+    shutil.rmtree(destination, ignore_errors=True)
+    with mock.patch.object(job, "_Job", _InProcess), mock.patch("os.fsync"):
+        status, out, error = run_main(["ingest", str(partition), str(destination)])
+    answer = Answer(status, words=error + out)
+    for path in destination.glob("topic=*/partition=*/*.parquet"):
+        table = pyarrow.parquet.ParquetFile(path).read(["offset", "key", "value"])
+        answer.rows.update(_rows_of(table))
+    answer.named = [
+        _named_by_words(words)
+        for words in error.splitlines()
+        if not re.match(r"kafka-segments: (partitions: |\d+ of \d+ tasks done)", words)
+    ]
+    return answer
+
+
+def _rows_of(table: pa.Table | pa.RecordBatch) -> Iterator[Row]:
+    columns = (table.column(name).to_pylist() for name in ("offset", "key", "value"))
+    return (Row(*values) for values in zip(*columns, strict=True))
+
+
+def partition_events(partition: Path) -> Answer:
+    """`open_partition(...).iter_events(on_damage="skip")`."""
+    return _partition(partition, _add_events)
+
+
+def partition_batches(partition: Path) -> Answer:
+    """`open_partition(...).read_batches(on_damage="skip")`, with what raises at "raise"."""
+    return _partition(partition, _add_batches)
+
+
+def _partition(partition: Path, add: Callable[[Any, Answer], None]) -> Answer:
+    answer = Answer()
+    try:
+        with open_partition(partition) as opened:
+            add(opened, answer)
+    except KafkaFormatError as error:
+        answer.tell(Named(f"{type(error).__name__}: {error}", error.path, is_all=True))
+    return answer
+
+
+def _add_events(opened: Any, answer: Answer) -> None:
+    for event in opened.iter_events(on_damage="skip"):
+        kind = type(event).__name__
+        if kind == "Record":
+            if event.control is None:
+                answer.rows.add(Row(event.offset, event.key, event.value))
+        elif kind not in ("Batch", "Padding"):
+            first = getattr(event, "first_lost_offset", getattr(event, "first_offset", None))
+            last = getattr(event, "last_lost_offset", getattr(event, "last_offset", None))
+            where = (getattr(event, name, None) for name in ("position", "end_position"))
+            answer.tell(Named(str(event), getattr(event, "path", None), first, last, *where))
+
+
+def _add_batches(opened: Any, answer: Answer) -> None:
+    for batch in opened.read_batches(["offset", "key", "value"]):
+        answer.rows.update(_rows_of(batch))
+
+
+def source(partition: Path) -> Answer:
+    """The Spark source, with the rows for what is damaged or lost."""
+    return _source(partition, mode="PERMISSIVE", failOnDataLoss="false", columns="offset,key,value,damage")
+
+
+def source_strict(partition: Path) -> Answer:
+    """The Spark source with its default options: what is damaged or lost is an error."""
+    return _source(partition, columns="offset,key,value")
+
+
+def source_damage(partition: Path) -> Answer:
+    """The Spark source's view `damage`, which holds no records."""
+    return _source(partition, view="damage", failOnDataLoss="false")
+
+
+def _source(partition: Path, **options: str) -> Answer:
+    answer = Answer()
+    try:
+        for row in _spark_rows(partition, options):
+            if options.get("view") == "damage":
+                if row["kind"] != "pending":
+                    answer.tell(_named_by_row(row))
+            elif row.get("damage") is not None:
+                answer.tell(_named_by_words(row["damage"]))
+            else:
+                answer.rows.add(Row(row["offset"], row["key"], row["value"]))
+    except KafkaFormatError as error:
+        answer.tell(Named(f"{type(error).__name__}: {error}", error.path, is_all=True))
+    return answer
+
+
+def _named_by_row(row: dict[str, Any]) -> Named:
+    """A row of the view `damage`; where it has no offsets of its own, its message may."""
+    text = f"{row['kind']}: {row['message']}"
+    path, first, last = row["sourceFile"], row["firstOffset"], row["lastOffset"]
+    if first is None:
+        words = _named_by_words(text)
+        first, last = words.first, words.last
+    return Named(text, path, first, last, row["position"], row["endPosition"])
+
+
+def _spark_rows(partition: Path, options: dict[str, str]) -> Iterable[dict[str, Any]]:
+    found = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(partition), **options}))
+    reader = found.reader(found.schema())
+    for task in reader.partitions() or [InputPartition(None)]:
+        for batch in reader.read(task):
+            yield from batch.to_pylist()
+
+
+VERBS: dict[str, Callable[[Path], Answer]] = {
+    one.__name__: one
+    for one in (
+        dump,
+        dump_committed,
+        aborted,
+        plan,
+        ingest,
+        partition_events,
+        partition_batches,
+        source,
+        source_strict,
+        source_damage,
+    )
+}
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """Keep what verbs log off the terminal: rows, events and statuses are judged here, not logs."""
+    import logging
+
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
