@@ -301,7 +301,7 @@ def _opened(source: SourceLike | Source) -> Source:
     """What is a source already is taken over, and closed."""
     either: Any = source
     is_source = hasattr(source, "window") and hasattr(source, "descriptor")
-    return either if is_source else open_source(either)
+    return either if is_source else open_source(either, only_files=True)
 
 
 def _base_offset(path: str, given: int | None) -> int:

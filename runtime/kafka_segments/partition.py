@@ -70,7 +70,7 @@ def open_partition(
     found = list_partitions([directory])
     if len(found) != 1:
         raise OptionError(f"{len(found)} partitions are in it; give one of them", path=os.fspath(directory))
-    open_file = partial(open_segment, check_crc=check_crc, max_decompressed=max_decompressed)
+    open_file = partial(open_segment, check_crc=check_crc, max_decompressed=max_decompressed, only_files=True)
     return Partition(found[0], open_file, outcomes_from)
 
 
@@ -105,7 +105,7 @@ def open_partition_of(
     except OptionError:
         found = []
     for one in found:
-        partition = Partition(one, open_file)
+        partition = Partition(one, partial(open_file, only_files=True))
         if partition.holds(path):
             return partition
     base_offset = first_offset_in_name(path) or 0

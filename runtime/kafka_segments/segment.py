@@ -39,6 +39,7 @@ def open_segment(
     check_crc: bool = True,
     headers_only: bool = False,
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    only_files: bool = False,
 ) -> Segment:
     """Open a segment (`.log`, `.checkpoint` of KRaft) for reading. Nothing is ever written or locked.
 
@@ -48,6 +49,8 @@ def open_segment(
         check_crc: verify the checksum of every batch.
         headers_only: read no payloads; there are then no records, and no checksum is verified.
         max_decompressed: bytes that one batch may decompress to.
+        only_files: refuse a path that leads to a pipe, a socket or a device, instead of reading that to its
+            end. For paths that were found in a directory.
 
     Raises:
         ReadError: the file cannot be opened; `errno` says why.
@@ -60,7 +63,7 @@ def open_segment(
     """
     if max_decompressed < 0:
         raise OptionError(f"max_decompressed is {max_decompressed}; give a number of bytes")
-    opened = open_source(source, mmap=mmap)
+    opened = open_source(source, mmap=mmap, only_files=only_files)
     try:
         refuse_foreign(opened)
     except BaseException:
@@ -77,6 +80,7 @@ def open_segment(
             check_crc=check_crc,
             headers_only=headers_only,
             max_decompressed=max_decompressed,
+            only_files=only_files,
         )
     return segment
 

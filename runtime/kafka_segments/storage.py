@@ -19,6 +19,7 @@ import threading
 from typing import Any, BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.kinds import check_ends, check_regular
 
 __all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "open_source"]
 
@@ -234,7 +235,7 @@ class Window:
         return self._source.read(position, self._unreadable - position)
 
 
-def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
+def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = False) -> Source:
     """Open a path, `-` (standard input), bytes or a binary file object for random access.
 
     What is returned is the caller's to close. A file object, or a `Source` that is open already, stays open
@@ -243,15 +244,17 @@ def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
     Args:
         source: what to open. What cannot be sought in (a pipe) is copied to a temporary file first.
         mmap: map the file into memory instead of reading it. A bad sector then kills the process (SIGBUS).
+        only_files: refuse a path that leads to no regular file. For whatever was found in a directory: a
+            pipe there would be waited for, and a device may have no end.
 
     Raises:
-        ReadError: it does not exist, is a directory, or may not be read; `errno` says which.
+        ReadError: it does not exist, is a directory or a device, or may not be read; `errno` says which.
         OptionError: it is nothing that can be opened.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
-        return _open_path(os.fspath(source), mmap)
+        return _open_path(os.fspath(source), mmap, only_files)
     given: Any = source
     if hasattr(given, "window"):  # no file object has one
         return _Lent(given)
@@ -260,16 +263,31 @@ def open_source(source: SourceLike, *, mmap: bool = False) -> Source:
     raise OptionError(f"cannot open a {type(source).__name__}: give a path, bytes or a binary file object")
 
 
-def _open_path(path: str | bytes, map_it: bool) -> Source:
+def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
     name = os.fsdecode(path)
     if name == "-":
         return _open_descriptor(name, _dup_stdin(), map_it)
+    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+    # Nobody may ever write to a pipe: without this flag, opening one waits for a writer.
+    flags |= getattr(os, "O_NONBLOCK", 0) if only_files else 0
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        if only_files:
+            check_regular(name, os.stat(path))  # before it is opened: that alone sets some devices off
+        descriptor = os.open(path, flags)
     except OSError as error:
+        if isinstance(error, ReadError):
+            raise
         raise _cannot_open(name, error) from error
     except ValueError as error:  # a null character in the name
         raise OptionError(f"no file can have this name: {error}", path=name) from error
+    try:
+        if only_files:
+            check_regular(name, os.fstat(descriptor))  # the name may lead elsewhere by now
+        else:
+            check_ends(name, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
     return _open_descriptor(name, descriptor, map_it)
 
 

@@ -67,9 +67,8 @@ def _partition(asked: PartitionDir, is_jsonl: bool, check_crc: bool) -> int:
     """Print one partition; returns its status."""
     status = console.CLEAN
     try:
-        with Partition(
-            replace(asked, segments=asked.live), partial(open_segment, check_crc=check_crc)
-        ) as partition:
+        open_file = partial(open_segment, check_crc=check_crc, only_files=True)
+        with Partition(replace(asked, segments=asked.live), open_file) as partition:
             for line in _Lines(partition, asked).lines():
                 status = max(status, line.status)
                 with console.writing() as stdout:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from contextlib import suppress
@@ -70,8 +69,7 @@ class LocalFiles:
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:
         """Open a file for reading; through the cache, the kernel reads ahead as it sees fit."""
-        _check_kind(path)
-        source = open_source(path)
+        source = open_source(path, only_files=True)
         try:
             status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
             identity = _identity_of(status)
@@ -80,16 +78,6 @@ class LocalFiles:
         except OSError as error:
             source.close()
             raise _cannot_list(path, error) from error
-
-
-def _check_kind(path: str) -> None:
-    """A pipe would have to be waited for."""
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):
-        return  # opening it says why
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISBLK(mode)):
-        raise ReadError("no file: a pipe, a socket or a device", errno=errno.EINVAL, path=path)
 
 
 class _LocalSource:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 
 __all__ = ["is_locked"]
 
@@ -18,13 +19,17 @@ def is_locked(path: str) -> bool:
     watermark too early does less harm than to take for committed what is not.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # Opening a pipe would wait for somebody who writes to it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
         return True
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            _log.warning("%s: this is no regular file; a broker is taken to hold this log directory", path)
+            return True
         os.lockf(descriptor, os.F_TEST, 0)
     except OSError as error:
         if not isinstance(error, (PermissionError, BlockingIOError)):

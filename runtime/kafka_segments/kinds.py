@@ -1,0 +1,45 @@
+"""What a path leads to: a regular file, or a pipe, a socket or a device, which may never end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from kafka_segments.errors import ReadError
+
+__all__ = ["check_ends", "check_regular"]
+
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe (FIFO)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a disk"),
+)
+
+
+def check_regular(path: str, status: os.stat_result) -> None:
+    """Refuse everything but regular files, and directories, which whoever opens them refuses.
+
+    Raises:
+        ReadError: it is something else; the message says what.
+    """
+    mode = status.st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        kind = next((word for is_kind, word in _KINDS if is_kind(mode)), "no file")
+        detail = f"this is {kind}, where a file should be: it is not read; remove it, or put the file there"
+        raise ReadError(detail, errno=errno.EINVAL, path=path)
+
+
+def check_ends(path: str, descriptor: int) -> None:
+    """Refuse devices but for terminals and the null device, which have an end (^D at a terminal).
+
+    Raises:
+        ReadError: it is a device such as /dev/zero.
+    """
+    status = os.fstat(descriptor)
+    if stat.S_ISCHR(status.st_mode) and not (
+        os.isatty(descriptor) or status.st_rdev == os.stat(os.devnull).st_rdev
+    ):
+        detail = "this is a device, which may have no end: give a file, or pipe the bytes to `-`"
+        raise ReadError(detail, errno=errno.EINVAL, path=path)
