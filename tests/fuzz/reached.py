@@ -19,7 +19,7 @@ from tests.fuzz.lines import Lines
 from tests.fuzz.run import Progress, Result, slow_cpu, small_windows
 
 import kafka_segments
-from kafka_segments.native.calls import reachable
+from kafka_segments.native.calls import global_names
 from kafka_segments_generated import columns
 
 RUNTIME = Path(kafka_segments.__file__).parent
@@ -58,6 +58,19 @@ def _decoding(stem: str) -> set[str]:
     found = {name for name in functions if name in ("scanner", "decoder") or name.startswith("read")}
     reached = [called for name in found for called in reachable(functions[name])]
     return {called.__name__ for called in reached if called.__module__ == module.__name__}
+
+
+def reachable(function: FunctionType, seen: set[FunctionType] | None = None) -> Iterator[FunctionType]:
+    """The function and all that it may call, each once."""
+    seen = set() if seen is None else seen
+    if function in seen:
+        return
+    seen.add(function)
+    yield function
+    for name in global_names(function.__code__):
+        called = function.__globals__.get(name)
+        if isinstance(called, FunctionType):
+            yield from reachable(called, seen)
 
 
 class Traced:

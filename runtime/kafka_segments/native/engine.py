@@ -1,9 +1,8 @@
 """Generated decoders as machine code: loaded from the cache, compiled when they are not there.
 
 Strategy: numba compiles (a second or two, once a machine), LLVM alone loads what was compiled (milliseconds),
-so that a process which finds everything in the cache never imports numba. The key of the cache names all that
-the code depends on: the texts of the modules, versions, the CPU. Machine code stays loaded until the process
-ends.
+so that a process which finds everything in the cache never imports numba. `keys` names all that the code
+depends on. Machine code stays loaded until the process ends.
 """
 
 from __future__ import annotations
@@ -11,27 +10,20 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-import hashlib
-import importlib.util
+import importlib
 import inspect
-import os
 import sys
 import threading
 from collections.abc import Callable
-from importlib.metadata import version
-from types import FunctionType
 from typing import Any
 
-import llvmlite
 import llvmlite.binding as llvm
 
-from kafka_segments.native import cache, cpu
-from kafka_segments.native.calls import reachable
+from kafka_segments.native import cache, keys
 
 __all__ = ["Decoder", "load_decoder"]
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_OWN_MODULES = ("calls", "checksums", "compiling", "fold", "intrinsics")
 
 
 class Decoder:
@@ -99,14 +91,15 @@ def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
         for name, parameter in inspect.signature(factory(**options)).parameters.items()
     ]
     name = f"{factory.__module__.rpartition('.')[2]}.{factory.__name__}"
-    key = f"{name}-{_digest(factory, options)}"
+    key = f"{name}-{keys.digest(factory, options)}"
     content = cache.read(key)
     if content is None:
         with cache.lock(key):
             content = cache.read(key)  # another process may have compiled it while we waited
             if content is None:
                 content = _compile(factory, options, parameters)
-                cache.write(key, content)
+                if keys.is_unchanged():
+                    cache.write(key, content)
     entry, _, code = content.partition(b"\n")
     return Decoder(_link(entry.decode("ascii"), code), tuple(name for name, _ in parameters))
 
@@ -133,27 +126,6 @@ def _tell() -> None:
     where = "keeping them nowhere, for want of a directory" if place is None else f"keeping them in {place}"
     sys.stderr.write(f"kafka-segments: compiling decoders, once for this machine, and {where}\n")
     sys.stderr.flush()
-
-
-def _digest(factory: Callable[..., Any], options: dict[str, bool]) -> str:
-    """Of everything that the machine code depends on."""
-    digest = hashlib.sha256()
-    assert isinstance(factory, FunctionType)
-    modules = {function.__module__ for function in reachable(factory)}
-    own = [f"kafka_segments.native.{name}" for name in _OWN_MODULES]
-    for module in [*sorted(modules), *own]:
-        digest.update(_source(module).encode("utf-8"))
-    versions = [version("numba"), llvmlite.__version__, sys.implementation.cache_tag or ""]
-    checked = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS", "")
-    digest.update(repr([versions, cpu.identity(), sorted(options.items()), checked]).encode("utf-8"))
-    return digest.hexdigest()[:32]
-
-
-def _source(module: str) -> str:
-    """A module's text; also of one in an archive, and without importing it."""
-    spec = importlib.util.find_spec(module)
-    get_source = getattr(spec.loader if spec else None, "get_source", None)
-    return "" if get_source is None else str(get_source(module))
 
 
 def _link(entry: str, code: bytes) -> int:

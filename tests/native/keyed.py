@@ -1,0 +1,66 @@
+"""All functions that become machine code, and the key under which each is looked for: a program, too.
+
+`python -m tests.native.keyed` prints the keys. Nothing is compiled: looking into the cache ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafka_segments.columnar import inflating, sweeping, unwrapping
+from kafka_segments.compression import gzip, lz4, zstd
+from kafka_segments.native import cache, engine
+from kafka_segments.writing import checking, indexing, loops
+from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
+
+FACTORIES: tuple[Callable[..., Any], ...] = (
+    kafka_log_segment.scanner,
+    kafka_log_segment.head_encoder,
+    kafka_message_legacy.decoder,
+    kafka_message_legacy.encoder,
+    kafka_record.decoder,
+    kafka_record.encoder,
+    unwrapping.unwrapper,
+    sweeping.sweeper,
+    inflating.inflater,
+    loops.batcher,
+    loops.messenger,
+    indexing.index_loop,
+    checking.check_loop,
+    gzip.loop,
+    lz4.loop,
+    zstd.loop,
+)
+"""What `load_decoder` is called with; `test_keys` looks for calls of others."""
+
+
+class _AskedError(Exception):
+    """The key that was asked for."""
+
+
+def key_of(factory: Callable[..., Any]) -> str:
+    """The key of a factory with all of its options on."""
+
+    def read(key: str) -> bytes | None:
+        raise _AskedError(key)
+
+    options = dict.fromkeys(engine.inspect.signature(factory).parameters, True)
+    before, cache.read = cache.read, read
+    try:
+        engine.load_decoder(factory, **options)
+    except _AskedError as asked:
+        return str(asked)
+    finally:
+        cache.read = before
+    raise AssertionError("it is loaded already")
+
+
+def keys() -> dict[str, str]:
+    """The keys of all."""
+    return {f"{factory.__module__}.{factory.__name__}": key_of(factory) for factory in FACTORIES}
+
+
+if __name__ == "__main__":
+    for name, key in keys().items():
+        print(name, key)

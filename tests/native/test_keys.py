@@ -1,0 +1,251 @@
+"""Machine code is never found again by a process in which anything that it was made from is otherwise.
+
+Machine code of another version writes words to wrong places: these keys are what prevents it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from enum import IntEnum
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from tests.native import keyed
+
+from kafka_segments.native import cache, engine, keys
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests have loaded is not in the way."""
+    monkeypatch.setattr(engine, "_decoders", {})
+
+
+def names_in(code: CodeType) -> set[str]:
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(names_in, inner))
+
+
+def frozen(function: FunctionType, seen: set[FunctionType]) -> Iterator[tuple[str, str, int]]:
+    """Module, name and value of each number that a function or one that it calls takes from outside."""
+    if function in seen:
+        return
+    seen.add(function)
+    for name in sorted(names_in(function.__code__)):
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            yield from frozen(value, seen)
+        elif isinstance(value, int):
+            yield function.__module__, name, value
+
+
+@pytest.mark.parametrize("factory", keyed.FACTORIES, ids=lambda each: f"{each.__module__}.{each.__name__}")
+def test_every_constant_of_every_kernel_is_in_its_key(factory, monkeypatch):
+    before = keyed.key_of(factory)
+    assert keyed.key_of(factory) == before
+    constants = list(dict.fromkeys(frozen(factory, set())))
+    assert len(constants) >= 5
+    for module, name, value in constants:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules[module], name, value + 1)
+            assert keyed.key_of(factory) != before, f"{module}.{name} is not in the key"
+    assert keyed.key_of(factory) == before
+
+
+def test_no_kernel_is_left_out():
+    """Every call of `load_decoder` is of a factory in `keyed.FACTORIES`."""
+    known = {factory.__name__ for factory in keyed.FACTORIES} | {"factory"}
+    called = {
+        match[1].rpartition(".")[2]
+        for folder in ("runtime", "generated")
+        for path in (ROOT / folder).rglob("*.py")
+        for match in re.finditer(r"load_decoder\(\s*([\w.]+)", path.read_text(encoding="utf-8"))
+    }
+    assert called <= known and len(called) >= 10
+
+
+EDITS = {
+    "the places in a codec's state": (
+        "kafka_segments/compression/loops.py",
+        "AT, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)",
+        "ROOM, COUNT, USED, ENOUGH, AT, SOURCE, TARGET, OWN, FIRST = range(9)",
+        {"gzip.loop", "inflating.inflater", "lz4.loop", "zstd.loop"},
+    ),
+    "a limit in another module": (
+        "kafka_segments/writing/options.py",
+        "MAX_INT = ",
+        "MAX_INT = -1 + ",
+        {"loops.batcher", "loops.messenger"},
+    ),
+    "the bytes that are worked on together": (
+        "kafka_segments/native/blocks.py",
+        "LEN_PIECE = 128 << 10",
+        "LEN_PIECE = 64 << 10",
+        None,
+    ),
+    "an intrinsic": (
+        "kafka_segments/native/intrinsics.py",
+        "_STEP = 16, 64, 256",
+        "_STEP = 16, 64, 128",
+        None,
+    ),
+    "the compiler's options": ("kafka_segments/native/compiling.py", '"_nrt": False', '"_nrt": True', None),
+    "the version": ("kafka_segments/__init__.py", "__version__ = ", '__version__ = "9" + ', None),
+    "a helper of generated decoders": (
+        "kafka_segments_generated/columns/kafka_varint.py",
+        "_support import ",
+        "_support import Bytes as Unused, ",
+        set(),
+    ),
+}
+"""Edits, and whose keys change: all if None. One that changes no code changes no key."""
+
+
+def printed(root: Path) -> dict[str, str]:
+    """The keys that a process prints whose packages lie in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.native.keyed"],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (root, ROOT))),
+            "PYTHONDONTWRITEBYTECODE": "1",  # edits within a second would not be seen
+        },
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(line.split() for line in done.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of both packages."""
+    root = tmp_path_factory.mktemp("copied")
+    unwanted = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "runtime" / "kafka_segments", root / "kafka_segments", ignore=unwanted)
+    generated = "kafka_segments_generated"
+    shutil.copytree(ROOT / "generated" / generated, root / generated, ignore=unwanted)
+    return root
+
+
+@pytest.fixture(scope="module")
+def unedited(package: Path) -> dict[str, str]:
+    found = printed(package)
+    assert printed(package) == found
+    return found
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=list(EDITS))
+def test_another_version_has_other_keys(package, unedited, edit):
+    name, old, new, changed = edit
+    path = package / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    try:
+        edited = printed(package)
+    finally:
+        path.write_text(text, encoding="utf-8")
+    assert edited.keys() == unedited.keys()
+    others = {name for name, key in edited.items() if key != unedited[name]}
+    if changed is None:
+        assert others == set(edited)
+    else:
+        assert {".".join(name.split(".")[-2:]) for name in others} == changed
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NUMBA_OPT", "0"),
+        ("NUMBA_CPU_NAME", "generic"),
+        ("NUMBA_CPU_FEATURES", "+sse2"),
+        ("NUMBA_ENABLE_AVX", "0"),
+        ("NUMBA_BOUNDSCHECK", "1"),
+        ("KAFKA_SEGMENTS_CHECK_BOUNDS", "1"),
+    ],
+)
+def test_settings_that_change_machine_code_are_in_the_key(monkeypatch, name, value):
+    factory = keyed.FACTORIES[0]
+    monkeypatch.delenv(name, raising=False)
+    before = keyed.key_of(factory)
+    monkeypatch.setenv(name, value)
+    assert keyed.key_of(factory) != before
+
+
+def test_settings_that_change_nothing_are_not_in_the_key(monkeypatch):
+    before = keyed.key_of(keyed.FACTORIES[0])
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+    assert keyed.key_of(keyed.FACTORIES[0]) == before
+
+
+class Order(IntEnum):
+    FIRST = 0
+
+
+LIMITS = np.arange(3)
+NAMES = {"a": 1}
+PLACES = SimpleNamespace(first=0)
+MODULE = ModuleType("layout")
+MODULE.PLACE = 1
+
+
+def of_all_kinds():
+    def run():
+        return Order, LIMITS, NAMES, MODULE.PLACE
+
+    return run
+
+
+def of_an_unknown_kind():
+    def run():
+        return PLACES
+
+    return run
+
+
+def test_values_of_all_kinds_count(monkeypatch):
+    seen = {keys.digest(of_all_kinds, {})}
+    for target, name, value in (
+        (f"{__name__}.LIMITS", None, np.arange(1, 4)),
+        (f"{__name__}.NAMES", None, {"a": 2}),
+        (MODULE, "PLACE", 2),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(*([target, value] if name is None else [target, name, value]))
+            seen.add(keys.digest(of_all_kinds, {}))
+    assert len(seen) == 4
+
+
+def test_a_value_of_an_unknown_kind_is_refused():
+    with pytest.raises(NotImplementedError, match="PLACES"):
+        keys.digest(of_an_unknown_kind, {})
+
+
+def test_machine_code_of_two_versions_is_not_kept(monkeypatch):
+    """The compiler was replaced on the disk after this process had begun, and before it was imported."""
+    kept = []
+    monkeypatch.setattr(cache, "read", lambda key: None)
+    monkeypatch.setattr(cache, "write", lambda key, content: kept.append(key))
+    monkeypatch.setattr(keys, "_texts", lambda: "of another version")
+    from tests.native import kernels
+
+    assert engine.load_decoder(kernels.bits, unused=False).parameters == ("bitmap", "numbers")
+    assert kept == []
+    monkeypatch.undo()
+    monkeypatch.setattr(engine, "_decoders", {})
+    monkeypatch.setattr(cache, "read", lambda key: None)
+    monkeypatch.setattr(cache, "write", lambda key, content: kept.append(key))
+    engine.load_decoder(kernels.bits, unused=False)
+    assert len(kept) == 1
