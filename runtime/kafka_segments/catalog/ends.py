@@ -216,7 +216,8 @@ def find_reached(places: Places, segment: StoredSegment) -> int | None:
     """Find behind which offset a segment ends now, if its last bytes tell; None if they do not.
 
     Only what stands behind the last entry of its index is read. Batches whose headers leave their last offset
-    open do not tell.
+    open do not tell; nor does a segment whose last batch lies below its base offset, which is another
+    segment's under this name.
 
     Raises:
         ReadError: see `find_end`; likewise DecodeError.
@@ -233,6 +234,8 @@ def find_reached(places: Places, segment: StoredSegment) -> int | None:
         for entry in Scan(source).entries(position):
             if isinstance(entry, Batch) and entry.crc_valid is not False:
                 if entry.highest_offset != entry.last_offset:
+                    return None
+                if entry.last_offset < segment.base_offset:
                     return None
                 end = max(end, entry.last_offset + 1)
         return end

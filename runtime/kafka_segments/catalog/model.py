@@ -201,6 +201,10 @@ class Split:
         is_compacted: see `PartitionCopy`; where True, missing offsets are no loss.
         void: producer id, first and last base offset of batches that are to be left out.
         copies: directories in which to look if the segment is gone.
+        preceding: base offset of the segment before this one in its directory; None for the first one.
+        asked: the range of the query that this is a part of; what lies outside it is nobody's loss.
+        floor: of a log's first split, if reading begins where the log does: its files may hold offsets down
+            to here although their names say otherwise, and no other split reads them.
         reached: of a range that goes to the log's end: behind the last offset that was there when it was
             planned. Up to it, what is not there is a loss; from it on, what comes later is not read. None is
             not known.
@@ -219,6 +223,9 @@ class Split:
     void: tuple[tuple[int, int, int], ...] = ()
     copies: tuple[str, ...] = ()
     reached: int | None = None
+    preceding: int | None = None
+    asked: tuple[int, int | None] = (0, None)
+    floor: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

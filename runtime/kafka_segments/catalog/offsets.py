@@ -15,6 +15,7 @@ from functools import cached_property
 from kafka_segments.catalog.claims import is_before
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.ends import find_end
+from kafka_segments.catalog.extents import extent_of
 from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
 from kafka_segments.catalog.opening import open_stored
@@ -319,7 +320,7 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
 
 
 def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
-    """Behind the last whole valid batch of the newest segment."""
+    """Behind the last whole valid batch of the newest segment; of all, if that one is misnamed."""
     segment = log.pieces[-1].segment
     source = open_stored(places, segment)
     try:
@@ -335,9 +336,13 @@ def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
         if position >= source.size or not is_before(source, position, _MAX_OFFSET):
             position = 0
         end = log.pieces[-1].start
+        highest: int | None = None
         for entry in Scan(source).entries(position):
             if isinstance(entry, Batch) and entry.crc_valid is not False:
-                end = max(end, entry.highest_offset + 1)
-        return end
+                highest = max(highest or 0, entry.highest_offset)
+        if highest is not None and highest < segment.base_offset:
+            extents = (extent_of(places, piece.segment) for piece in log.pieces)
+            highest = max((one.last for one in extents if one is not None), default=highest)
+        return end if highest is None else max(end, highest + 1)
     finally:
         source.close()

@@ -20,6 +20,7 @@ from kafka_segments.catalog.pruning import Pruner, drop_by_offsets, drop_by_part
 from kafka_segments.catalog.query import Query, TopicPartition
 from kafka_segments.catalog.times import Finder, piece_end
 from kafka_segments.catalog.walking import Budget
+from kafka_segments.catalog.whole import whole_split
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
@@ -198,18 +199,9 @@ class _Planner:
                 )
                 self._left_out.append(left_out)
                 continue
-            ends = [one for one in (end, found.end) if one is not None]
-            yield Split(
-                log.topic,
-                log.partition,
-                max(piece.start, found.start),
-                min(ends, default=None),
-                piece.segment,
-                piece.others,
-                following=following,
-                is_compacted=log.is_compacted,
-                copies=log.copies,
-            )
+            asked = found.start, found.end
+            is_from_beginning = self._query.start.kind == "earliest"
+            yield whole_split(log, at, asked, is_from_beginning=is_from_beginning)
 
     def _note_gap(self, log: PartitionLog, found: Range, first: int, behind: int) -> None:
         """Offsets between two segments that no segment holds."""

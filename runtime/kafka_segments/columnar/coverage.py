@@ -25,6 +25,7 @@ class Coverage:
 
     Args:
         start: where the range begins that is read; what lies below is left out.
+        named: the offsets that the segment should hold by its name and that of the next one.
 
     Attributes:
         first: the first sound offset; None if there was none.
@@ -35,9 +36,11 @@ class Coverage:
         is_ended: the reading ended with an entry behind the range, not with the file.
         misplaced: the least and the greatest offset of entries below the range that stand behind greater
             offsets, or have negative ones: whoever reads the range below will not come by.
+        below: the least and the greatest offset in entries that begin below what the segment should hold.
+        beyond: likewise in entries that end behind it.
     """
 
-    def __init__(self, start: int = 0) -> None:
+    def __init__(self, start: int = 0, named: tuple[int, int | None] = (0, None)) -> None:
         self.first: int | None = None
         self.last: int | None = None
         self.is_damaged_before = False
@@ -45,6 +48,9 @@ class Coverage:
         self.has_gaps = False
         self.is_ended = False
         self.misplaced: tuple[int, int] | None = None
+        self.below: tuple[int, int] | None = None
+        self.beyond: tuple[int, int] | None = None
+        self._named = named
         self._start, self._greatest = start, -1
         self._has_entries = False
         self._expected: int | None = None
@@ -92,6 +98,7 @@ class Coverage:
         """Note what is misplaced among entries, of which these are the first and last offsets."""
         if not len(lasts):
             return
+        self._look_outside(firsts, lasts)
         if lasts.min() < self._start or firsts.min() < 0:
             before = np.maximum.accumulate(np.append(self._greatest, lasts[:-1]))
             found = ((firsts <= before) & (lasts < self._start)) | (firsts < 0)
@@ -100,6 +107,18 @@ class Coverage:
                 known = self.misplaced or (least, most)
                 self.misplaced = min(known[0], least), max(known[1], most)
         self._greatest = max(self._greatest, int(lasts.max()))
+
+    def _look_outside(self, firsts: Offsets, lasts: Offsets) -> None:
+        """Note entries that the segment's name, or the next one's, does not allow for."""
+        base, end = self._named
+        if firsts.min() < base:
+            found = (firsts < base) & (firsts >= 0)
+            if found.any():
+                own = int(firsts[found].min()), min(base - 1, int(lasts[found].max()))
+                self.below = _joined(self.below, own)
+        if end is not None and lasts.max() >= end:
+            found = lasts >= end
+            self.beyond = _joined(self.beyond, (max(end, int(firsts[found].min())), int(lasts[found].max())))
 
     def _begin(self, first: int | None) -> None:
         if not self._has_entries:
@@ -112,3 +131,7 @@ class Coverage:
         self.last = last
         self._expected = last + 1
         self.is_damaged_behind = False
+
+
+def _joined(known: tuple[int, int] | None, more: tuple[int, int]) -> tuple[int, int]:
+    return more if known is None else (min(known[0], more[0]), max(known[1], more[1]))

@@ -6,6 +6,11 @@ below an offset holds it, if any in its directory does. So a range that is not w
 for by its offsets, in the directory where it was, then in those of other copies. What nobody can tell here: a
 partition that was deleted and created anew under its name has the same names; its topic id is another one,
 which planning looks at.
+
+Names may be wrong, too: files may have been swapped or renamed, and segments may overlap. So offsets that a
+segment lacks at either end are looked for in the other segments of its directory, by what those hold
+(`catalog.extents`). Where the cleaner has been, most segments lack some, and only the two neighbours are
+looked into.
 """
 
 from __future__ import annotations
@@ -13,12 +18,15 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
+from kafka_segments.catalog.extents import extent_of
 from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
 from kafka_segments.catalog.stored import Part
 from kafka_segments.catalog.stored import open_stored as open_in_form
 from kafka_segments.errors import ReadError
 from kafka_segments.framing import first_offset_in_name
+from kafka_segments.naming import SEGMENT_NAME, name_in
 from kafka_segments.places import Entry, Places
 from kafka_segments.storage import Source
 
@@ -79,6 +87,45 @@ class Finder:
                 higher.append(above[0])
         return self._take(min(higher, key=lambda one: one.base_offset)) if higher else None
 
+    def elsewhere(self, offset: int, end: int | None, *, is_near: bool) -> Found | None:
+        """A segment of the same directory that holds an offset by its content, or else the least above it.
+
+        Args:
+            offset: which.
+            end: what is above must be below this.
+            is_near: look only into the segments before and behind the one that was planned.
+        """
+        holding: list[tuple[int, StoredSegment]] = []
+        for stored in self._neighbours() if is_near else self.own_directory():
+            if stored.file.path not in self._tried:
+                extent = extent_of(self._places, stored)
+                if extent is not None and extent.touches(offset, end):
+                    holding.append((extent.first, stored))
+        if not holding:
+            return None
+        # The one that begins nearest before the offset; if all begin behind it, the first of them.
+        below = [one for one in holding if one[0] <= offset]
+        key = itemgetter(0)
+        return self._take(max(below, key=key)[1] if below else min(holding, key=key)[1])
+
+    def own_directory(self) -> list[StoredSegment]:
+        """The segments that lie now where the planned one does, by base offset; none of a tier."""
+        path = self._split.segment.file.path
+        if self._split.segment.form != "plain" or not SEGMENT_NAME.fullmatch(name_in(path)):
+            return []
+        return self._listing(_directory(path))
+
+    def _neighbours(self) -> Iterator[StoredSegment]:
+        """The segments before and behind the planned one, without listing their directory."""
+        path = self._split.segment.file.path
+        prefix = path[: len(path) - len(name_in(path))]
+        for base_offset in (self._split.preceding, self._split.segment.end_offset):
+            if base_offset is None:
+                continue
+            entry = self._places.entry(f"{prefix}{base_offset:020d}.log")
+            if entry is not None:
+                yield _stored(entry, base_offset, is_newest=False)
+
     def _take(self, stored: StoredSegment) -> Found | None:
         self._tried.add(stored.file.path)
         source = self._open(stored)
@@ -106,12 +153,15 @@ class Finder:
         """
         own = _directory(self._split.segment.file.path)
         for directory in dict.fromkeys([own, *(copy.rstrip("/") for copy in self._split.copies)]):
-            if directory not in self._listed:
-                self._listed[directory] = self._list(directory)
-            yield self._listed[directory]
+            yield self._listing(directory)
         for other in self._split.others:
             if other.end_offset is None or other.end_offset > offset:
                 yield [other]
+
+    def _listing(self, directory: str) -> list[StoredSegment]:
+        if directory not in self._listed:
+            self._listed[directory] = self._list(directory)
+        return self._listed[directory]
 
     def _list(self, directory: str) -> list[StoredSegment]:
         try:
@@ -126,12 +176,7 @@ class Finder:
             if (offset := _base_offset(entry)) is not None and not entry.is_directory
         )
         return [
-            StoredSegment(
-                StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns),
-                offset,
-                is_newest=at == len(named) - 1,
-            )
-            for at, (offset, entry) in enumerate(named)
+            _stored(entry, offset, is_newest=at == len(named) - 1) for at, (offset, entry) in enumerate(named)
         ]
 
 
@@ -151,6 +196,11 @@ def open_stored(places: Places, stored: StoredSegment) -> Source:
     # It may be shorter than it was: what is missing then is told as such.
     size = max(0, min(file.size, source.size - file.position))
     return Part(source, file.path, file.position, size)
+
+
+def _stored(entry: Entry, base_offset: int, *, is_newest: bool) -> StoredSegment:
+    file = StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)
+    return StoredSegment(file, base_offset, is_newest=is_newest)
 
 
 def _directory(path: str) -> str:

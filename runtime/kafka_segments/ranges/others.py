@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.catalog.model import Loss
+from kafka_segments.catalog.model import Loss, Split, StoredSegment
 from kafka_segments.entries import Damage, SoundBatches
+from kafka_segments.errors import ReadError
 from kafka_segments.ranges.findings import Findings, Note
 
-__all__ = ["Heard", "without"]
+__all__ = ["Heard", "from_others", "lower", "nearest"]
+
+ReadCopy = Callable[[Split, Findings], Iterator[pa.RecordBatch]]
 
 
 class Heard:
@@ -49,7 +53,7 @@ class Heard:
         self._findings.note(note)
 
 
-def without(batch: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _without(batch: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows whose offsets are in none of the others."""
     if not others:
         yield batch
@@ -60,3 +64,95 @@ def without(batch: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator
         yield batch
     elif is_new.any():
         yield batch.filter(pa.array(is_new))
+
+
+def from_others(
+    split: Split,
+    damage: Damage,
+    offsets: tuple[int, int | None],
+    findings: Findings,
+    read_copy: ReadCopy,
+    *,
+    recent: Sequence[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """What damage has cost, from other copies; those may be damaged there too, and have others again.
+
+    Args:
+        split: the range that is read.
+        damage: what was found.
+        offsets: those that are wanted.
+        findings: who is told.
+        read_copy: reads a range of another copy.
+        recent: what was read last: of a wrapper, messages behind the damaged one have come already.
+    """
+    start, end = offsets
+    first = start if damage.previous_offset is None else max(start, damage.previous_offset + 1)
+    behind = lower(end, damage.next_offset)
+    heard = Heard(findings)
+    sources: list[str] = []
+    at = first
+    while behind is None or at < behind:
+        others = nearest(split.others, at, behind)
+        if not others:
+            heard.is_whole = False
+            break
+        sources.append(others[0].file.path)
+        until = lower(behind, others[0].end_offset)
+        for batch in _from_other(split, others, (at, until), heard, read_copy):
+            yield from _without(batch, recent)
+        if until is None:
+            break
+        at = until
+    if heard.is_whole and sources:
+        which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
+        detail = f"{damage.error.detail}; {which} were read from {' and '.join(sources)}"
+        findings.note(Note(split.topic, split.partition, damage.path, damage.position, detail))
+    else:
+        findings.damage(damage)
+
+
+def _from_other(
+    split: Split,
+    others: Sequence[StoredSegment],
+    offsets: tuple[int, int | None],
+    heard: Heard,
+    read_copy: ReadCopy,
+) -> Iterator[pa.RecordBatch]:
+    """What the first of some copies has of a range; those behind it are its others."""
+    part = replace(
+        split,
+        start=offsets[0],
+        end=offsets[1],
+        segment=others[0],
+        others=tuple(others[1:]),
+        position=0,
+        end_position=None,
+        following=None,
+        copies=(),
+        reached=None,
+        preceding=None,
+        floor=None,
+    )
+    try:
+        yield from read_copy(part, heard)
+    except ReadError:
+        heard.is_whole = False  # that copy cannot be read: the damage of this one is to be told
+
+
+def nearest(others: Sequence[StoredSegment], first: int, behind: int | None) -> list[StoredSegment]:
+    """The segments that may hold offsets, those first that begin at or below the first one.
+
+    What a copy holds from its `end_offset` on does not count: it had left the log there, or rolled.
+    """
+    usable = [
+        other
+        for other in others
+        if (behind is None or other.base_offset < behind)
+        and (other.end_offset is None or other.end_offset > first)
+    ]
+    return sorted(usable, key=lambda other: other.base_offset > first)
+
+
+def lower(one: int | None, other: int | None) -> int | None:
+    """The lower of two ends, of which None is the highest."""
+    return min((end for end in (one, other) if end is not None), default=None)

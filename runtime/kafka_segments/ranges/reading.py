@@ -11,7 +11,7 @@ for sure; offsets that are missing inside never count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,15 @@ from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.stretch import Stretch
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
-from kafka_segments.errors import KafkaFormatError, ReadError
+from kafka_segments.errors import KafkaFormatError
 from kafka_segments.foreign import refuse_foreign
 from kafka_segments.places import Places
 from kafka_segments.ranges.ahead import Ahead
 from kafka_segments.ranges.beginning import begin
 from kafka_segments.ranges.finding import Finder, Found
 from kafka_segments.ranges.findings import Findings, Note, name_partition
-from kafka_segments.ranges.others import Heard, without
+from kafka_segments.ranges.misnamed import left_out
+from kafka_segments.ranges.others import from_others, lower, nearest
 from kafka_segments.ranges.pending import judge
 from kafka_segments.ranges.sizes import bounded
 from kafka_segments.segment import Segment
@@ -109,24 +110,28 @@ class SplitReader:
         self._is_cleaned = bool(split.is_compacted)
         self._has_read = False
         self._position = Ahead()
+        self._named = split.segment.base_offset, split.segment.end_offset
+        # Of a log's first split, what lies below its offsets by the names is nobody else's to read.
+        self._floor = split.start if split.floor is None or split.start > self._named[0] else split.floor
+        self._lacking: list[tuple[int, int | None]] = []
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Everything there is, segment by segment."""
-        path, missing = self._split.segment.file.path, self._split.start
-        if self._end is not None and missing >= self._end:
+        path, missing = self._split.segment.file.path, self._floor
+        if self._end is not None and self._split.start >= self._end:
             return
         found = self._finder.planned()
         if found is None:
             self._note(path, None, "it is gone since the reading was planned: looked for by offset")
             found = self._holding(missing)
         while found is not None:
-            coverage, end = Coverage(missing), self._end_in(found)
+            coverage, end = Coverage(missing, self._named), self._end_in(found)
             try:
                 yield from self._read(found, (missing, end), coverage)
             finally:
                 found.source.close()
-            following = self._settle(found, (missing, end), coverage)
+            following = yield from self._settle(found, (missing, end), coverage)
             if following is None:
                 return
             missing = following
@@ -147,7 +152,7 @@ class SplitReader:
             return self._reached if self._has_grown(found) else self._split.end
         # A file that was not planned may hold what other ranges are read for, or what does not count.
         is_other = any(found.stored is other for other in self._split.others)
-        return _lower(self._reached, found.stored.end_offset if is_other else None)
+        return lower(self._reached, found.stored.end_offset if is_other else None)
 
     def _has_grown(self, found: Found) -> bool:
         """Whether a broker has gone on with the log, of which only the part that was planned is read."""
@@ -161,7 +166,11 @@ class SplitReader:
         stretch = self._stretch(found, start, coverage)
         events = self.events(found.source, (start, end), stretch)
         recent: list[pa.RecordBatch] = []  # since the last event, if that may matter
+        is_begun = not found.is_as_planned
         for event, is_pending in judge(events, found.source, found.stored.is_newest):
+            if not is_begun and coverage.first is not None:
+                is_begun = True
+                yield from self._before(coverage, start, end)
             if isinstance(event, Damage):
                 if event.touches(start, self._split.end if found.is_as_planned else end):
                     yield from self._damaged(event, is_pending, (start, end), recent)
@@ -176,6 +185,44 @@ class SplitReader:
                         recent.append(ahead)
                     yield ahead
         self._has_read = True
+
+    def _before(self, coverage: Coverage, start: int, end: int | None) -> Iterator[pa.RecordBatch]:
+        """What the planned segment lacks at its beginning, from where it lies instead."""
+        first = coverage.first
+        if first is not None and first > max(start, self._split.start) and not coverage.is_damaged_before:
+            behind = first if end is None else min(first, end)
+            self._lacking += yield from self._elsewhere(start, behind)
+
+    def _elsewhere(
+        self, first: int, behind: int | None
+    ) -> Generator[pa.RecordBatch, None, list[tuple[int, int | None]]]:
+        """Read what the planned segment lacks from others that hold it; returns the ranges that none has."""
+        lacking: list[tuple[int, int | None]] = []
+        at = first
+        while behind is None or at < behind:
+            found = self._finder.elsewhere(at, behind, is_near=self._is_cleaned)
+            if found is None:
+                break
+            coverage = Coverage(at)
+            try:
+                yield from self._read(found, (at, behind), coverage)
+            finally:
+                found.source.close()
+            if coverage.last is None or coverage.last < at:
+                continue
+            begin = at if coverage.first is None else max(at, coverage.first)
+            if begin > at and not coverage.is_damaged_before:
+                lacking.append((at, begin))
+            at = coverage.last + 1 if behind is None else min(coverage.last + 1, behind)
+            if at > begin:
+                detail = (
+                    f"offsets {begin} to {at - 1} are read from here, where they stand; by the segments' "
+                )
+                detail += f"names they belong into {self._split.segment.file.path}"
+                self._note(found.stored.file.path, None, detail)
+        if at == first or (behind is not None and at < behind):
+            lacking.append((at, behind))
+        return lacking
 
     def _ahead(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch | None:
         """The rows that a consumer would be given; the others are told."""
@@ -219,31 +266,78 @@ class SplitReader:
                 end_position = split.segment.size if self._has_grown(found) else source.size
         return Stretch(beginning.position, beginning.sound_offset, end_position, coverage, is_shared=True)
 
-    def _settle(self, found: Found, offsets: tuple[int, int | None], coverage: Coverage) -> int | None:
+    def _settle(
+        self, found: Found, offsets: tuple[int, int | None], coverage: Coverage
+    ) -> Generator[pa.RecordBatch, None, int | None]:
         """Tell what was not there; returns from where on more is to be looked for, None if nothing is."""
-        start, limit = offsets
+        path, end = found.stored.file.path, self._reached
         if coverage.misplaced is not None:
-            self._tell_misplaced(*coverage.misplaced, found.stored.file.path)
+            self._tell_misplaced(*coverage.misplaced, path)
         self._is_cleaned = self._is_cleaned or coverage.has_gaps
-        first, last, end, path = coverage.first, coverage.last, self._reached, found.stored.file.path
-        is_damaged = coverage.is_damaged_before or coverage.is_damaged_behind
-        if first is not None and first > start and not coverage.is_damaged_before:
-            self._lose_unless_cleaned(start, first, f"{path} begins with offset {first}")
-        if coverage.is_ended and (found.is_as_planned or limit == end):
-            if last is None and not is_damaged:
-                self._lose_unless_cleaned(start, end, f"{path} has nothing below offset {end}")
-            return None
-        behind = start if last is None else max(start, last + 1)
-        if end is None or behind >= end or coverage.is_damaged_behind:
-            return None
-        if not found.is_as_planned:
-            return behind
-        ends = "is empty" if last is None else f"ends with offset {last}"
-        if not self._is_cleaned and _nearest(self._split.others, behind, end):
-            self._why = f"{path} {ends}, and no other copy has them"
-            return behind
-        self._lose_unless_cleaned(behind, end, f"{path} {ends}")
+        if found.is_as_planned:
+            self._tell_misnamed(found, coverage)
+        elif coverage.first is not None and coverage.first > offsets[0] and not coverage.is_damaged_before:
+            self._lose_unless_cleaned(
+                offsets[0], coverage.first, f"{path} begins with offset {coverage.first}"
+            )
+        for first, behind in self._lacking:
+            self._lose_unless_cleaned(first, behind, f"{path} begins with offset {coverage.first}")
+        self._lacking.clear()
+        missing = self._missing_behind(found, offsets, coverage)
+        if missing is None or not found.is_as_planned:
+            return missing
+        for first, behind in (yield from self._elsewhere(missing, end)):
+            if not self._is_cleaned and not coverage.is_ended and nearest(self._split.others, first, behind):
+                self._why = f"{path} {_ending(coverage)}, and no other copy has them"
+                return first
+            if behind is not None or first > missing:
+                self._lose_unless_cleaned(first, behind, f"{path} {_ending(coverage)}")
         return None
+
+    def _missing_behind(
+        self, found: Found, offsets: tuple[int, int | None], coverage: Coverage
+    ) -> int | None:
+        """From where on offsets of the range are missing behind what was read; None if none are."""
+        (start, limit), last, end = offsets, coverage.last, self._reached
+        if coverage.is_ended and (found.is_as_planned or limit == end):
+            is_damaged = coverage.is_damaged_before or coverage.is_damaged_behind
+            return start if last is None and not is_damaged else None
+        behind = start if last is None else max(start, last + 1)
+        if coverage.is_damaged_behind or (end is not None and behind >= end):
+            return None
+        if end is None:
+            # A log ends somewhere; but what lies below its segment's name is not the end of this one.
+            is_others = last is not None and last < self._named[0]
+            return behind if is_others and found.is_as_planned else None
+        return behind
+
+    def _tell_misnamed(self, found: Found, coverage: Coverage) -> None:
+        """What the segment holds that belongs to others by the names; what of it nobody reads is lost."""
+        split, (base_offset, _end) = self._split, self._named
+        path = found.stored.file.path
+        if coverage.below is not None and self._floor < split.start:
+            first, last = coverage.below
+            self._note(
+                path, None, f"offsets {first} to {last} stand here, below its base offset: they are read"
+            )
+        elif coverage.below is not None and split.start <= base_offset:
+            self._tell_outside(found.stored, coverage.below, "below its base offset")
+        if coverage.beyond is not None and split.end in (None, self._named[1]):
+            self._tell_outside(
+                found.stored, coverage.beyond, f"from the next segment's, {self._named[1]}, on"
+            )
+
+    def _tell_outside(self, stored: StoredSegment, offsets: tuple[int, int], where: str) -> None:
+        (start, end), path = self._split.asked, stored.file.path
+        which = f"offsets {offsets[0]} to {offsets[1]} stand here, {where}"
+        self._note(path, None, f"overlap: {which}: they are read where they belong by the segments' names")
+        first, last = max(offsets[0], start), offsets[1] if end is None else min(offsets[1], end - 1)
+        if first > last:
+            return
+        directory = self._finder.own_directory()
+        for one in left_out(self._places, stored, directory, (first, last), is_cleaned=self._is_cleaned):
+            why = f"{path}: {which}, and nothing reads them there"
+            self._findings.lost(Loss(self._split.topic, self._split.partition, *one, why))
 
     def _tell_misplaced(self, first: int, last: int, path: str) -> None:
         """What no range has: no checksum covers the base offsets that put it there."""
@@ -263,71 +357,26 @@ class SplitReader:
         if is_pending:
             self._findings.pending(damage)
         elif self.reading.is_best:
-            yield from self._from_others(damage, offsets, recent)
+            start, end = offsets
+            range_of = start, self._end if end is None else end
+            yield from from_others(
+                self._split, damage, range_of, self._findings, self._read_copy, recent=recent
+            )
         else:
             self._findings.damage(damage)
 
-    def _from_others(
-        self, damage: Damage, offsets: tuple[int, int | None], recent: list[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        """What damage has cost, from other copies; those may be damaged there too, and have others again."""
-        start, end = offsets
-        end = self._end if end is None else end
-        first = start if damage.previous_offset is None else max(start, damage.previous_offset + 1)
-        behind = end
-        if damage.next_offset is not None:
-            behind = damage.next_offset if end is None else min(end, damage.next_offset)
-        heard = Heard(self._findings)
-        sources: list[str] = []
-        at = first
-        while behind is None or at < behind:
-            others = _nearest(self._split.others, at, behind)
-            if not others:
-                heard.is_whole = False
-                break
-            sources.append(others[0].file.path)
-            until = _lower(behind, others[0].end_offset)
-            for batch in self._from_other(others, (at, until), heard):
-                # Of a wrapper, messages behind the damaged one have come already.
-                yield from without(batch, recent)
-            if until is None:
-                break
-            at = until
-        if heard.is_whole and sources:
-            which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
-            detail = f"{damage.error.detail}; {which} were read from {' and '.join(sources)}"
-            self._note(damage.path, damage.position, detail)
-        else:
-            self._findings.damage(damage)
-
-    def _from_other(
-        self, others: Sequence[StoredSegment], offsets: tuple[int, int | None], heard: Heard
-    ) -> Iterator[pa.RecordBatch]:
-        """What the first of some copies has of a range; those behind it are its others."""
-        split = replace(
-            self._split,
-            start=offsets[0],
-            end=offsets[1],
-            segment=others[0],
-            others=tuple(others[1:]),
-            position=0,
-            end_position=None,
-            following=None,
-            copies=(),
-            reached=None,
-        )
+    def _read_copy(self, split: Split, findings: Findings) -> Iterator[pa.RecordBatch]:
+        """What another copy has of a range."""
         reading = replace(self.reading, columns=self._columns)
-        try:
-            yield from type(self)(split, self._places, reading, heard).batches()
-        except ReadError:
-            heard.is_whole = False  # that copy cannot be read: the damage of this one is to be told
+        return type(self)(split, self._places, reading, findings).batches()
 
     def _lose_unless_cleaned(self, first: int, behind: int | None, why: str) -> None:
         if not self._is_cleaned:
             self._lose(first, behind, f"{why}, and nothing shows that the cleaner has been there")
 
     def _lose(self, first: int, behind: int | None, why: str) -> None:
-        behind = _lower(behind, self._reached)
+        first = max(first, self._split.start) if first >= 0 else first
+        behind = lower(behind, self._reached)
         last = first if behind is None else behind - 1  # at least that one
         if last < first:
             return
@@ -337,20 +386,7 @@ class SplitReader:
         self._findings.note(Note(self._split.topic, self._split.partition, path, position, detail))
 
 
-def _nearest(others: Sequence[StoredSegment], first: int, behind: int | None) -> list[StoredSegment]:
-    """The segments that may hold offsets, those first that begin at or below the first one.
-
-    What a copy holds from its `end_offset` on does not count: it had left the log there, or rolled.
-    """
-    usable = [
-        other
-        for other in others
-        if (behind is None or other.base_offset < behind)
-        and (other.end_offset is None or other.end_offset > first)
-    ]
-    return sorted(usable, key=lambda other: other.base_offset > first)
-
-
-def _lower(one: int | None, other: int | None) -> int | None:
-    """The lower of two ends, of which None is the highest."""
-    return min((end for end in (one, other) if end is not None), default=None)
+def _ending(coverage: Coverage) -> str:
+    if coverage.is_ended:
+        return "has nothing of these offsets"
+    return "is empty" if coverage.last is None else f"ends with offset {coverage.last}"

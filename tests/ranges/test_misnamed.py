@@ -1,0 +1,165 @@
+"""Segments whose names say otherwise than what is in them: every record comes, once, and it is told why."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.ranges.logs import losses, one, run, write
+from tests.ranges.splits import RECORDED, read
+
+from kafka_segments.catalog.copies import resolve
+from kafka_segments.catalog.discovery import discover
+from kafka_segments.catalog.planning import plan
+from kafka_segments.catalog.query import Bound, Limits, Query
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import Collected
+
+CLEAN = RECORDED / "kafka-4.3" / "clean"
+
+
+def name(base_offset: int) -> str:
+    return f"{base_offset:020d}.log"
+
+
+def copied(tmp_path: Path, partition: str, *, is_noted: bool = True) -> Path:
+    """A recorded partition, with what a broker notes at the top of the log directory, if that is wanted."""
+    shutil.copytree(CLEAN / partition, tmp_path / "data" / partition)
+    for noted in CLEAN.glob("*checkpoint") if is_noted else ():
+        if noted.is_file():
+            shutil.copy(noted, tmp_path / "data")
+    return tmp_path / "data" / partition
+
+
+def swap(directory: Path, one: int, other: int) -> None:
+    os.rename(directory / name(one), directory / "x")
+    os.rename(directory / name(other), directory / name(one))
+    os.rename(directory / "x", directory / name(other))
+
+
+def all_of(directory: Path, **query) -> tuple[list[int], Collected]:
+    """The offsets that all tasks of a plan deliver, in order, and what they and the planner tell."""
+    places, told, offsets = Places(), Collected(), []
+    made = plan(resolve(places, discover(places, [str(directory)])), Query(**query), places)
+    told.losses += made.losses
+    for split in (split for task in made.tasks for split in task):
+        rows, found = read(split, ("offset",))
+        offsets += [row[0] for row in rows]
+        told.losses += found.losses
+        told.notes += found.notes
+        told.damages += found.damages
+    return offsets, told
+
+
+SMALL = Query(limits=Limits(max_partition_bytes=2000)).limits
+CUTS = pytest.mark.parametrize("limits", [Limits(), SMALL, Limits(max_records=20)])
+
+
+@CUTS
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda log: swap(log, 0, 125), "they belong into"),
+        (lambda log: os.rename(log / name(125), log / name(100)), "they belong into"),
+        (lambda log: os.rename(log / name(125), log / name(150)), "they belong into"),
+        (lambda log: os.rename(log / name(0), log / name(50)), "below its base offset: they are read"),
+    ],
+    ids=["swapped", "renamed lower", "renamed higher", "first renamed higher"],
+)
+def test_every_record_comes_once_and_why_is_told(
+    tmp_path: Path, spoil: Callable[[Path], None], words: str, limits: Limits
+) -> None:
+    log = copied(tmp_path, "multi-0")
+    spoil(log)
+    offsets, told = all_of(log, limits=limits)
+    assert offsets == list(range(206))
+    assert losses(told) == []
+    assert words in "\n".join(map(str, told.notes))
+
+
+@CUTS
+def test_a_turn_of_three_segments(tmp_path: Path, limits: Limits) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 0, run(100, 20))
+    write(log, 100, run(200, 10))
+    write(log, 200, run(0, 20))
+    offsets, told = all_of(log, limits=limits)
+    assert offsets == list(range(250))
+    assert losses(told) == []
+
+
+def test_a_range_is_read_of_swapped_segments(tmp_path: Path) -> None:
+    log = copied(tmp_path, "multi-0")
+    swap(log, 0, 125)
+    bounds = (
+        Bound("offsets", by_partition={("multi", 0): 90}),
+        Bound("offsets", by_partition={("multi", 0): 130}),
+    )
+    offsets, told = all_of(log, start=bounds[0], end=bounds[1])
+    assert offsets == list(range(90, 130))
+    assert losses(told) == []
+
+
+def test_where_the_cleaner_was_a_neighbours_records_are_found_too(tmp_path: Path) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 0, run(0, 4) + run(40, 12))
+    write(log, 60, run(100, 2) + run(120, 2))
+    (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\ntopic 3 130\n")
+    offsets, told = all_of(log)
+    assert offsets == [*range(20), *range(40, 110), *range(120, 130)]
+    assert losses(told) == []
+    assert "overlap: offsets 60 to 99 stand here" in "\n".join(map(str, told.notes))
+
+
+def test_copies_of_the_same_records_come_once(tmp_path: Path) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 0, run(0, 20))
+    write(log, 60, run(60, 30))
+    offsets, told = all_of(log)
+    assert offsets == list(range(210))
+    assert losses(told) == []
+    (note,) = told.notes
+    assert "overlap: offsets 60 to 99 stand here, from the next segment's, 60, on" in note.detail
+
+
+def test_what_stands_too_low_and_is_read_by_nobody_is_lost(tmp_path: Path) -> None:
+    """The segment that these offsets belong to has entries on both sides of them."""
+    log = tmp_path / "topic-3"
+    write(log, 0, run(0, 20))
+    write(log, 60, one(60) + one(75) + run(100, 2))
+    offsets, told = all_of(log)
+    assert offsets == [*range(65), *range(75, 80), *range(100, 110)]
+    assert losses(told) == [(65, 69), (70, 74), (80, 84), (85, 89), (90, 94), (95, 99)]
+
+
+def test_what_lies_below_all_names_and_not_in_the_first_segment_is_lost(tmp_path: Path) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 100, run(100, 4))
+    write(log, 120, run(0, 2) + run(120, 2))
+    offsets, told = all_of(log)
+    assert offsets == list(range(100, 130))
+    assert losses(told) == [(0, 9)]
+
+
+def test_what_lies_below_the_log_start_offset_is_deleted(tmp_path: Path) -> None:
+    log = copied(tmp_path, "multi-0")
+    (log.parent / "log-start-offset-checkpoint").write_text("0\n1\nmulti 0 40\n")
+    os.rename(log / name(0), log / name(50))
+    offsets, told = all_of(log)
+    assert offsets == list(range(40, 206))
+    assert losses(told) == []
+
+
+@CUTS
+def test_a_segment_that_is_gone_is_lost(tmp_path: Path, limits: Limits) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 0, run(0, 20))
+    write(log, 200, run(200, 10))
+    offsets, told = all_of(log, limits=limits)
+    assert offsets == [*range(100), *range(200, 250)]
+    assert {offset for first, last in losses(told) for offset in range(first, last + 1)} == set(
+        range(100, 200)
+    )
