@@ -59,7 +59,9 @@ def rename(directory: Directory, rng: random.Random) -> bool:
     if name is None:
         return False
     base = base_of(name)
-    new = rng.choice((base + 1, base + 7, base - 1, base - 5, base // 2, base + 1000, base * 2))
+    new = rng.choice(
+        (base + 1, base + 7, base - 1, base - 5, base // 2, base + 1000, base + (1 << 40), base * 2)
+    )
     if new < 0 or f"{new:020d}.log" in directory.files:
         return False
     suffixes = (".log", *BESIDE) if rng.random() < 0.5 else (".log",)
@@ -187,6 +189,15 @@ def remove_last(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
+def set_aside(directory: Directory, rng: random.Random) -> bool:
+    """Give a segment the name of one that the broker is deleting, cleaning or swapping."""
+    name = _any_log(directory, rng)
+    if name is None or len(directory.logs) < 2:
+        return False
+    directory.files[f"{name}.{rng.choice(('deleted', 'cleaned', 'swap'))}"] = directory.files.pop(name)
+    return True
+
+
 def garbage(directory: Directory, rng: random.Random) -> bool:
     """Append bytes that are no batch."""
     return _replace(directory, rng, lambda data: data + rng.randbytes(rng.randint(1, 200)))
@@ -268,6 +279,7 @@ KINDS: dict[str, Mutation] = {
         repeat,
         remove,
         remove_last,
+        set_aside,
         garbage,
         padding,
         index_flip,

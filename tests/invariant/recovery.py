@@ -151,6 +151,13 @@ def _emptied(suffix: str) -> Callable[[Files], None]:
     return edit
 
 
+def _set_aside(suffix: str) -> Callable[[Files], None]:
+    def edit(files: Files) -> None:
+        files[f"{_log(LAST)}.{suffix}"] = files.pop(_log(LAST))
+
+    return edit
+
+
 def _double(files: Files) -> None:
     files[f"{50:020d}.log"] = files[_log(FIRST)]
 
@@ -189,6 +196,9 @@ EXAMPLES: Mapping[str, Callable[[Files], None]] = {
     "0.log is gone, with its indexes": lambda files: _take(files, FIRST),
     "125.log is gone, with its indexes": lambda files: _take(files, LAST),
     "125.log is gone, its indexes are there": _without(_log(LAST)),
+    "125.log is called 125.log.deleted": _set_aside("deleted"),
+    "125.log is called 125.log.cleaned": _set_aside("cleaned"),
+    "125.log is called 125.log.swap": _set_aside("swap"),
     "0.log is there again as 50.log": _double,
     "0.log ends with 125.log's first batch": _overlap,
     "0.log ends with its first batch once more": _set(
