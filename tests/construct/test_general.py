@@ -131,7 +131,9 @@ def test_compressed(invented: ModuleType) -> None:
     assert [record.offset for record in tree.records] == [3, 4, 10]
     assert invented.InventedBatch.build(plain(invented)(tree), **context) == built
     opaque = invented.InventedBatch.parse(built, base=3)
-    assert opaque.records is None
+    with pytest.raises(ConstructError, match="payload is compressed with gzip: to see it, parse with codecs"):
+        _ = opaque.records
+    assert "records" not in opaque
     assert invented.InventedBatch.build(plain(invented)(opaque), base=3) == built
 
 

@@ -104,7 +104,10 @@ def test_messages_inside_wrappers() -> None:
             inner = entry.body.content.value_content
             assert len(inner.entries) > 1
             assert all(part.body.content.header.magic == magic for part in inner.entries)
-            assert KafkaLogSegment.parse(data).entries[0].body.content.value_content is None
+            opaque = KafkaLogSegment.parse(data).entries[0].body.content
+            assert "value_content" not in opaque
+            with pytest.raises(ConstructError, match=f"value is compressed with {codec}: to see it, parse"):
+                _ = opaque.value_content
 
 
 def test_a_codec_that_fails_is_one_error() -> None:
@@ -184,8 +187,9 @@ def test_a_tree_is_its_fields() -> None:
     assert list(tree)[:3] == ["partition_leader_epoch", "magic", "crc"]
     assert tree == KafkaRecordBatchV2.parse(vector("worked_example"), base_offset=0)
     assert "compression='none'" in repr(tree)
-    with pytest.raises(AttributeError):
-        _ = tree.items
+    assert dict(tree) == dict(tree.items()) == {name: tree[name] for name in tree.keys()}  # noqa: SIM118
+    with pytest.raises(AttributeError, match=r"no field 'num_record'.*did you mean 'num_records'"):
+        _ = tree.num_record
     with pytest.raises(KeyError):
         _ = tree["nonsense"]
 

@@ -52,6 +52,8 @@ def _member(value: Tree, name: str) -> Any:
     try:
         return tree_of(getattr(value, name))
     except ConstructError as error:
+        if type(error).__name__ == "NoCodecError":  # Kaitai's classes leave out what is compressed
+            return None
         cause = error.__cause__
         if isinstance(cause, UnicodeDecodeError):
             return cause.object.decode("utf-8", "replace")

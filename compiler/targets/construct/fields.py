@@ -203,7 +203,10 @@ class Declarer:
             return self._call("Derived", node, self._aggregate(extensions.derive))
         if extensions.derive is not None:
             text = Writer(index="place_of(this)").text(extensions.derive)
-            return self._inverted(field, self._call("Derived", node, self._text(f"lambda this: {text}")))
+            call = self._call("Derived", node, self._text(f"lambda this: {text}"))
+            if "place_of(" in text:
+                call.keywords["by_place"] = "True"
+            return self._inverted(field, call)
         if extensions.default is not None and not self._is_constant(field):
             return self._inverted(field, self._call("Default", node, str(extensions.default)))
         if field.id in self.implied:

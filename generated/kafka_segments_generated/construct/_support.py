@@ -8,7 +8,8 @@ no codec is given. Whatever the bytes, parsing returns or raises a `ConstructErr
 for an instance.
 
 For building, what is given wins over what would be derived, however wrong; what is not given is derived, and
-None counts as not given.
+None counts as not given. Of a parsed tree, what was assigned counts as given; lengths, counts and checksums
+that were not assigned follow what was changed, and are as parsed where nothing was.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ from ._instances import At, Codec, Opened, Region, Value, packed_of
 from ._members import Checksum, Constant, Default, Derived, If, IfRoom, Switch, With
 from ._stream import Window
 from ._struct import Struct
-from ._tree import BuildingError, CircularError, CodecError, ExpressionError, MissingError, Tree, plain
+from ._tree import (
+    BuildingError,
+    CircularError,
+    CodecError,
+    ExpressionError,
+    MissingError,
+    NoCodecError,
+    Tree,
+    plain,
+)
 from ._varint import Varint, VarintNumber
 
 __all__ = [
@@ -58,6 +68,7 @@ __all__ = [
     "If",
     "IfRoom",
     "MissingError",
+    "NoCodecError",
     "Opened",
     "Region",
     "Rest",

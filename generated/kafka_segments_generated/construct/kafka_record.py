@@ -87,6 +87,7 @@ RecordBody: Construct = Struct(
     "offset_delta" / Derived(
         KafkaVarint,
         lambda this: place_of(this),
+        by_place=True,
         given="offset",
         solve=lambda this, it: it - this._parent.base_offset,
     ),

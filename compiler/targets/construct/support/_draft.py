@@ -18,20 +18,32 @@ from typing import Any
 
 from construct import ConstructError
 
+from ._changes import as_parsed as value_as_parsed
+from ._changes import check_codecs, given_now, has_changed, member_has_changed, was_assigned
 from ._stream import BitSink, Endless, Window
-from ._tree import BuildingError, CircularError, MissingError, Tree, ask
+from ._tree import AsParsedError, BuildingError, CircularError, MissingError, Tree, ask
 
 
 class _Work:
     """What all drafts of one building share.
 
     Attributes:
+        is_original: whether trees are asked for what they were when they were parsed.
+        has_changed: whether anything was changed in the tree that is built.
+        before: the same for what trees were when they were parsed.
+        originals: the drafts of trees that were made so far, if it is that.
+        placed: lists in which every element is known to stand at its own place.
         busy: what is being worked out, so that circles are found.
         checksums: those that are being worked out.
         num_stand_ins: how often zeros have stood in for one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, given: Any, is_original: bool = False) -> None:
+        self.is_original = is_original
+        self.has_changed = not is_original and (not isinstance(given, Tree) or has_changed(given))
+        self.originals: dict[int, Draft] = {}
+        self.placed: set[tuple[int, str]] = set()
+        self.before: _Work | None = None
         self.busy: set[tuple[int, str, str]] = set()
         self.checksums: frozenset[tuple[int, str]] = frozenset()
         self.num_stand_ins = 0
@@ -52,7 +64,7 @@ class Draft:
         self._position = None if around is None else around._index
         self._index: int | None = None  # of the element that is being prepared
         self._memo: dict[tuple[str, str], Any] = {}
-        self._work: _Work = around._work if isinstance(around, Draft) else _Work()
+        self._work: _Work = around._work if isinstance(around, Draft) else _Work(given)
 
     @property
     def _root(self) -> Any:
@@ -88,10 +100,19 @@ class Draft:
         """What was given for a field or instance; None if nothing was, or None."""
         if not isinstance(self._given, Tree):
             return self._given.get(name)
-        try:
-            return getattr(self._given, name)
-        except ConstructError:  # an instance that cannot be read: the bytes it lies in are there too
-            return None
+        if self._work.is_original:
+            return value_as_parsed(self._given, name)
+        return given_now(self._given, name)
+
+    def _has_changed(self, name: str) -> bool:
+        """Whether a tree was given, and its field or instance was changed since it was parsed."""
+        return isinstance(self._given, Tree) and member_has_changed(self._given, name)
+
+    def _as_parsed(self) -> Draft:
+        """The draft of what the given tree was when it was parsed."""
+        if self._work.before is None:
+            self._work.before = _Work(None, is_original=True)
+        return as_parsed(self._given, self._work.before)
 
     def _is_declined(self, name: str) -> bool:
         """Whether a field is not to be there by the caller's word: None was given, or parsed."""
@@ -112,6 +133,9 @@ class Draft:
         raise AttributeError(f"no field {name!r} in {struct}")
 
     def _param(self, name: str) -> Any:
+        if self._params is None and isinstance(self._given, Tree) and name in self._given.__dict__:
+            given = struct_params(self._context).get(name, self._given.__dict__[name])
+            return self._struct.params[name](given)
         if self._params is None:
             given = struct_params(self._context).get(name)
             if given is None:
@@ -156,14 +180,27 @@ class Draft:
     def _prepare(self, name: str) -> Any:
         member, path = self._struct.members[name], f"{self._path} -> {name}"
         given = self._given_for(name)
-        if given is not None or not member.stand_in:
-            return member.prepare(given, self, path)
+        if member.derived is not None and given is not None and self._may_follow(name):
+            follow = member.derived.follow
+            given = self._with_stand_in(name, lambda: follow(given, self, path))
+        return self._with_stand_in(name, lambda: member.prepare(given, self, path))
+
+    def _may_follow(self, name: str) -> bool:
+        """Whether a derived field was parsed, and something around it may have been changed since."""
+        return (
+            self._work.has_changed and isinstance(self._given, Tree) and not was_assigned(self._given, name)
+        )
+
+    def _with_stand_in(self, name: str, make: Callable[[], Any]) -> Any:
+        """Work out a field; if it is a checksum, with zeros in its place."""
+        if not self._struct.members[name].stand_in:
+            return make()
         # What is being worked out further up may be asked for again: here it gets zeros and comes to an end.
         work = self._work
         before, mark = (work.busy, work.checksums), (id(self), name)
         work.busy, work.checksums = set(), work.checksums | {mark}
         try:
-            return member.prepare(None, self, path)
+            return make()
         finally:
             work.busy, work.checksums = before
 
@@ -212,6 +249,8 @@ class Draft:
         for run in self._struct.runs:
             parts.append(self._bits(run) if run[0].is_bits else self._bytes(run[0].name))
         whole = bytearray(b"".join(parts))
+        if self._work.has_changed and isinstance(self._given, Tree):
+            check_codecs(self)
         for lazy in self._struct.placed:
             if self._given_for(lazy.name) is not None:
                 lazy.place(self, whole)
@@ -220,7 +259,11 @@ class Draft:
 
     def _check_values(self) -> None:
         """What is computed may be given, if it is what the fields make it."""
-        for name, lazy in () if isinstance(self._given, Tree) else self._struct.lazy.items():
+        for name, lazy in self._struct.lazy.items():
+            if isinstance(self._given, Tree) and (
+                self._work.is_original or not was_assigned(self._given, name)
+            ):
+                continue
             given = self._given_for(name)
             if lazy.is_computed and given is not None and self._value(name) != given:
                 raise BuildingError(
@@ -234,6 +277,18 @@ class Draft:
             if value is not None:
                 member.subcon._build(value, sink, self, f"{self._path} -> {member.name}")
         return sink.getvalue()
+
+
+def as_parsed(tree: Tree, work: _Work | None = None) -> Draft:
+    """A draft of what a tree was when it was parsed, whatever was changed since."""
+    work = work or _Work(tree, is_original=True)
+    found = work.originals.get(id(tree))
+    if found is None:
+        around = tree._parent
+        context = tree._context if around is None else as_parsed(around, work)
+        found = work.originals[id(tree)] = Draft(tree._struct, tree, context, None, tree._path)
+        found._work = work
+    return found
 
 
 def struct_params(context: Any) -> dict[str, Any]:
@@ -258,6 +313,8 @@ def _is_absent(this: Draft, name: str) -> bool:
     member = this._struct.by_name.get(name)
     if member is None or member.condition is None or this._given_for(name) is not None:
         return False
+    if not this._work.is_original and was_assigned(this._given, name):
+        return True
     try:
         return not member.is_derived or this._inner(name) is None
     except MissingError:
@@ -276,7 +333,9 @@ def elements_of(this: Draft, name: str) -> Any:
     others = [other.name for other in this._struct.placed if other is not lazy and not other.is_number]
     for other in [*others, *([lazy.codec.source] if lazy.codec else [])]:
         if this._given_for(other) is not None:
-            raise MissingError(f"it follows from {name}, but {other} was given instead", path=this._path)
+            is_as_parsed = isinstance(this._given, Tree) and not this._has_changed(other)
+            kind = AsParsedError if is_as_parsed else MissingError
+            raise kind(f"it follows from {name}, but {other} was given instead", path=this._path)
     return []
 
 

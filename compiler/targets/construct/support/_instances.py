@@ -9,10 +9,11 @@ from typing import Any
 import construct
 from construct import Construct, GreedyBytes, Subconstruct
 
+from ._changes import member_has_changed, was_assigned
 from ._draft import Draft, struct_params
 from ._fields import Bytes
 from ._stream import Window
-from ._tree import BuildingError, CodecError, Question, Tree, ask
+from ._tree import BuildingError, CodecError, NoCodecError, Question, Tree, ask
 
 
 class Value(Construct):  # type: ignore[misc]
@@ -44,17 +45,30 @@ class Codec:
     def __init__(self, algorithm: Callable[[Any], Any], source: str) -> None:
         self.algorithm, self.source = algorithm, source
 
-    def _find(self, this: Any, path: str) -> tuple[Any, Any]:
-        name = ask(self.algorithm, this, path=path)
+    def algorithm_of(self, this: Any) -> str:
+        """The name of the algorithm in a tree or draft; its number if it has no name."""
+        return str(ask(self.algorithm, this, path=this._path))
+
+    def _find(self, this: Any) -> tuple[str, Any]:
+        name = ask(self.algorithm, this, path=this._path)
         codecs = struct_params(this._context).get("codecs") or {}
-        return name, None if name == "none" else codecs.get(name)
+        return str(name), None if name == "none" else codecs.get(name)
 
     def open(self, this: Any, path: str) -> Window | None:
-        """What is in the bytes; None if they are not there, or the caller gave no codec for them."""
-        codec = self._find(this, path)[1]
+        """What is in the bytes; None if they are not there, or not compressed.
+
+        Raises:
+            NoCodecError: they are compressed, and the caller of `parse` gave no codec.
+        """
+        name, codec = self._find(this)
         data = getattr(this, self.source)
-        if codec is None or data is None:
+        if data is None or name == "none" or (codec is None and (not data or isinstance(this, Draft))):
             return None
+        if codec is None:
+            hook = f'codecs={{"{name}": ...}}, an object with compress(data) and decompress(data)'
+            raise NoCodecError(
+                f"{self.source} is compressed with {name}: to see it, parse with {hook}", path=path
+            )
         try:
             return Window(bytes(codec.decompress(data)))
         except Exception as error:
@@ -62,10 +76,12 @@ class Codec:
 
     def pack(self, this: Any, data: bytes, path: str) -> bytes:
         """The same bytes compressed."""
-        name, codec = self._find(this, path)
+        name, codec = self._find(this)
         if codec is None:
+            hook = f'codecs={{"{name}": ...}}, an object with compress(data) and decompress(data)'
             raise BuildingError(
-                f"give a codec for {name!r}, or {self.source} as it is to be written", path=path
+                f"give a codec for {name} to build with ({hook}), or {self.source} as it is to be written",
+                path=path,
             )
         try:
             return bytes(codec.compress(data))
@@ -123,14 +139,29 @@ class At(Construct):  # type: ignore[misc]
         path = f"{draft._path} -> {self.name}"
         begin = ask(self.pos, draft, path=path)
         if begin >= len(whole):
+            if not self._stays_packed(draft):
+                whole += bytes(begin - len(whole)) + self.packed(draft, path)
+        elif not isinstance(draft._given, Tree) or draft._has_changed(self.name):
             data = self.packed(draft, path)
-            whole += bytes(begin - len(whole)) + data
-        elif not isinstance(draft._given, Tree):
-            data = self.packed(draft, path)
-            if self.is_number:
+            there = bytes(whole[begin : begin + len(data)])
+            if self.is_number or (there != data and self._may_cover(draft, there, data)):
                 whole[begin : begin + len(data)] = data
-            elif whole[begin : begin + len(data)] != data:
-                raise BuildingError("other bytes are given for the same place", path=path)
+            elif there != data:
+                reason = f"{self.name} and the fields around do not agree"
+                raise BuildingError(f"other bytes are given for the same place: {reason}", path=path)
+
+    def _stays_packed(self, draft: Draft) -> bool:
+        """Whether compressed bytes stay as they are, because nothing was changed in what is inside."""
+        if self.codec is None or not isinstance(draft._given, Tree) or draft._has_changed(self.name):
+            return False
+        name = self.codec.algorithm_of(draft)
+        return name != "none" and name == self.codec.algorithm_of(draft._as_parsed())
+
+    def _may_cover(self, draft: Draft, there: bytes, data: bytes) -> bool:
+        """Whether a changed view may be written over bytes: they are as parsed, and as many."""
+        if self.is_bytes or not isinstance(draft._given, Tree) or was_assigned(draft._given, self.name):
+            return False
+        return len(there) == len(data) and there == draft._as_parsed()._inner_bytes(self.name)
 
     def packed(self, draft: Draft, path: str) -> bytes:
         """The bytes of what was given for it, compressed if its condition does not hold."""
@@ -173,4 +204,10 @@ def packed_of(this: Draft, name: str) -> bytes | None:
     """The bytes of an instance that was given, compressed if it is to be; None if it was not given."""
     if this._given_for(name) is None:
         return None
-    return bytes(this._struct.lazy[name].packed(this, this._path))
+    opened = this._struct.lazy[name]
+    if isinstance(this._given, Tree) and not member_has_changed(this._given, name):
+        before, now = opened.codec.algorithm_of(this._as_parsed()), opened.codec.algorithm_of(this)
+        if before == now:
+            found: bytes | None = this._given_for(opened.codec.source)
+            return found
+    return bytes(opened.packed(this, this._path))

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import construct
-from construct import Construct, SizeofError, Subconstruct
+from construct import Construct, ConstructError, SizeofError, Subconstruct
 
-from ._draft import Draft
+from ._changes import check_places, was_assigned
+from ._draft import Draft, as_parsed
 from ._fields import Wrapper, prepare, resolved
-from ._tree import BuildingError, MissingError, Question, Tree, ask
+from ._tree import AsParsedError, BuildingError, MissingError, Question, Tree, ask
 
 
 class If(Wrapper):
@@ -50,6 +51,7 @@ class Derived(Wrapper):
         absent: what it is if that field is not there.
         given: an instance that is computed from the field, and may be given instead.
         solve: what the field is then, a function of the fields around and of that value.
+        by_place: whether it is the place in a list, which a field that was parsed keeps.
     """
 
     stand_in: int = 0
@@ -63,23 +65,76 @@ class Derived(Wrapper):
         absent: int = 0,
         given: str | None = None,
         solve: Callable[[Any, Any], int | None] | None = None,
+        by_place: bool = False,
     ) -> None:
         super().__init__(subcon)
         self.derive, self.follows, self.absent = derive, follows, absent
-        self.given, self.solve = given, solve
+        self.given, self.solve, self.by_place = given, solve, by_place
 
     def _prepare(self, obj: Any, this: Any, path: str) -> Any:
         if obj is None and self.given is not None:
             value = this._given_for(self.given)
             obj = None if value is None else ask(self.solve, this, value, path=path)
         if obj is None:
-            obj = ask(self.derive, this, path=path)
+            if self.by_place:
+                check_places(this, path)
+            obj = self._derive(this, path)
         return prepare(self.subcon, obj, this, path)
+
+    def _derive(self, this: Draft, path: str) -> Any:
+        try:
+            return ask(self.derive, this, path=path)
+        except MissingError as error:
+            if error.path != this._path:
+                raise
+            reason = str(error).rpartition("\n")[2]  # of this field, which its message does not name yet
+            raise type(error)(reason, path=path) from error
+
+    def follow(self, parsed: Any, this: Draft, path: str) -> Any:
+        """What a parsed field is to be built as: as parsed, unless what it is derived from was changed.
+
+        Returns:
+            None: it is to be derived.
+        """
+        if self.given is not None and was_assigned(this._given, self.given):
+            return None
+        if self.by_place or isinstance(self, Default | Constant):
+            return parsed
+        try:
+            now = self._derive(this, path)
+        except AsParsedError:
+            return parsed
+        if now == parsed:
+            return parsed
+        before = this._as_parsed()
+        try:
+            then = ask(self.derive, before, path=path)
+        except ConstructError:
+            return None
+        if now == then:
+            return parsed
+        if self.is_aggregate and then != parsed:
+            raise BuildingError(
+                f"it was parsed as {parsed!r:.60}, where what it is derived from gave {then!r:.60}, "
+                f"and now gives {now!r:.60}: assign it",
+                path=path,
+            )
+        return None
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it tells something of other fields that is neither their length nor a checksum."""
+        return self.follows is None and not self.by_place and not self.stand_in
 
     def says_nothing(self, tree: Tree, value: Any, kept: Mapping[str, Any]) -> bool:
         """Whether a parsed value need not be given to build the same bytes from those that are kept."""
-        if self.follows is None:
+        if isinstance(self, Default) or self.by_place:
             return False
+        if self.follows is None:
+            try:
+                return bool(ask(self.derive, as_parsed(tree)) == value)
+            except ConstructError:
+                return False
         return self.follows in kept or (value == self.absent and getattr(tree, self.follows) is None)
 
 

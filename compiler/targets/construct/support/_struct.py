@@ -8,12 +8,13 @@ from typing import Any
 
 from construct import Construct, ConstructError, SizeofError, Subconstruct
 
+from ._changes import given_now, member_has_changed, was_assigned
 from ._draft import Draft, struct_params
 from ._fields import Bits, Enum, prepare
 from ._instances import At, Opened, Region
 from ._members import Derived, If
 from ._stream import Window
-from ._tree import BuildingError, Tree, ask
+from ._tree import BuildingError, Tree, ask, nearest
 
 
 class Member:
@@ -85,6 +86,11 @@ class Struct(Construct):  # type: ignore[misc]
         self.names = {*self.params, *self.by_name, *self.lazy}
         self.placed = [lazy for lazy in self.lazy.values() if lazy.is_placed and not isinstance(lazy, Region)]
         self.placed.sort(key=lambda at: (at.is_bytes, at.is_number))
+        self.read_first = [
+            *self.placed,
+            *(lazy for lazy in self.lazy.values() if isinstance(lazy, Opened)),
+        ]
+        self.shown = [at for at in self.placed if not at.is_number]
         self.has_bytes = any(at.is_bytes for at in self.placed)
         self.runs = list(_runs(self.by_name.values()))
 
@@ -108,6 +114,8 @@ class Struct(Construct):  # type: ignore[misc]
             value = member.whole._parse(window, tree, f"{path} -> {name}")
             if value is not None:
                 own[name] = value
+                if isinstance(value, list):
+                    tree._keep(name, value)
         tree._end = window.tell()
         if window is not stream and window.num_left:
             stream.seek(window.tell() - begin - window.size, 2)
@@ -119,10 +127,40 @@ class Struct(Construct):  # type: ignore[misc]
             return given
         if not isinstance(given, Mapping | Tree):
             raise BuildingError(f"a mapping of fields is wanted, not {type(obj).__name__}", path=path)
-        unknown = [] if isinstance(given, Tree) else [name for name in given if name not in self.names]
-        if unknown:
-            raise BuildingError(f"no such field in {self}: {', '.join(map(repr, unknown))}", path=path)
+        if isinstance(given, Tree):
+            self._check_kind(given, path)
+        else:
+            self._check_names(given, path)
         return Draft(self, given, this, params, path)
+
+    def _check_kind(self, given: Tree, path: str) -> None:
+        if given._struct is not self:
+            raise BuildingError(f"{self} is wanted, not {given._struct}", path=path)
+
+    def _check_names(self, given: Mapping[Any, Any], path: str) -> None:
+        unknown = [name for name in given if name not in self.names]
+        if unknown:
+            names = ", ".join(map(repr, unknown))
+            raise BuildingError(
+                f"no such field in {self}: {names}{nearest(unknown[0], self.names)}", path=path
+            )
+
+    def assignable(self, tree: Tree, name: str, value: Any) -> Any:
+        """A value as a field or instance of a tree has it; numbers and bytes as parsing makes them.
+
+        Raises:
+            AttributeError: there is no such field, or it cannot be assigned.
+            ConstructError: the field cannot have this value.
+        """
+        if name not in self.names:
+            raise AttributeError(f"no field {name!r} in {self}{nearest(name, self.names)}")
+        if name in self.params:
+            raise AttributeError(f"{name} is a parameter of {self}: change what it is taken from")
+        if isinstance(self.lazy.get(name), Region):
+            raise AttributeError(f"{name} only shows bytes of other fields: change those")
+        if name in self.members and isinstance(value, int | str | bytes | bytearray):
+            return self.members[name].prepare(value, tree, f"{tree._path} -> {name}")
+        return value
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         draft = self._prepare(obj, context, path)
@@ -143,7 +181,8 @@ class Struct(Construct):  # type: ignore[misc]
         kept: dict[str, Any] = {}
         for name, value in there.items():
             member = self.members[name]
-            if derived or member.derived is None or not member.derived.says_nothing(tree, value, there):
+            is_own = was_assigned(tree, name)  # by the caller: it says something
+            if derived or is_own or not (member.derived and member.derived.says_nothing(tree, value, there)):
                 kept[name] = convert(value)
         for name, member in self.by_name.items():
             if member.asks_for_room and member.is_derived and name not in there:
@@ -170,10 +209,10 @@ class Struct(Construct):  # type: ignore[misc]
             elif begin >= end and is_all:
                 found[lazy.name] = value
                 end = max(end, stop)
-        for name, lazy in self.lazy.items():
-            if isinstance(lazy, Opened) and getattr(tree, name) is not None:
-                found[name] = getattr(tree, name)
-        return found
+            elif member_has_changed(tree, lazy.name):
+                found[lazy.name] = value  # building compares it with the fields that have its bytes
+        opened = {name: given_now(tree, name) for name, lazy in self.lazy.items() if isinstance(lazy, Opened)}
+        return found | {name: value for name, value in opened.items() if value is not None}
 
 
 def _runs(members: Any) -> Any:

@@ -1,14 +1,19 @@
 # ruff: noqa: SLF001 (trees, drafts and declarations are friends)
 """What parsing makes: trees. And what expressions may raise.
 
-A tree's fields are its attributes, and nothing else is (no methods that a field could be confused with):
-`tree.key`, or `tree["key"]`. A field or instance that is not there is None. Instances are read or computed
-when they are first asked for, so that damage in one part does not hide the others.
+A tree's fields are its attributes: `tree.key`, or `tree["key"]`. A field or instance that is not there is
+None. Instances are read or computed when they are first asked for, so that damage in one part does not hide
+the others.
+
+Fields can be assigned, and lists changed: `build` then works out anew what follows from them. What is
+computed in other parts of the tree (offsets, timestamps) is as parsed until the built bytes are parsed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from construct import ConstructError, EnumInteger, EnumIntegerString
@@ -30,8 +35,25 @@ class CircularError(MissingError):
     """A value was not given, and what implies it depends on the value itself."""
 
 
+class AsParsedError(MissingError):
+    """What a field follows from is in bytes that nobody looked into, unchanged: it stays as parsed."""
+
+
 class CodecError(ConstructError):  # type: ignore[misc]
     """A codec of the caller's failed."""
+
+
+class NoCodecError(CodecError):
+    """The bytes are compressed, and the caller gave no codec to read them with."""
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """What to add to a message about an unknown name: the known one that is most like it, or all of them."""
+    names = sorted(known)
+    close = get_close_matches(str(name), names, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are {', '.join(names)}" if names else ""
 
 
 # Of what expressions are made, on values of the wrong kind: never an error of this code's own.
@@ -56,7 +78,20 @@ class Tree:
 
     _struct_of_schema = True
     # What belongs to the tree itself; its own dictionary has nothing but parameters, fields and instances.
-    __slots__ = ("__dict__", "_context", "_end", "_ends", "_index", "_io", "_parent", "_path", "_struct")
+    __slots__ = (
+        "__dict__",
+        "_context",
+        "_end",
+        "_ends",
+        "_failed",
+        "_index",
+        "_io",
+        "_lists",
+        "_original",
+        "_parent",
+        "_path",
+        "_struct",
+    )
 
     def __init__(self, struct: Any, io: Any, context: Any, params: dict[str, Any], path: str) -> None:
         around = context if hasattr(type(context), "_struct_of_schema") else None
@@ -65,6 +100,9 @@ class Tree:
         self._index: int | None = None  # of the element that is being read
         self._end = 0  # where the fields end in the stream
         self._ends: dict[str, int] | None = None  # where instances end that were read
+        self._original: dict[str, Any] | None = None  # what was there before something was assigned
+        self._failed: dict[str, ConstructError] | None = None  # why instances could not be read
+        self._lists: dict[str, tuple[Any, ...]] | None = None  # the elements that lists were parsed with
         if params:
             self.__dict__.update(params)
 
@@ -77,14 +115,63 @@ class Tree:
             raise AttributeError(name)
         lazy = self._struct.lazy.get(name)
         if lazy is not None:
-            value = lazy.compute(self, name)
-            self.__dict__[name] = value
-            return value
+            if self._failed and name in self._failed:
+                raise self._failed[name]
+            return self._keep(name, lazy.compute(self, name))
         if name in self._struct.params:
             raise ExpressionError(f"parameter {name} was not given", path=self._path)
         if name in self._struct.names:
             return None
-        raise AttributeError(f"no field {name!r} in {self._struct}")
+        if name in _METHODS:
+            return partial(_METHODS[name], self)
+        raise AttributeError(f"no field {name!r} in {self._struct}{nearest(name, self._struct.names)}")
+
+    def _keep(self, name: str, value: Any) -> Any:
+        """Remember what a field or instance was parsed to, and the elements of a list."""
+        self.__dict__[name] = value
+        if isinstance(value, list):
+            if self._lists is None:
+                self._lists = {}
+            self._lists[name] = tuple(value)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+            return
+        value = self._struct.assignable(self, name, value)
+        self._read_instances()
+        original = self._original
+        if original is None:
+            self._original = original = {}
+        if name not in original:
+            try:
+                original[name] = getattr(self, name)
+            except ConstructError:  # an instance that cannot be read
+                original[name] = None
+        for other, lazy in self._struct.lazy.items():
+            if lazy.is_computed and other not in original:
+                self.__dict__.pop(other, None)
+        self.__dict__[name] = value
+
+    def _read_instances(self) -> None:
+        """Read what is read at a position, here and around, before a change makes other positions of it."""
+        tree: Any = self
+        while isinstance(tree, Tree):
+            for lazy in tree._struct.read_first:
+                try:
+                    getattr(tree, lazy.name)
+                except ConstructError as error:
+                    tree._failed = {**(tree._failed or {}), lazy.name: error}
+            tree = tree._parent
+
+    def __delattr__(self, name: str) -> None:
+        setattr(self, name, None)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name.startswith("_") or name not in self._struct.names:
+            raise KeyError(f"no field {name!r} in {self._struct}{nearest(name, self._struct.names)}")
+        setattr(self, name, value)
 
     def __getitem__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._struct.names:
@@ -92,7 +179,12 @@ class Tree:
         return getattr(self, name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._struct.names and getattr(self, str(name)) is not None
+        if name not in self._struct.names:
+            return False
+        try:
+            return getattr(self, str(name)) is not None
+        except NoCodecError:
+            return False
 
     def __iter__(self) -> Iterator[str]:
         """The names of the fields that are there, then those of all instances."""
@@ -115,6 +207,54 @@ class Tree:
             for name, value in there.items()
         )
         return f"{self._struct}({', '.join(fields)})"
+
+    def __str__(self) -> str:
+        return "\n".join(lines_of(self))
+
+
+def _names(tree: Tree) -> list[str]:
+    return list(tree)
+
+
+def _items(tree: Tree) -> list[tuple[str, Any]]:
+    return [(name, tree[name]) for name in tree]
+
+
+# As dictionaries have them; a field of such a name is the attribute, and the method is not to be had.
+_METHODS: dict[str, Callable[[Tree], Any]] = {"keys": _names, "items": _items}
+MOST_ELEMENTS = 20
+MOST_CHARACTERS = 100
+
+
+def lines_of(tree: Tree, indent: str = "") -> Iterator[str]:
+    """A tree for people: a line a field, or instance that has bytes; long lists and long bytes cut off."""
+    yield f"{indent}{tree._struct}:"
+    for name in (*tree._struct.by_name, *(at.name for at in tree._struct.shown)):
+        try:
+            value = getattr(tree, name)
+        except ConstructError as error:
+            reason = str(error).strip().rpartition("\n")[2]
+            yield f"{indent}  {name}: ({reason})"
+            continue
+        if value is not None:
+            yield from _lines_of_member(name, value, f"{indent}  ")
+
+
+def _lines_of_member(name: str, value: Any, indent: str) -> Iterator[str]:
+    if isinstance(value, Tree):
+        first, *others = lines_of(value, indent)
+        yield f"{indent}{name}: {first.strip()}"
+        yield from others
+    elif isinstance(value, list) and any(isinstance(element, Tree) for element in value):
+        yield f"{indent}{name}: {len(value)}"
+        for index, element in enumerate(value[:MOST_ELEMENTS]):
+            yield from _lines_of_member(f"[{index}]", element, f"{indent}  ")
+        if len(value) > MOST_ELEMENTS:
+            yield f"{indent}  ({len(value) - MOST_ELEMENTS} more)"
+    else:
+        text = repr(str(value) if isinstance(value, EnumIntegerString) else value)
+        more = "" if len(text) <= MOST_CHARACTERS else f"... ({len(value)} in all)"
+        yield f"{indent}{name}: {text[:MOST_CHARACTERS]}{more}"
 
 
 def plain(value: Any, *, derived: bool = False) -> Any:
