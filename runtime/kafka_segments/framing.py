@@ -19,6 +19,7 @@ from kafka_segments.enclosed import Enclosed
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, StoreError, pass_over
 from kafka_segments.messages import Messages
+from kafka_segments.naming import MAX_OFFSET
 from kafka_segments.probe import Finding, Probe
 from kafka_segments.resync import Resync
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
@@ -29,9 +30,13 @@ _NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
 
 
 def first_offset_in_name(path: str) -> int | None:
-    """The offset in a segment's name (`<20 digits>.log`, also `.log.deleted`), None for other names."""
+    """The offset in a segment's name (`<20 digits>.log`, also `.log.deleted`), None for other names.
+
+    A number that no offset can have makes no segment's name: a broker refuses to start on such a file.
+    """
     match = _NAME.fullmatch(path.rpartition("/")[2])
-    return int(match[1]) if match else None
+    offset = int(match[1]) if match else None
+    return None if offset is None or offset > MAX_OFFSET else offset
 
 
 class Scan:

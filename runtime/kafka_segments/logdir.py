@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
 from kafka_segments.directories import Directory, Finder
 from kafka_segments.errors import OptionError
-from kafka_segments.naming import SEGMENT_NAME, TopicPartition, parse_directory_name
+from kafka_segments.naming import MAX_OFFSET, SEGMENT_NAME, TopicPartition, parse_directory_name
 from kafka_segments.places import Entry, Places
 
 __all__ = [
@@ -144,7 +144,8 @@ def group_files(entries: Iterable[Entry]) -> list[Group]:
     groups: dict[str, Group] = {}
     for entry in entries:
         stem, _, suffix = entry.name.partition(".")
-        if suffix in _BESIDE and SEGMENT_NAME.fullmatch(f"{stem}.log"):
+        is_segments = SEGMENT_NAME.fullmatch(f"{stem}.log") is not None and int(stem) <= MAX_OFFSET
+        if suffix in _BESIDE and is_segments:
             if stem not in groups:
                 groups[stem] = Group(int(stem))
             groups[stem].files[suffix] = entry

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "LEFT_ALONE",
+    "MAX_OFFSET",
     "SEGMENT_NAME",
     "TIERED_NAME",
     "TopicPartition",
@@ -20,6 +21,7 @@ __all__ = [
     "tiers_topic",
 ]
 
+MAX_OFFSET = (1 << 63) - 1
 SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
 TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)
 LEFT_ALONE = ("-delete", "-future", "-stray")

@@ -14,16 +14,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from kafka_segments.catalog.ends import find_reached
 from kafka_segments.catalog.lookups import OffsetLookup, open_offsets
 from kafka_segments.catalog.model import Split
 from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_stored
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.layout import LEN_HEAD
 from kafka_segments.places import Places
 
-__all__ = ["Cutter", "num_bytes_of", "pack"]
+__all__ = ["MAX_CUTS", "Cutter", "num_bytes_of", "pack"]
 
 _OPEN_COST = 1 << 20  # bytes that could be read while a file is opened
+MAX_CUTS = 1_000_000
+"""Splits that a plan may have, beside one for each segment: 10,000 of 1 GiB, cut at 64 MiB, have 160,000."""
+_MANY_CUTS = 1000  # of one segment by numbers of offsets, before its end is looked up
 _MANY = 1.5  # of the bytes that a task should have, before an index is looked up once more
 
 Cut = tuple[int, int]
@@ -47,6 +52,7 @@ class Cutter:
         budget: of headers that may be read where there is no index.
         findings: gets what is wrong with indexes.
         is_strict: cut also what is only a little too large.
+        num_cuts: how many were made, or would have been.
     """
 
     places: Places
@@ -55,6 +61,7 @@ class Cutter:
     budget: Budget
     findings: list[KafkaFormatError]
     is_strict: bool = False
+    num_cuts: int = 0
 
     def cut_all(self, splits: Sequence[Split]) -> list[Split]:
         """Cut every split that is too large; those of remote segments a few at a time.
@@ -80,6 +87,8 @@ class Cutter:
                 with lookup:
                     if len(lookup):
                         return self._by_index(split, lookup)
+        except OptionError:
+            raise
         except KafkaFormatError as error:
             pass_over(error)
             self.findings.append(error)
@@ -92,6 +101,7 @@ class Cutter:
 
     def _by_index(self, split: Split, lookup: OffsetLookup) -> list[Split]:
         split = _placed(split, lookup)
+        self._count(min(num_bytes_of(split) // self.max_bytes, len(lookup)))
         cuts = list(_cuts_by_size(split, lookup, self.max_bytes))
         return [part for one in _divided(split, cuts) for part in self._by_number(one, lookup)]
 
@@ -99,11 +109,27 @@ class Cutter:
         """Cut after so many offsets."""
         if self.max_records is None or split.end is None:
             return [split]
+        end = split.end
+        if (end - split.start) // self.max_records > _MANY_CUTS:
+            # By the names; the segment itself may end long before the next one begins.
+            end = min(end, find_reached(self.places, split.segment) or split.start)
+            if (end - split.start) // self.max_records > split.segment.size // LEN_HEAD:
+                return self._by_headers(split)
+        self._count((end - split.start) // self.max_records)
         cuts = []
-        for offset in range(split.start + self.max_records, split.end, self.max_records):
+        for offset in range(split.start + self.max_records, end, self.max_records):
             below = lookup.last_below(offset)
             cuts.append((offset, split.position if below is None else max(split.position, below[1])))
         return _divided(split, cuts)
+
+    def _count(self, num_cuts: int) -> None:
+        """Refuse what would be more splits than anybody can plan."""
+        self.num_cuts += num_cuts
+        if self.num_cuts > MAX_CUTS:
+            raise OptionError(
+                f"this makes more than {MAX_CUTS} splits: give a greater maxRecordsPerPartition or "
+                "maxPartitionBytes, or fewer minPartitions"
+            )
 
     def _by_headers(self, split: Split) -> list[Split]:
         """Without an index, a task for each part would have to look for it from the segment's beginning."""
@@ -116,6 +142,7 @@ class Cutter:
         finally:
             source.close()
         cuts = list(_cuts_in_walk(split, heads, self.max_bytes, self.max_records))
+        self._count(len(cuts))
         return _divided(split, cuts)
 
 
@@ -142,7 +169,7 @@ def _cuts_by_size(split: Split, lookup: OffsetLookup, max_bytes: int) -> Iterato
     An index that is out of order gives fewer cuts, or odd ones: never an offset outside, or one twice.
     """
     size, whole = num_bytes_of(split), max(split.segment.size, 1)
-    num = -(-size // max_bytes)
+    num = min(-(-size // max_bytes), len(lookup) + 1)
     wanted = [split.position + size * part // num for part in range(1, num)]
     guesses = lookup.entries([min(len(lookup) * one // whole, len(lookup) - 1) for one in wanted])
     reached, position = split.start, split.position
