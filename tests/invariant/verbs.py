@@ -172,7 +172,7 @@ class _InProcess:
         tasks = pack(self._plan.splits, at_least=4)
         messages = []
         for task in tasks:
-            row = pa.RecordBatch.from_arrays([pa.array([row_of_task(task)])], names=["task"])
+            row = pa.RecordBatch.from_arrays([pa.array([row_of_task(task, self._plan.live)])], names=["task"])
             messages.append(writer.write(iter([row])))
         writer.commit(messages)  # type: ignore[arg-type]
 

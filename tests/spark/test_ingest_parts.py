@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from tests.spark.test_ingest import files_below, parquet_rows
+from tests.spark.ingested import parquet_rows
+from tests.spark.test_ingest import files_below
 from tests.spark.test_reader import batches, segment
 
 from kafka_segments.catalog.model import Split, StoredFile, StoredSegment

@@ -28,8 +28,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Write the records of log directories to Parquet files, in directories by topic and "
         "partition. Control records and what lies below the log start offset are left out. Nothing is "
         "written to the sources; a live broker's are fine.",
-        epilog="Exit status: 0 clean, 1 damage (all sound records were written), 2 wrong usage or something "
-        "that cannot be opened, 3 the destination could not be written (and is not there).",
+        epilog="Exit status: 0 clean, 1 damage, missing offsets, or something left out (the rest was "
+        "written), 2 wrong usage or something that cannot be opened, 3 the destination could not be written "
+        "(and is not there).",
     )
     parser.add_argument(
         "sources", nargs="+", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.monotonic()
     plan = plan_ingest(arguments.sources, arguments.destination)
     console.say(
-        f"partitions: {len(plan.empty)}, segments: {len(plan.splits)}, bytes: {plan.num_bytes:,}; "
+        f"partitions: {len(plan.reports)}, segments: {len(plan.splits)}, bytes: {plan.num_bytes:,}; "
         "starting Spark"
     )
     with ExitStack() as stack:
@@ -114,7 +115,7 @@ class _Progress:
 
 def _tell_findings(partitions: Sequence[PartitionReport]) -> int:
     """Say each on standard error; returns the exit status."""
-    from kafka_segments.spark.report import MISSING_CODEC, NOT_OPENED, PENDING
+    from kafka_segments.spark.report import MISSING_CODEC, NOT_OPENED, PENDING, REMARK
 
     status = console.CLEAN
     for partition in partitions:
@@ -122,7 +123,7 @@ def _tell_findings(partitions: Sequence[PartitionReport]) -> int:
             console.say(f"{partition.topic}-{partition.partition}: {finding.message}")
             if finding.kind in (NOT_OPENED, MISSING_CODEC):
                 status = max(status, console.NOT_OPENED)
-            elif finding.kind != PENDING:
+            elif finding.kind not in (PENDING, REMARK):
                 status = max(status, console.FINDINGS)
     return status
 
@@ -136,6 +137,7 @@ _TITLES = (
     "bytes out",
     "first offset",
     "last offset",
+    "missing",
     "damage",
 )
 
@@ -169,6 +171,7 @@ def _row(partition: PartitionReport) -> tuple[str, ...]:
         f"{partition.bytes_out:,}",
         "-" if partition.first_offset is None else str(partition.first_offset),
         "-" if partition.last_offset is None else str(partition.last_offset),
+        f"{partition.missing:,}",
         f"{partition.num_damaged:,}",
     )
 
@@ -183,5 +186,6 @@ def _totals(partitions: Sequence[PartitionReport]) -> tuple[str, ...]:
         f"{sum(partition.bytes_out for partition in partitions):,}",
         "",
         "",
+        f"{sum(partition.missing for partition in partitions):,}",
         f"{sum(partition.num_damaged for partition in partitions):,}",
     )

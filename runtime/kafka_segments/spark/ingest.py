@@ -24,6 +24,7 @@ from kafka_segments import errors
 from kafka_segments.catalog.copies import resolve
 from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.model import Split
+from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.places import Places
@@ -31,7 +32,8 @@ from kafka_segments.spark.publish import WorkDirectory, check_destination, parti
 from kafka_segments.spark.report import PartitionReport, merge
 from kafka_segments.spark.session import open_session
 from kafka_segments.spark.sink import FORMAT, ParquetSink, row_of_task
-from kafka_segments.spark.splits import pack, segment_splits
+from kafka_segments.spark.splits import pack, plan_segments, splits_of
+from kafka_segments.spark.told import report_plan
 
 __all__ = ["Ingest", "Plan", "ingest", "plan_ingest"]
 
@@ -41,12 +43,19 @@ _TASKS_PER_CORE = 4  # so that one long task at the end does not leave the other
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be read, and where it goes."""
+    """What is to be read, and where it goes.
+
+    Attributes:
+        destination: a directory.
+        splits: segments to read, in order.
+        reports: of all partitions, those without a segment to read too, with what planning found.
+        live: partitions whose log directory a broker holds open.
+    """
 
     destination: str
     splits: list[Split]
-    empty: list[PartitionReport]
-    """All partitions, those without a segment to read too."""
+    reports: list[PartitionReport]
+    live: frozenset[TopicPartition] = frozenset()
 
     @property
     def num_bytes(self) -> int:
@@ -76,11 +85,10 @@ def plan_ingest(sources: Sequence[str], destination: str) -> Plan:
     logs = resolve(places, discover(places, [os.path.abspath(source) for source in sources]))
     for log in logs:
         partition_path(log.topic, log.partition)
-    return Plan(
-        check_destination(destination, sources),
-        segment_splits(logs),
-        [PartitionReport(log.topic, log.partition) for log in logs],
-    )
+    resolved = check_destination(destination, sources)
+    planned = plan_segments(logs, "read_uncommitted", places)
+    live = frozenset((log.topic, log.partition) for log in logs if log.end.is_live)
+    return Plan(resolved, splits_of(planned), report_plan(logs, planned), live)
 
 
 def ingest(
@@ -114,7 +122,7 @@ def ingest(
         }
         job = _Job(plan, master, options, show)
         job.run()
-        return Ingest(merge([*plan.empty, *work.reports()]), job.start_seconds, job.job_seconds)
+        return Ingest(merge([*plan.reports, *work.reports()]), job.start_seconds, job.job_seconds)
 
 
 class _Job:
@@ -133,7 +141,7 @@ class _Job:
         show: Callable[[int, int], None] | None,
     ) -> None:
         self.start_seconds = self.job_seconds = 0.0
-        self._splits = plan.splits
+        self._splits, self._live = plan.splits, plan.live
         self._master = master
         self._options = options
         self._show = show
@@ -168,7 +176,7 @@ class _Job:
     def _save(self, session: SparkSession) -> None:
         context = session.sparkContext
         tasks = pack(self._splits, at_least=_TASKS_PER_CORE * context.defaultParallelism)
-        rows = [(row_of_task(task),) for task in tasks]
+        rows = [(row_of_task(task, self._live),) for task in tasks]
         # This makes the session the active one of this thread, where Spark looks for our format.
         frame = session.createDataFrame(context.parallelize(rows, max(1, len(rows))), "task string")
         session.dataSource.register(ParquetSink)

@@ -13,9 +13,13 @@ from kafka_segments.ranges.findings import Note, describe
 
 __all__ = [
     "DAMAGE",
+    "LEFT_OUT",
+    "MISSING",
     "MISSING_CODEC",
+    "NOTE",
     "NOT_OPENED",
     "PENDING",
+    "REMARK",
     "Counts",
     "Finding",
     "PartitionReport",
@@ -23,9 +27,20 @@ __all__ = [
 ]
 
 DAMAGE = "damage"
+LEFT_OUT = "left out"
+"""Records, or a file beside the segments, that are there and were not used."""
+MISSING = "missing"
+"""Offsets that no file holds, and no retention or cleaning accounts for."""
 MISSING_CODEC = "missing codec"
+NOTE = "note"
+"""A file that is not where, or not what, its name says; what it holds was written."""
 NOT_OPENED = "not opened"
 PENDING = "pending"
+"""A last batch that a running broker has not finished."""
+REMARK = "remark"
+"""Worth knowing; nothing is wrong."""
+
+_DAMAGED = (DAMAGE, MISSING_CODEC, NOT_OPENED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,8 @@ class PartitionReport:
     """Counts of one partition.
 
     `batches` and `bytes_in` count the sound batches read, those without data records too; `records` the rows
-    written, with their first and last offset; `bytes_out` the Parquet files.
+    written, with their first and last offset; `bytes_out` the Parquet files; `missing` the offsets that are
+    not there.
     """
 
     topic: str
@@ -53,11 +69,21 @@ class PartitionReport:
     first_offset: int | None = None
     last_offset: int | None = None
     findings: list[Finding] = field(default_factory=list)
+    missing: int = 0
 
     @property
     def num_damaged(self) -> int:
         """Places that could not be read as they should; a batch that is still being written is none."""
-        return sum(finding.kind != PENDING for finding in self.findings)
+        return sum(finding.kind in _DAMAGED for finding in self.findings)
+
+    def tell(self, kind: str, message: str) -> None:
+        """Add a finding."""
+        self.findings.append(Finding(kind, message))
+
+    def lose(self, loss: Loss) -> None:
+        """Count offsets that are not there, and say which."""
+        self.missing += loss.last_offset - loss.first_offset + 1
+        self.tell(MISSING, f"offsets {loss.first_offset} to {loss.last_offset} are missing: {loss.why}")
 
     def add_records(self, num_records: int, first_offset: int, last_offset: int) -> None:
         """Count records: how many, and their lowest and highest offset."""
@@ -77,6 +103,7 @@ class PartitionReport:
         known = [offset for offset in offsets if offset is not None]
         self.first_offset, self.last_offset = (min(known), max(known)) if known else (None, None)
         self.findings.extend(other.findings)
+        self.missing += other.missing
 
     def to_json(self) -> str:
         """One line; `from_json` reads it."""
@@ -100,46 +127,51 @@ def merge(reports: Iterable[PartitionReport]) -> list[PartitionReport]:
 
 
 class Counts:
-    """Counts what a segment holds into its partition's report (`ranges.Findings`)."""
+    """Counts what a segment holds into its partition's report (`ranges.Findings`).
 
-    def __init__(self, partition: PartitionReport) -> None:
+    Args:
+        partition: the report.
+        is_live: a broker holds the log directory open, and may be writing the last batch.
+    """
+
+    def __init__(self, partition: PartitionReport, is_live: bool) -> None:
         self._partition = partition
+        self._is_live = is_live
         self._num_sound = 0
         self._num_damaged = 0
 
     def batches(self, batches: SoundBatches) -> None:
-        """Sound batches."""
+        """Count sound batches."""
         self._num_sound += batches.num_batches
         self._partition.batches += batches.num_batches
         self._partition.bytes_in += batches.num_bytes
 
     def damage(self, damage: Damage) -> None:
-        """A damaged region, or one that only needs a package that is not installed."""
+        """Tell of a damaged region, or of one that only needs a package that is not installed."""
         self._num_damaged += 1
         kind = MISSING_CODEC if isinstance(damage.error, MissingCodecError) else DAMAGE
-        self._add(kind, describe(damage))
+        self._partition.tell(kind, describe(damage))
 
     def pending(self, damage: Damage) -> None:
-        """A batch that is not whole yet."""
+        """Tell of a last batch that is not whole: damage, unless a broker is there to finish it."""
+        if not self._is_live:
+            self.damage(damage)
+            return
         size = damage.end_position - damage.position
         where = f"{damage.path}, position {damage.position} to {damage.end_position}"
-        self._add(PENDING, f"{where}: the last batch is not whole yet ({size} bytes); read again later")
+        self._partition.tell(
+            PENDING, f"{where}: the last batch is not whole yet ({size} bytes); read again later"
+        )
 
     def lost(self, loss: Loss) -> None:
-        """The segment is gone."""
-        self._add(NOT_OPENED, str(loss))
+        """Count offsets that are not there."""
+        self._partition.lose(loss)
 
     def note(self, note: Note) -> None:
-        """It is somewhere else, or another one now, and was read all the same."""
+        """Tell of a file that is somewhere else or another one now, and of records that were left out."""
+        self._partition.tell(NOTE, str(note))
 
     def end_segment(self, path: str) -> None:
         """Say of a file in which nothing was sound what that means."""
         if self._num_damaged and not self._num_sound:
-            last = self._partition.findings.pop()
-            self._add(
-                last.kind,
-                f"{last.message}; {path} does not look like a Kafka segment: nothing in it is sound",
-            )
-
-    def _add(self, kind: str, message: str) -> None:
-        self._partition.findings.append(Finding(kind, message))
+            self._partition.tell(NOTE, f"{path} does not look like a Kafka segment: nothing in it is sound")

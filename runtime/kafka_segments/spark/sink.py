@@ -24,11 +24,12 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark.sql.types import StructType
 
 from kafka_segments.catalog.model import Split
+from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import name_partition
 from kafka_segments.spark.publish import TEXT_MARKER, data_path, is_surely_text, partition_path, publish
-from kafka_segments.spark.report import NOT_OPENED, Counts, Finding, PartitionReport, merge
+from kafka_segments.spark.report import NOT_OPENED, Counts, PartitionReport, merge
 from kafka_segments.spark.schema import INGEST_SCHEMA, arrow_schema
 
 if TYPE_CHECKING:
@@ -41,9 +42,14 @@ __all__ = ["FORMAT", "ParquetSink", "row_of_task"]
 FORMAT = "kafka-segments-parquet"
 
 
-def row_of_task(splits: Sequence[Split]) -> str:
-    """A task as the text that travels in a row."""
-    return base64.b64encode(pickle.dumps(tuple(splits))).decode()
+def row_of_task(splits: Sequence[Split], live: frozenset[TopicPartition] = frozenset()) -> str:
+    """A task as the text that travels in a row.
+
+    Args:
+        splits: what it reads.
+        live: partitions whose log directory a broker holds open.
+    """
+    return base64.b64encode(pickle.dumps((tuple(splits), live))).decode()
 
 
 class ParquetSink(DataSource):
@@ -91,21 +97,21 @@ class ParquetWriter(DataSourceArrowWriter):
         result = TaskResult([], [])
         rows = (row for batch in iterator for row in batch.column(0).to_pylist())
         for row in rows:
-            splits: tuple[Split, ...] = pickle.loads(base64.b64decode(row))
-            for (topic, partition), group in groupby(
-                splits, key=lambda split: (split.topic, split.partition)
-            ):
-                self._write_partition(PartitionReport(topic, partition), group, result)
+            splits: tuple[Split, ...]
+            live: frozenset[TopicPartition]
+            splits, live = pickle.loads(base64.b64decode(row))
+            for key, group in groupby(splits, key=lambda split: (split.topic, split.partition)):
+                self._write_partition(PartitionReport(*key), group, key in live, result)
         return result
 
     def _write_partition(
-        self, partition: PartitionReport, splits: Iterable[Split], result: TaskResult
+        self, partition: PartitionReport, splits: Iterable[Split], is_live: bool, result: TaskResult
     ) -> None:
         directory = partition_path(partition.topic, partition.partition)
         name = f"{directory}/part-{uuid.uuid4().hex}.parquet"
         with self._parquet_file(name) as file:
             for split in splits:
-                self._write_segment(split, partition, file)
+                self._write_segment(split, Counts(partition, is_live), partition, file)
         partition.bytes_out = file.size
         result.reports.append(partition)
         if partition.records:
@@ -116,11 +122,12 @@ class ParquetWriter(DataSourceArrowWriter):
 
         return ParquetFile(os.path.join(data_path(self._work), name), arrow_schema(INGEST_SCHEMA))
 
-    def _write_segment(self, split: Split, partition: PartitionReport, file: ParquetFile) -> None:
+    def _write_segment(
+        self, split: Split, counts: Counts, partition: PartitionReport, file: ParquetFile
+    ) -> None:
         from kafka_segments.ranges.reading import Reading, read_split
         from kafka_segments.spark.columns import RowColumns
 
-        counts = Counts(partition)
         columns = RowColumns(file.schema)
         reading = Reading(columns.sources, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
         try:
@@ -132,7 +139,7 @@ class ParquetWriter(DataSourceArrowWriter):
             raise
         except (ReadError, UnknownFormatError) as error:
             # A file that cannot be opened or is another program's; the rest is done all the same.
-            partition.findings.append(Finding(NOT_OPENED, str(error)))
+            partition.tell(NOT_OPENED, str(error))
         except KafkaFormatError as error:
             raise name_partition(error, split) from error
 

@@ -1,36 +1,36 @@
-"""What `ingest` reads: whole segments, small ones packed together, as splits of the catalog."""
+"""What `ingest` reads: whole segments as the source's planner makes them, small ones packed together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from kafka_segments.catalog import cutting
 from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.times import piece_end
+from kafka_segments.catalog.planning import Plan, plan
+from kafka_segments.catalog.query import Bound, Limits, Query
+from kafka_segments.places import Places
 
-__all__ = ["MAX_TASK_BYTES", "pack", "segment_splits"]
+__all__ = ["MAX_TASK_BYTES", "Isolation", "pack", "plan_segments", "splits_of"]
 
 MAX_TASK_BYTES = 64 << 20
+_UNCUT = Limits(max_partition_bytes=1 << 62)
+
+Isolation = Literal["read_uncommitted", "read_committed"]
 
 
-def segment_splits(logs: Iterable[PartitionLog]) -> list[Split]:
-    """The segments of logs in order, each from the log start offset on.
+def plan_segments(logs: Iterable[PartitionLog], isolation: Isolation, places: Places) -> Plan:
+    """Plan to read logs from their start to their end, or to the last stable offset; segments are not cut.
 
-    Offsets that are not there are no loss: everything there is, is asked for, and nothing in particular.
+    Raises:
+        KafkaFormatError: as `catalog.planning.plan`.
     """
-    return [
-        Split(
-            log.topic,
-            log.partition,
-            max(piece.start, log.log_start_offset or 0),
-            piece_end(log, at),
-            piece.segment,
-            following=log.pieces[at + 1].start if at + 1 < len(log.pieces) else None,
-            is_compacted=True,
-        )
-        for log in logs
-        for at, piece in enumerate(log.pieces)
-    ]
+    return plan(logs, Query(end=Bound("log-end"), isolation=isolation, limits=_UNCUT), places)
+
+
+def splits_of(planned: Plan) -> list[Split]:
+    """The splits of a plan, in order."""
+    return [split for task in planned.tasks for split in task]
 
 
 def pack(splits: Sequence[Split], at_least: int = 1) -> list[tuple[Split, ...]]:

@@ -1,0 +1,138 @@
+"""`kafka-segments ingest` of directories whose segments are swapped, misnamed, emptied, cut or taken away.
+
+No record that lies sound in a file is cut away by names, and offsets that no file holds are named.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from tests.catalog.test_discovery import locked
+from tests.spark import kafka_rows
+from tests.spark.ingested import Ingest, parquet_rows, without_spark
+
+CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
+FIRST, SECOND = f"{0:020}.log", f"{125:020}.log"
+
+
+@pytest.fixture
+def ingest(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ingest:
+    return without_spark(monkeypatch, capsys)
+
+
+def copy_of(tmp_path: Path, name: str) -> Path:
+    """A copy of a recorded partition, with the checkpoints of its log directory; returns its directory."""
+    logs = tmp_path / "logs"
+    shutil.copytree(CLEAN / name, logs / name)
+    for file in CLEAN.glob("*-checkpoint"):
+        shutil.copy(file, logs)
+    return logs / name
+
+
+def offsets(destination: Path) -> list[int]:
+    return [row.offset for row in parquet_rows(destination)]
+
+
+def boundary_behind(path: Path, offset: int) -> int:
+    """Where the batch ends that holds an offset, by the oracle's reading."""
+    lines = kafka_rows._lines(kafka_rows.ORACLE / "kafka-4.3/clean" / path.parent.name / f"{path.name}.jsonl")
+    batches = (line for line in lines if line["type"] == "batch")
+    batch = next(line for line in batches if line["base_offset"] <= offset <= line["last_offset"])
+    return int(batch["position"]) + int(batch["size"])
+
+
+def test_a_whole_directory_is_clean(ingest: Ingest, tmp_path: Path) -> None:
+    directory = copy_of(tmp_path, "multi-0")
+    status, table, err = ingest(directory, tmp_path / "out")
+    assert (status, table["multi", 0]["missing"], table["multi", 0]["records"]) == (0, "0", "206"), err
+    assert offsets(tmp_path / "out") == list(range(206))
+
+
+@pytest.mark.parametrize("content", [b"", bytes(4096)])
+def test_an_emptied_segment_is_missing(ingest: Ingest, tmp_path: Path, content: bytes) -> None:
+    directory = copy_of(tmp_path, "multi-0")
+    (directory / FIRST).write_bytes(content)
+    status, table, err = ingest(directory, tmp_path / "out")
+    assert (status, table["multi", 0]["missing"], table["multi", 0]["damage"]) == (1, "125", "0")
+    assert table["total", -1]["missing"] == "125"
+    assert "multi-0: offsets 0 to 124 are missing" in err
+    assert offsets(tmp_path / "out") == list(range(125, 206))
+
+
+def test_a_segment_cut_between_two_batches_is_missing_its_end(ingest: Ingest, tmp_path: Path) -> None:
+    directory = copy_of(tmp_path, "multi-0")
+    first = directory / FIRST
+    first.write_bytes(first.read_bytes()[: boundary_behind(first, 49)])
+    status, table, err = ingest(directory, tmp_path / "out")
+    assert (status, table["multi", 0]["missing"], table["multi", 0]["damage"]) == (1, "75", "0")
+    assert "multi-0: offsets 50 to 124 are missing" in err
+    assert offsets(tmp_path / "out") == [*range(50), *range(125, 206)]
+
+
+def test_a_segment_that_is_gone_is_missing(ingest: Ingest, tmp_path: Path) -> None:
+    directory = copy_of(tmp_path, "transactions-0")
+    for file in directory.glob(f"{7:020}.*"):
+        file.unlink()
+    status, table, err = ingest(directory, tmp_path / "out")
+    assert (status, table["transactions", 0]["missing"]) == (1, "80")
+    assert "transactions-0: offsets 7 to 86 are missing" in err
+    known = [row for row in kafka_rows.rows("kafka-4.3/clean") if row[2:4] == ("transactions", 0)]
+    assert offsets(tmp_path / "out") == [row.offset for row in known if not 7 <= row.offset < 87]
+
+
+@pytest.mark.parametrize("with_indexes", [True, False])
+def test_swapped_segments_are_written(ingest: Ingest, tmp_path: Path, with_indexes: bool) -> None:
+    directory = copy_of(tmp_path, "multi-0")
+    (directory / FIRST).rename(tmp_path / "first")
+    (directory / SECOND).rename(directory / FIRST)
+    (tmp_path / "first").rename(directory / SECOND)
+    for file in directory.glob("*index"):
+        if not with_indexes:
+            file.unlink()
+    status, table, err = ingest(directory, tmp_path / "out")
+    assert offsets(tmp_path / "out") == list(range(206)), err
+    assert (status, table["multi", 0]["missing"]) == (1, "0")
+    assert "stand here" in err
+
+
+def test_a_misnamed_segment_is_written(ingest: Ingest, tmp_path: Path) -> None:
+    directory = copy_of(tmp_path, "multi-0")
+    (directory / SECOND).rename(directory / f"{100:020}.log")
+    status, table, err = ingest(directory, tmp_path / "out")
+    assert offsets(tmp_path / "out") == list(range(206)), err
+    assert (status, table["multi", 0]["missing"]) == (1, "0")
+    assert "stand here" in err
+
+
+@pytest.mark.parametrize("name", kafka_rows.SETS)
+def test_nothing_is_missing_of_recorded_logs(ingest: Ingest, tmp_path: Path, name: str) -> None:
+    """Cleaned logs, deleted heads and aborted transactions have lawful holes."""
+    status, table, err = ingest(kafka_rows.RECORDED / name, tmp_path / "out")
+    total = table["total", -1]
+    assert (status, total["missing"], total["damage"]) == (0, "0", "0"), err
+    assert int(total["records"]) == len(kafka_rows.rows(name))
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_a_torn_last_batch_is_damage_where_no_broker_holds_the_directory(
+    ingest: Ingest, tmp_path: Path, is_live: bool
+) -> None:
+    directory = copy_of(tmp_path, "multi-0")
+    newest = directory / SECOND
+    newest.write_bytes(newest.read_bytes()[:-30])
+    lock = directory.parent / ".lock"
+    lock.touch()
+    with locked(lock) if is_live else nullcontext():
+        status, table, err = ingest(directory, tmp_path / "out")
+    if is_live:
+        assert (status, table["multi", 0]["damage"]) == (0, "0")
+        assert "the last batch is not whole yet" in err
+        assert "read again later" in err
+    else:
+        assert (status, table["multi", 0]["damage"]) == (1, "1")
+        assert f"multi-0: {newest}, position" in err
+        assert "TruncatedError" in err
+        assert "read again later" not in err
