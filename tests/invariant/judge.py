@@ -25,12 +25,12 @@ class Verdict:
     lawful: Counter[str] = field(default_factory=Counter)
 
 
-def judge(truth: Truth, verb: str, answer: Answer, partition: Path) -> Verdict:
+def judge(truth: Truth, verb: str, answer: Answer) -> Verdict:
     """Hold an answer against the truth."""
     names = Names(truth, answer.named)
     judging = _Judging(truth, verb, answer, names)
     if verb not in WITHOUT_ROWS:
-        judging.records(partition)
+        judging.records()
     judging.offsets()
     verdict = judging.verdict
     if answer.status == 0 and judging.is_wanting:
@@ -54,10 +54,10 @@ class _Judging:
         self.is_wanting = ""
         self._truth, self._verb, self._answer, self._names = truth, verb, answer, names
 
-    def records(self, partition: Path) -> None:
+    def records(self) -> None:
         """Sound records are delivered, or named."""
         truth, verb = self._truth, self._verb
-        delivered = _planned(truth, self._answer, partition) if verb == "plan" else self._answer.rows
+        delivered = _planned(truth, self._answer) if verb == "plan" else self._answer.rows
         unnamed: set[int] = set()
         for at, (name, batch, row) in enumerate(truth.data_rows):
             if row in delivered:
@@ -127,15 +127,12 @@ class Names:
         return False
 
 
-def _planned(truth: Truth, answer: Answer, partition: Path) -> set[Row]:
-    """The records that stand in the ranges of a plan."""
-    ranges: dict[str, list[tuple[int, int | None]]] = {}
-    for path, start, end in answer.ranges:
-        ranges.setdefault(path, []).append((start, end))
+def _planned(truth: Truth, answer: Answer) -> set[Row]:
+    """The records whose offsets a plan has: positions in it are hints, and readers look for offsets."""
     return {
         row
-        for name, _batch, row in truth.data_rows
-        for start, end in ranges.get(str(partition / name), [])
+        for _name, _batch, row in truth.data_rows
+        for _path, start, end in answer.ranges
         if start <= row.offset and (end is None or row.offset < end)
     }
 

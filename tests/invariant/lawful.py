@@ -47,6 +47,12 @@ def _cleaner(truth: Truth, _verb: str, offset: int) -> bool:
     return truth.is_cleaned and not _in_damage(truth, offset)
 
 
+def _not_asked(truth: Truth, verb: str, offset: int) -> bool:
+    if not truth.directory.is_live or not verb.startswith(("plan", "source")):
+        return False
+    return offset >= truth.directory.noted.get(HIGH_WATERMARK, 0)
+
+
 def _planning(truth: Truth, verb: str, offset: int) -> bool:
     return verb == "plan" and any(one.covers(offset) for one in truth.regions)
 
@@ -79,6 +85,12 @@ RULES = (
         "live tail",
         "The last batch of a segment that a broker is writing to may not be whole yet; the next read has it.",
         _live_tail,
+    ),
+    Rule(
+        "above the high watermark",
+        "Of a live directory `plan` and the Spark source read up to the high watermark, as a consumer does; "
+        "where none is noted yet, nothing. What lies above it is not asked for.",
+        _not_asked,
     ),
     Rule(
         "cleaner",
@@ -114,9 +126,7 @@ def _deleted(truth: Truth, verb: str, at: int) -> bool:
 
 
 def _above_high_watermark(truth: Truth, verb: str, at: int) -> bool:
-    if not truth.directory.is_live or not verb.startswith(("plan", "source")):
-        return False
-    return truth.data_rows[at][2].offset >= truth.directory.noted.get(HIGH_WATERMARK, 0)
+    return _not_asked(truth, verb, truth.data_rows[at][2].offset)
 
 
 def _not_committed(truth: Truth, verb: str, at: int) -> bool:

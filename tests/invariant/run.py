@@ -84,7 +84,7 @@ def _one(case: Case, root: Path, holder: Holder, report: Report, verbs: Iterable
             continue
         finally:
             report.seconds[verb] += time.perf_counter() - started
-        verdict = judge(truth, verb, answer, partition)
+        verdict = judge(truth, verb, answer)
         report.lawful += verdict.lawful
         report.pairs.update((kind, verb) for kind in case.kinds)
         report.faults += [f"{verb}: {fault}\n    {case}" for fault in verdict.faults]

@@ -248,6 +248,12 @@ def source_strict(partition: Path) -> Answer:
     return _source(partition, columns="offset,key,value")
 
 
+def source_split(partition: Path) -> Answer:
+    """The Spark source with a task for every few records."""
+    tolerant = {"mode": "PERMISSIVE", "failOnDataLoss": "false", "columns": "offset,key,value,damage"}
+    return _source(partition, maxRecordsPerPartition="5", **tolerant)
+
+
 def source_damage(partition: Path) -> Answer:
     """The Spark source's view `damage`, which holds no records."""
     return _source(partition, view="damage", failOnDataLoss="false")
@@ -299,6 +305,7 @@ VERBS: dict[str, Callable[[Path], Answer]] = {
         partition_batches,
         source,
         source_strict,
+        source_split,
         source_damage,
     )
 }
