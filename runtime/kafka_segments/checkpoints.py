@@ -7,20 +7,20 @@ that cannot be read is told and passed over, as a broker does (LogManager.loadLo
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping
 
 from kafka_segments import layout
 from kafka_segments.directories import Directory
 from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.logs import get_logger
 from kafka_segments.naming import above, is_address, real_path
 from kafka_segments.places import Places
 from kafka_segments.places.locks import is_locked
 
 __all__ = ["ROOT_FILES", "Checkpoints"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"

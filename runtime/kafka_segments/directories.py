@@ -11,7 +11,6 @@ and files with other names (LogLoader: `.deleted`, `.cleaned`, `.swap`).
 from __future__ import annotations
 
 import errno
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_segments.errors import OptionError, ReadError, pass_over
+from kafka_segments.logs import get_logger
 from kafka_segments.naming import (
     LEFT_ALONE,
     SEGMENT_NAME,
@@ -36,7 +36,7 @@ from kafka_segments.places import Entry, Places
 
 __all__ = ["Directory", "Finder", "Wanted", "run_at_once"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _NUM_AT_ONCE = 32  # requests, where each takes a while
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 from typing import Any
 
+from kafka_segments.escaping import escape, mask_secrets
+
 __all__ = [
     "ChecksumMismatchError",
     "CorruptBatchError",
@@ -41,17 +43,30 @@ class KafkaFormatError(Exception):
     Args:
         detail: what is wrong and what to do about it, without the path (that is an attribute).
         position: where, in bytes from the start of the file or buffer.
-        path: the file, as the caller named it.
+        path: the file, as the caller named it; keys in an address are masked.
+
+    As text, what is not printable is escaped, so that no name of a file and no word of a store is obeyed by a
+    terminal; `detail` and `path` have it as it is.
     """
 
     position: int | None = None
-    path: str | None = None
+    _path: str | None = None
 
     def __init__(self, detail: str = "", **attributes: Any) -> None:
+        detail = mask_secrets(detail)
         super().__init__(detail)
         self.detail = detail
         for name, value in attributes.items():
             setattr(self, name, value)
+
+    @property
+    def path(self) -> str | None:
+        """The file, as the caller named it, or None; keys in an address are masked."""
+        return self._path
+
+    @path.setter
+    def path(self, path: str | None) -> None:
+        self._path = mask_secrets(path) if isinstance(path, str) else path
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default pickles only `args`; the attributes ride in the state.
@@ -61,7 +76,7 @@ class KafkaFormatError(Exception):
         where = self.path or ""
         if self.position is not None:
             where += f"{', ' if where else ''}position {self.position}"
-        return f"{where}: {self.detail}" if where else self.detail
+        return escape(f"{where}: {self.detail}" if where else self.detail)
 
 
 class DecodeError(KafkaFormatError, ValueError):

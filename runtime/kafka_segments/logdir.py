@@ -6,7 +6,6 @@ start offsets.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Protocol, TypeVar
 from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
 from kafka_segments.directories import Directory, Finder
 from kafka_segments.errors import OptionError
+from kafka_segments.logs import get_logger
 from kafka_segments.naming import MAX_OFFSET, SEGMENT_NAME, TopicPartition, parse_directory_name
 from kafka_segments.places import Entry, Places
 
@@ -30,7 +30,7 @@ __all__ = [
     "with_ends",
 ]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _BESIDE = frozenset(["log", "index", "timeindex", "txnindex", "snapshot"])
 

@@ -14,7 +14,6 @@ aborted transactions; so the shortcut is for directories that a broker has left 
 
 from __future__ import annotations
 
-import logging
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -32,6 +31,7 @@ from kafka_segments.indexes import (
 )
 from kafka_segments.logdir import with_ends
 from kafka_segments.logfiles import UNOPENED, LogFile, is_unopened, lost_file
+from kafka_segments.logs import get_logger
 from kafka_segments.segment import Segment
 from kafka_segments.transactions import (
     AbortedTransaction,
@@ -44,7 +44,7 @@ from kafka_segments.transactions import (
 
 __all__ = ["Outcome", "by_indexes", "by_records", "check_indexes"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ segments behind which one seems to be lost (`holes`).
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,11 +29,12 @@ from kafka_segments.catalog.spans import Coverage
 from kafka_segments.entries import Batch
 from kafka_segments.errors import OptionError
 from kafka_segments.indexes import LeaderEpoch
+from kafka_segments.logs import get_logger
 from kafka_segments.places import Places
 
 __all__ = ["resolve"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 def resolve(places: Places, copies: Iterable[PartitionCopy]) -> list[PartitionLog]:

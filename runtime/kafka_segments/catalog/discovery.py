@@ -8,7 +8,6 @@ by their `.log`, as Spark's file sources choose files; what stands beside a segm
 from __future__ import annotations
 
 import errno
-import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +22,13 @@ from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass
 from kafka_segments.globs import compile_glob, expand, is_glob
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs, read_partition_metadata
 from kafka_segments.logdir import Group, group_files
+from kafka_segments.logs import get_logger
 from kafka_segments.naming import is_address
 from kafka_segments.places import Entry, Places
 
 __all__ = ["FileOptions", "discover", "stored_file"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _LEADER_EPOCHS = "leader-epoch-checkpoint"
 _METADATA = "partition.metadata"

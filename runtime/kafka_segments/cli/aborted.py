@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,14 +11,13 @@ from typing import Any
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.escaping import escape
 from kafka_segments.logdir import PartitionDir, list_partitions, with_ends
 from kafka_segments.logfiles import is_unopened
 from kafka_segments.partition import Partition
 from kafka_segments.segment import open_segment
 
 __all__ = ["add_parser", "run"]
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -95,14 +93,14 @@ class _Line:
         """As a JSON object."""
         if self.damage is not None:
             return jsonl.line(self.damage)
-        return _encode(self.values).encode("utf-8", "backslashreplace") + b"\n"
+        return jsonl.encode(self.values)
 
     def text(self) -> bytes:
         """For people."""
         if self.damage is not None:
-            path = console.escape(self.damage.path).encode("utf-8", "backslashreplace")
+            path = escape(self.damage.path).encode("utf-8", "backslashreplace")
             return b"    " + path + b": " + text.line(self.damage)
-        return console.escape(self.words).encode("utf-8", "backslashreplace") + b"\n"
+        return escape(self.words).encode("utf-8", "backslashreplace") + b"\n"
 
 
 class _Lines:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from kafka_segments.errors import OutputError
+from kafka_segments.escaping import shown
 
 __all__ = [
     "CLEAN",
@@ -16,7 +17,6 @@ __all__ = [
     "INTERRUPTED",
     "NOT_OPENED",
     "NOT_WRITTEN",
-    "escape",
     "say",
     "silence_stdout",
     "writing",
@@ -28,33 +28,13 @@ NOT_OPENED = 2
 NOT_WRITTEN = 3
 INTERRUPTED = 130
 
-# Terminals obey control characters, and what is pasted into a page obeys markup.
-_MARKUP = frozenset("<>&")
-
-
-def escape(text: str) -> str:
-    r"""`text` with everything unprintable, and markup, as `\n`, `\x1b`, `\u202e`, `\x3c`."""
-    if text.isprintable() and not _MARKUP.intersection(text):
-        return text
-    return "".join(_escape(character) for character in text)
-
-
-def _escape(character: str) -> str:
-    if character in _MARKUP:
-        return f"\\x{ord(character):02x}"
-    if character.isprintable():
-        return character
-    if "\udc80" <= character <= "\udcff":  # a byte that is no UTF-8, as `surrogateescape` carries it
-        return f"\\x{ord(character) - 0xDC00:02x}"
-    return character.encode("unicode_escape").decode("ascii")
-
 
 def say(message: str) -> None:
     """Tell people something, on standard error; what a terminal would obey or cannot show is escaped."""
     if sys.stderr is None:
         return
     encoding = sys.stderr.encoding or "utf-8"
-    text = f"kafka-segments: {escape(message)}\n".encode(encoding, "backslashreplace").decode(encoding)
+    text = f"kafka-segments: {shown(message)}\n".encode(encoding, "backslashreplace").decode(encoding)
     with contextlib.suppress(OSError, ValueError):  # nobody listens
         sys.stderr.write(text)
         sys.stderr.flush()

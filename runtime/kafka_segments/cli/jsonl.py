@@ -9,8 +9,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from kafka_segments.entries import Batch, Damage, Padding, Record
+from kafka_segments.escaping import escape_json
 
-__all__ = ["line"]
+__all__ = ["encode", "line"]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.name != "previous_offset")
@@ -23,7 +24,12 @@ def line(event: Batch | Record | Damage | Padding) -> bytes:
     """
     if isinstance(event, Record):
         return _record(event).encode("utf-8", "backslashreplace")
-    return _encode(_OBJECTS[type(event)](event)).encode("utf-8", "backslashreplace") + b"\n"
+    return encode(_OBJECTS[type(event)](event))
+
+
+def encode(values: Any) -> bytes:
+    """Values as a line of JSON, with its newline; what a terminal would obey is escaped."""
+    return escape_json(_encode(values)).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
@@ -33,7 +39,7 @@ def _batch(batch: Batch) -> dict[str, Any]:
 def _record(record: Record) -> str:
     """Put together by hand: there are so many of them, and nothing in them needs an escape."""
     headers = ",".join(f'{{"key":{_base64(key)},"value":{_base64(value)}}}' for key, value in record.headers)
-    control = "null" if record.control is None else _encode(asdict(record.control))
+    control = "null" if record.control is None else escape_json(_encode(asdict(record.control)))
     return (
         f'{{"type":"record","position":{record.position},"offset":{record.offset},'
         f'"timestamp":{record.timestamp},"timestamp_type":"{record.timestamp_type}",'

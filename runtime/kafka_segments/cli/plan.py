@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,15 +27,14 @@ from kafka_segments.catalog.snapshot import (
     take_snapshot,
     write_snapshot,
 )
-from kafka_segments.cli import console
+from kafka_segments.cli import console, jsonl
 from kafka_segments.errors import OptionError
+from kafka_segments.escaping import shown
 from kafka_segments.naming import is_address
 from kafka_segments.places import Places
 from kafka_segments.places.settings import STORE_PREFIXES, store_settings
 
 __all__ = ["add_parser", "run"]
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 _OPTIONS = (*QUERY_OPTIONS, *FILE_OPTIONS)
 
@@ -99,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with console.writing() as stdout:
             for values, words in _lines(made, query, changed):
-                text = _encode(values) if arguments.format == "jsonl" else console.escape(words)
-                stdout.write(text.encode("utf-8", "backslashreplace") + b"\n")
+                is_jsonl = arguments.format == "jsonl"
+                stdout.write(jsonl.encode(values) if is_jsonl else f"{shown(words)}\n".encode())
             stdout.flush()
     except BrokenPipeError:
         console.silence_stdout()
@@ -137,8 +136,9 @@ def _options(given: Sequence[str]) -> dict[str, str]:
     for one in given:
         name, equals, value = one.partition("=")
         if not equals or not (name.lower() in known or name.startswith(STORE_PREFIXES)):
-            # Not the value: it may be a secret.
-            raise OptionError(f"--option {name!r}: give NAME=VALUE, NAME one of {', '.join(_OPTIONS)}, fs.*")
+            # Not the value, nor what stands for one behind another mark than `=`: it may be a secret.
+            told = re.sub(r"[^\w.-].*", "", name, flags=re.DOTALL)
+            raise OptionError(f"--option {told!r}: give NAME=VALUE, NAME one of {', '.join(_OPTIONS)}, fs.*")
         found[name] = value
     return found
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kafka_segments.cli.console import escape
 from kafka_segments.entries import Batch, ControlRecord, Damage, Padding, Record
+from kafka_segments.escaping import escape
 
 __all__ = ["line"]
 

@@ -86,6 +86,7 @@ class Places:
             return LocalFiles(keep_cache=self._keep_cache), path
         scheme, slashes, authority = match[1].lower(), match[2], match[3] or ""
         rest = path[match.end() :]
+        _refuse_keys(scheme, authority, path)
         if scheme == "file":
             if authority not in ("", "localhost"):
                 raise OptionError(f"{authority!r} is another machine: files of this one are read", path=path)
@@ -97,3 +98,18 @@ class Places:
         if prefix not in self._stores:
             self._stores[prefix] = RemoteFiles(scheme, prefix, authority, self._settings, self._patience)
         return self._stores[prefix], rest
+
+
+def _refuse_keys(scheme: str, authority: str, path: str) -> None:
+    """Refuse user and password in an address, as Hadoop does since 3.2 (HADOOP-14833): addresses are shown.
+
+    Azure's CONTAINER@ACCOUNT and the port of a name node are none.
+    """
+    user, at, host = authority.rpartition("@")
+    is_plain = SCHEMES.get(scheme) in ("S3FileSystem", "GcsFileSystem")  # the authority is a bucket's name
+    if ":" in user or (is_plain and at) or (":" in host and scheme != "hdfs"):
+        raise OptionError(
+            "keys and passwords do not belong in an address, which is shown and logged: set "
+            "fs.s3a.access.key and fs.s3a.secret.key, or what the store has for it (docs/stores.md)",
+            path=path,
+        )

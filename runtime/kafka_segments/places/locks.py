@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 
+from kafka_segments.logs import get_logger
+
 __all__ = ["is_locked"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 def is_locked(path: str) -> bool:

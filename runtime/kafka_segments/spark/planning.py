@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from kafka_segments.catalog.planning import Plan, plan
 from kafka_segments.catalog.query import Condition, TopicPartition
 from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
 from kafka_segments.errors import MissingCodecError
+from kafka_segments.logs import get_logger
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import describe
 from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
@@ -25,7 +25,7 @@ from kafka_segments.spark.settings import driver_settings
 
 __all__ = ["Task", "make_tasks"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,18 @@ A codec that is not installed is no damage of the file: it is an error in all mo
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
 
 from kafka_segments.catalog.model import Loss, Split
 from kafka_segments.entries import Damage, SoundBatches
 from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
+from kafka_segments.logs import get_logger
 from kafka_segments.ranges.findings import Note, describe
 from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
 
 __all__ = ["Judge", "Told", "data_loss", "is_told_before", "refuse_damage"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

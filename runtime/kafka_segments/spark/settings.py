@@ -9,7 +9,6 @@ then the options have to say it.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -19,12 +18,13 @@ from xml.etree import ElementTree
 
 from pyspark.sql import SparkSession
 
+from kafka_segments.logs import get_logger
 from kafka_segments.places.settings import STORE_PREFIXES
 from kafka_segments.spark.options import Settings
 
 __all__ = ["driver_settings", "of_session", "task_settings"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _HADOOP = "spark.hadoop."
 _SITES = ("core-site.xml", "hdfs-site.xml")

@@ -7,7 +7,6 @@ format can be found, and say what is missing, without it.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafka_segments.catalog.query import Condition
+from kafka_segments.logs import get_logger
 from kafka_segments.spark.filters import Pusher, conditions_of
 from kafka_segments.spark.options import ReadOptions
 from kafka_segments.spark.planning import Task, make_tasks
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KafkaSegmentsDataSource", "KafkaSegmentsReader"]
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 # Columns that conditions can be of, by view: those whose values are what they are called in `records`.
 _CONDITIONED = {"records": ("topic", "partition", "offset", "timestamp", "timestampms")}

@@ -20,6 +20,7 @@ from typing import Any, Unpack
 
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import OptionError
+from kafka_segments.escaping import shown
 from kafka_segments.indexes import AbortedTxn
 from kafka_segments.outputs import path_of
 from kafka_segments.writing.api import encode_empty_batch, iter_pieces, start_of
@@ -174,7 +175,7 @@ def _forget(store: Store, process: int) -> None:
         return  # a copy of this process, which has not written it
     store.discard()
     warnings.warn(
-        f"{store.path}: its writer was neither closed nor aborted; nothing was written",
+        f"{shown(str(store.path))}: its writer was neither closed nor aborted; nothing was written",
         ResourceWarning,
         stacklevel=2,
     )
