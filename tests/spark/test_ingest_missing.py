@@ -107,6 +107,23 @@ def test_a_misnamed_segment_is_written(ingest: Ingest, tmp_path: Path) -> None:
     assert "stand here" in err
 
 
+def test_the_last_segment_is_gone_and_the_high_watermark_tells(ingest: Ingest, tmp_path: Path) -> None:
+    directory = copy_of(tmp_path, "multi-0")
+    for file in directory.glob(f"{125:020}.*"):
+        file.unlink()
+    status, table, err = ingest(directory, tmp_path / "out")
+    assert (status, table["multi", 0]["missing"]) == (1, "81")
+    assert "multi-0: offsets 125 to 205 are missing" in err
+    assert offsets(tmp_path / "out") == list(range(125))
+
+
+def test_segments_that_were_not_asked_for_are_not_missing(ingest: Ingest, tmp_path: Path) -> None:
+    directory = copy_of(tmp_path, "transactions-0")
+    chosen = [directory / f"{base:020}.log" for base in (0, 87)]
+    status, table, err = ingest(*chosen, tmp_path / "out")
+    assert (status, table["transactions", 0]["missing"]) == (0, "0"), err
+
+
 @pytest.mark.parametrize("name", kafka_rows.SETS)
 def test_nothing_is_missing_of_recorded_logs(ingest: Ingest, tmp_path: Path, name: str) -> None:
     """Cleaned logs, deleted heads and aborted transactions have lawful holes."""

@@ -14,6 +14,7 @@ from kafka_segments.catalog.committed import Committed, read_committed
 from kafka_segments.catalog.cutting import Cutter, num_bytes_of, pack
 from kafka_segments.catalog.ends import find_reached
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Remark, Split
+from kafka_segments.catalog.noted import lost_ends, not_left_out
 from kafka_segments.catalog.offsets import LogView, Range, check_partitions, resolve, select
 from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote
 from kafka_segments.catalog.pruning import Pruner, drop_by_offsets, drop_by_partition
@@ -138,6 +139,7 @@ class _Planner:
             self._open_ends[log.topic, log.partition] = view.end
         ranges.append(found)
         self._losses += view.losses
+        self._losses += lost_ends(view, found)
         self._left_out += view.left_out
         if committed is not None:
             self._doubts += [one for one in committed.doubts if _concerns(one, found)]
@@ -207,9 +209,11 @@ class _Planner:
         """Offsets between two segments that no segment holds."""
         first = max(first, found.start)
         behind = behind if found.end is None else min(behind, found.end)
-        if first < behind and not log.is_compacted:
-            why = "no segment among those found holds them"
-            self._losses.append(Loss(log.topic, log.partition, first, behind - 1, why))
+        if log.is_compacted:
+            return
+        why = "no segment among those found holds them"
+        for start, end in not_left_out(log, first, behind):
+            self._losses.append(Loss(log.topic, log.partition, start, end - 1, why))
 
     def _cut(self, splits: Sequence[Split]) -> list[Split]:
         limits = self._query.limits

@@ -1,0 +1,58 @@
+"""Offsets below the high watermark that a log directory does not hold any more.
+
+Strategy: a broker notes the high watermark of each partition (replication-offset-checkpoint) every few
+seconds, and when it stops. Where no broker holds the directory, a log that ends before that has lost its end.
+Segments that were left out by whoever asks (other files were given by name, or chosen by options) are not
+lost. A broker that is running may have noted more than is on the disk; its log is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafka_segments.catalog.model import Loss, PartitionLog
+from kafka_segments.catalog.offsets import LogView, Range
+
+__all__ = ["lost_ends", "not_left_out"]
+
+
+def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
+    """The offsets between the end of a log and its high watermark.
+
+    Args:
+        view: the log.
+        found: the range that is read; only one that goes to the log's end can lack something there.
+    """
+    log = view.log
+    noted = log.end.high_watermark
+    if noted is None or log.end.is_live or found.end_is != "the end of the log":
+        return
+    if noted <= view.end or view.is_damaged_behind:  # who reads the damage tells of it
+        return
+    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its high watermark"
+    for first, behind in not_left_out(log, max(view.end, found.start), noted):
+        yield Loss(log.topic, log.partition, first, behind - 1, why)
+
+
+def not_left_out(log: PartitionLog, first: int, behind: int) -> Iterator[tuple[int, int]]:
+    """The parts of a range of offsets that no segment holds which was left out on purpose.
+
+    Args:
+        log: the partition.
+        first: the first offset.
+        behind: the offset behind the last one.
+
+    Yields:
+        First offset, and the one behind the last.
+    """
+    chosen_out = [
+        (one.first_offset, behind if one.last_offset is None else one.last_offset + 1)
+        for one in log.left_out
+        if not one.is_astray and one.first_offset is not None
+    ]
+    for start, end in sorted(chosen_out):
+        if first < min(start, behind):
+            yield first, min(start, behind)
+        first = max(first, end)
+    if first < behind:
+        yield first, behind
