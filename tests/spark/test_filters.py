@@ -118,8 +118,15 @@ def reader_of(**options: str) -> KafkaSegmentsReader:
     return source.reader(source.schema())
 
 
-def test_all_filters_are_returned_and_kept_with_the_reader() -> None:
+def test_filters_leave_nothing_out_unless_the_frame_is_used_once() -> None:
     reader = reader_of()
+    filters = [EqualTo(("partition",), 1), EqualTo(("value",), b"")]
+    assert list(reader.pushFilters(filters)) == filters
+    assert reader._conditions == []
+
+
+def test_all_filters_are_returned_and_kept_with_the_reader() -> None:
+    reader = reader_of(pushFilters="once")
     filters = [EqualTo(("partition",), 1), EqualTo(("value",), b"")]
     assert list(reader.pushFilters(filters)) == filters
     assert pickle.loads(pickle.dumps(reader))._conditions == [Condition("partition", values=frozenset({1}))]
@@ -130,6 +137,6 @@ def test_spark_takes_the_method_for_the_base_classs_own() -> None:
 
 
 def test_in_other_views_only_whole_partitions_are_left_out() -> None:
-    reader = reader_of(view="batches")
+    reader = reader_of(view="batches", pushFilters="once")
     reader.pushFilters([EqualTo(("partition",), 1), EqualTo(("offset",), 1)])
     assert reader._conditions == [Condition("partition", values=frozenset({1}))]

@@ -239,7 +239,9 @@ def test_filters_beyond_the_end_lose_nothing(
     bounds: dict[str, int], expected: list[int], tmp_path: Path
 ) -> None:
     path = segment(tmp_path / "t-4", 0, *batches(0, 1, 2, 5))
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), "columns": "offset"}))
+    source = KafkaSegmentsDataSource(
+        CaseInsensitiveDict({"path": str(path), "columns": "offset", "pushFilters": "once"})
+    )
     reader = source.reader(source.schema())
     reader.pushFilters(offset_is(**bounds))
     rows = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
@@ -250,7 +252,7 @@ def test_filters_beyond_the_end_lose_nothing(
 @with_filters
 def test_a_newest_segment_that_vanished_is_lost_with_filters_too(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-4", 0, *batches(0, 1))
-    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path)}))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), "pushFilters": "once"}))
     reader = source.reader(source.schema())
     reader.pushFilters(offset_is(LessThan=900))
     (task,) = reader.partitions()
@@ -279,7 +281,7 @@ def test_a_snapshot_ends_where_it_ended(bounds: dict[str, int], tmp_path: Path) 
     write_snapshot(take_snapshot(logs, places, with_transactions=True), pinned)
     segment(path, 0, *batches(0, 1, 2))
     assert offsets(read(path)) == [0, 1, 2]
-    given = {"snapshot": pinned, "columns": "offset,damage"}
+    given = {"snapshot": pinned, "columns": "offset,damage", "pushFilters": "once"}
     source = KafkaSegmentsDataSource(CaseInsensitiveDict(given))
     reader = source.reader(source.schema())
     reader.pushFilters(offset_is(**bounds))

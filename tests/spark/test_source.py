@@ -121,9 +121,10 @@ def test_filters_find_the_same_rows(spark: SparkSession, load: Load, pushdown: b
     assert expected
     found = load(CLEAN).filter(query).select("topic", "offset").collect()
     assert [tuple(row) for row in found] == expected
-    files = load(CLEAN, columns="sourceFile,topic,offset", maxPartitionBytes="64m")
-    tasks = num_tasks(files.filter("topic = 'multi' AND offset < 3"))
-    assert (tasks == 1) == pushdown, "what filters say is known while planning, if Spark tells it"
+    for used, is_cut in (("never", False), ("once", pushdown)):
+        files = load(CLEAN, columns="sourceFile,topic,offset", maxPartitionBytes="64m", pushFilters=used)
+        tasks = num_tasks(files.filter("topic = 'multi' AND offset < 3"))
+        assert (tasks == 1) == is_cut, "known while planning, if Spark tells it and the frame is used once"
     assert load(CLEAN).filter("topic = 'Multi' OR topic = '123'").count() == 0
 
 

@@ -7,6 +7,8 @@ come in microseconds and are stored in milliseconds: a bound between two of thos
 Spark 4.1 to 4.3 refuse every read of a source that overrides `pushFilters`, unless
 `spark.sql.python.filterPushdown.enabled` is on, which it is not by default. What they look at is whether the
 method's `__func__` is that of the base class. So ours is a `Pusher`, which has that very attribute.
+
+Whether filters are used at all is for the option `pushFilters` to say: see `source`.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ OWN_OPTIONS = (
     "maxDecompressedBytes",
     "replicas",
     "snapshot",
+    "pushFilters",
     "isolationLevel",
 )
 """Those that neither make a query nor choose files."""

@@ -21,6 +21,7 @@ __all__ = [
     "BEST",
     "DROPMALFORMED",
     "FAILFAST",
+    "ONCE",
     "PERMISSIVE",
     "UNCHECKED",
     "VIEWS",
@@ -35,6 +36,9 @@ DROPMALFORMED = "DROPMALFORMED"
 FIRST = "first"
 BEST = "best"
 UNCHECKED = "unchecked"
+
+NEVER = "never"
+ONCE = "once"
 
 VIEWS = ("records", "batches", "segments", "control", "aborted", "damage")
 _ISOLATION = "kafka.isolation.level"
@@ -83,6 +87,8 @@ class ReadOptions:
         replicas: `first`; `best` (take sound batches from other copies, where one is damaged); `unchecked`
             (as `first`, and nothing is compared with other copies).
         snapshot: file that pins what is to be read; None looks anew each time.
+        push_filters: whether filters that Spark pushes leave anything out: `never`; `once`, for a frame
+            that is used for one query only.
         remarks: to be told once: options that mean nothing here, or that others make useless.
     """
 
@@ -100,6 +106,7 @@ class ReadOptions:
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
     replicas: str = FIRST
     snapshot: str | None = None
+    push_filters: str = NEVER
     remarks: tuple[str, ...] = ()
 
     @classmethod
@@ -128,6 +135,7 @@ class ReadOptions:
             max_decompressed=size_of(given, "maxDecompressedBytes", DEFAULT_MAX_DECOMPRESSED),
             replicas=_one_of(given, "replicas", (FIRST, BEST, UNCHECKED)) or FIRST,
             snapshot=_file(given, "snapshot"),
+            push_filters=_one_of(given, "pushFilters", (NEVER, ONCE)) or NEVER,
             remarks=tuple(_remarks(given, ignored)),
         )
 
@@ -172,7 +180,7 @@ def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
     if not paths and "snapshot" not in given:
         raise OptionError(
             "no path: give one or more to .load(...); in SQL, CREATE TEMPORARY VIEW ... OPTIONS (path '...') "
-            "(Spark can forget the options of CREATE TABLE: then query the table WITH (path = '...'))"
+            "(Spark forgets the options of CREATE TABLE: SELECT ... FROM such a table WITH (path = '...'))"
         )
     return tuple(map(_absolute, paths))
 

@@ -1,4 +1,7 @@
-"""What tasks there are: worked out anew for each action, by a process on the driver that has no JVM."""
+"""The tasks of a read, worked out by a process on the driver that has no JVM.
+
+Spark 4.0 asks for them for each query, Spark 4.1 to 4.3 once a frame.
+"""
 
 from __future__ import annotations
 

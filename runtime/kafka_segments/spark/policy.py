@@ -113,7 +113,12 @@ class Judge:
             DataLossError: losses are errors.
         """
         if self.options.query.fail_on_data_loss:
-            raise data_loss(loss)
+            error = data_loss(loss)
+            error.detail += (
+                "; if files were removed since the frame was first used, call load again (Spark 4.1 and "
+                "later plan a frame once)"
+            )
+            raise error
         self._tell(loss.first_offset, str(loss))
 
     def note(self, note: Note) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from kafka_segments.catalog.query import Condition
 from kafka_segments.logs import get_logger
 from kafka_segments.spark.filters import Pusher, conditions_of
-from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.options import ONCE, ReadOptions
 from kafka_segments.spark.planning import Task, make_tasks
 from kafka_segments.spark.schema import arrow_schema, check_schema, schema_of
 
@@ -85,10 +85,14 @@ class KafkaSegmentsReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> Pusher:  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Takes what filters say for sure; Spark looks at every row again. See `filters`."""
+        """Take the filters of a query; they leave something out with `pushFilters=once` only."""
         return Pusher(self._push)
 
     def _push(self, filters: list[Any]) -> Iterable[Any]:
+        # Spark 4.1 to 4.3 keep the tasks of the last plan that pushed a filter for all later queries of the
+        # same frame or view, with other filters or none (docs/upstream/spark-python-filter-pushdown.md).
+        if self._options.push_filters != ONCE:
+            return filters
         columns = _CONDITIONED.get(self._options.view, _WHOLE)
         self._conditions = conditions_of(filters, columns)
         return filters
