@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_segments.columnar import inflating, sweeping, unwrapping
 from kafka_segments.compression import gzip, lz4, zstd
-from kafka_segments.native import cache, engine
+from kafka_segments.native import engine
 from kafka_segments.writing import checking, indexing, loops
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
@@ -42,17 +42,17 @@ class _AskedError(Exception):
 def key_of(factory: Callable[..., Any]) -> str:
     """The key of a factory with all of its options on."""
 
-    def read(key: str) -> bytes | None:
+    def asked(_folder: object, key: str, _make: object) -> bytes:
         raise _AskedError(key)
 
     options = dict.fromkeys(engine.inspect.signature(factory).parameters, True)
-    before, cache.read = cache.read, read
+    before, engine._kept_or_compiled = engine._kept_or_compiled, asked
     try:
         engine.load_decoder(factory, **options)
-    except _AskedError as asked:
-        return str(asked)
+    except _AskedError as error:
+        return str(error)
     finally:
-        cache.read = before
+        engine._kept_or_compiled = before
     raise AssertionError("it is loaded already")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -103,23 +104,161 @@ def test_nowhere_to_keep_anything(tmp_path):
     (tmp_path / f"kafka-segments-{os.getuid()}").write_text("in the way")
     out, err = run(here)
     assert out == "247 True"
-    assert "for want of a directory" in err
+    assert "in every process anew" in err
+    assert "KAFKA_SEGMENTS_CACHE_DIR='/proc/nowhere' is not used" in err
 
 
-def test_a_directory_that_others_can_write_is_not_used(tmp_path, monkeypatch):
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o777)
-    other = tmp_path / "other"
-    monkeypatch.setenv("KAFKA_SEGMENTS_CACHE_DIR", str(shared))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(other))
-    cache.directory.cache_clear()
-    try:
-        assert cache.directory() == other / "kafka-segments"
-        link = tmp_path / "link"
-        link.symlink_to(other)
-        monkeypatch.setenv("KAFKA_SEGMENTS_CACHE_DIR", str(link))
-        cache.directory.cache_clear()
-        assert cache.directory() == other / "kafka-segments"
-    finally:
-        cache.directory.cache_clear()
+@pytest.fixture
+def chosen(tmp_path, monkeypatch):
+    """Two folders: the one that is asked for, and the one behind it."""
+    cache.say.cache_clear()
+    first, second = tmp_path / "chosen", tmp_path / "behind"
+    monkeypatch.setenv("KAFKA_SEGMENTS_CACHE_DIR", str(first))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(second))
+    yield first, second / "kafka-segments"
+    cache.say.cache_clear()
+
+
+def path_used() -> Path | None:
+    with cache.opened() as folder:
+        return folder and folder.path
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o707])
+def test_a_folder_that_others_can_write_is_told_and_not_used(chosen, capfd, mode):
+    first, second = chosen
+    first.mkdir()
+    first.chmod(mode)
+    assert path_used() == path_used() == second
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1, "told once"
+    assert f"KAFKA_SEGMENTS_CACHE_DIR='{first}' is not used" in said
+    assert f"mode {mode:04o}" in said and "chmod go-w" in said
+    first.chmod(0o700)
+    assert path_used() == first
+    assert capfd.readouterr().err == ""
+
+
+def test_a_default_folder_that_others_can_write_is_told_too(chosen, capfd, monkeypatch, tmp_path):
+    _, second = chosen
+    monkeypatch.delenv("KAFKA_SEGMENTS_CACHE_DIR")
+    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    second.mkdir(parents=True)
+    second.chmod(0o770)
+    assert path_used() == tmp_path / f"kafka-segments-{os.geteuid()}"
+    assert f"{second} is not used" in capfd.readouterr().err
+
+
+def test_a_link_is_told_and_not_used(chosen, capfd, tmp_path):
+    first, second = chosen
+    (tmp_path / "elsewhere").mkdir()
+    first.symlink_to(tmp_path / "elsewhere")
+    assert path_used() == second
+    assert "it is a symbolic link" in capfd.readouterr().err
+
+
+def test_names_that_are_none(chosen, capfd, monkeypatch):
+    _, second = chosen
+    monkeypatch.setenv("KAFKA_SEGMENTS_CACHE_DIR", "/proc/nowhere")
+    assert path_used() == second
+    assert "KAFKA_SEGMENTS_CACHE_DIR='/proc/nowhere' is not used" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_belongs_to_others_is_told_and_not_used(chosen, capfd):
+    first, second = chosen
+    first.mkdir(mode=0o700)
+    os.chown(first, 12345, -1)
+    assert path_used() == second
+    assert "belongs to another user (uid 12345)" in capfd.readouterr().err
+    os.chown(first, 0, -1)
+    with cache.opened() as folder:
+        folder.write("key", b"code")
+        assert folder.read("key") == b"code"
+        os.chown(first / "key.o", 12345, -1)
+        assert folder.read("key") is None
+    assert "key.o is not used as machine code: it belongs to another user" in capfd.readouterr().err
+
+
+def test_a_folder_that_is_swapped_after_it_was_judged(chosen, tmp_path):
+    """Whoever can rename the folder puts another one under its name: what was opened stays in use."""
+    first, _ = chosen
+    with cache.opened() as folder:
+        folder.write("key", b"ours")
+        content = (first / "key.o").read_bytes()
+        first.rename(tmp_path / "moved")
+        first.mkdir()
+        (first / "key.o").write_bytes(content.replace(b"ours", b"evil"))
+        (first / "other.o").write_bytes(content)
+        assert folder.read("key") == b"ours"
+        assert folder.read("other") is None
+        folder.write("new", b"ours")
+        with folder.lock("new"):
+            pass
+    assert sorted(path.name for path in first.iterdir()) == ["key.o", "other.o"]
+    assert sorted(path.name for path in (tmp_path / "moved").iterdir()) == ["key.o", "new.lock", "new.o"]
+
+
+def test_a_file_that_others_can_write_or_a_link_is_not_used(chosen, capfd, tmp_path):
+    first, _ = chosen
+    with cache.opened() as folder:
+        for key in ("shared", "linked", "fifo"):
+            folder.write(key, b"code")
+        (first / "shared.o").chmod(0o620)
+        (first / "linked.o").rename(tmp_path / "linked.o")
+        (first / "linked.o").symlink_to(tmp_path / "linked.o")
+        (first / "fifo.o").unlink()
+        os.mkfifo(first / "fifo.o")
+        assert [folder.read(key) for key in ("shared", "linked", "fifo")] == [None] * 3
+        assert "shared.o is not used as machine code: others can write" in capfd.readouterr().err
+        folder.write("shared", b"code")  # replaced, not written to
+        assert folder.read("shared") == b"code"
+
+
+def test_a_full_disk_leaves_nothing(chosen, monkeypatch):
+    first, _ = chosen
+
+    def replace(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", replace)
+    with cache.opened() as folder:
+        folder.write("key", b"code")
+        assert folder.read("key") is None
+    assert list(first.iterdir()) == []
+
+
+def test_no_home_and_no_temporary_folder(monkeypatch):
+    def no_home(_self):
+        raise RuntimeError("Could not determine home directory.")
+
+    def no_temporary():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    for name in ("KAFKA_SEGMENTS_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(cache.Path, "expanduser", no_home)
+    monkeypatch.setattr(cache.tempfile, "gettempdir", no_temporary)
+    assert path_used() is None
+
+
+def test_a_lock_that_is_held_is_waited_for_with_a_word_and_an_end(chosen, capfd, monkeypatch):
+    first, _ = chosen
+    monkeypatch.setattr(cache, "_SILENT_WAIT", 0.1)
+    monkeypatch.setattr(cache, "_LONGEST_WAIT", 0.3)
+    with cache.opened() as folder, folder.lock("key"):
+        began = time.monotonic()
+        with folder.lock("key"):
+            waited = time.monotonic() - began
+        with folder.lock("another"):
+            pass
+    assert 0.3 <= waited < 10
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "waiting for another process" in lines[0] and "not waiting any longer" in lines[1]
+    assert all(str(first / "key.lock") in line for line in lines)
+
+
+def test_a_closed_standard_error(chosen, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    cache.say("nobody hears this")

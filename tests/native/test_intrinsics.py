@@ -117,8 +117,8 @@ def test_a_bit_is_one_of_eight():
 def test_a_cpu_without_instructions_for_checksums(tmp_path):
     """On ARM, say: tables do it, and slower. What is compiled so must not go into the cache."""
     program = (
-        "from kafka_segments.native import cpu\n"
-        "cpu.has_crc32c = lambda: False\n"
+        "from kafka_segments.native import target\n"
+        "target.has_crc32c = lambda: False\n"
         "from kafka_segments.native.checksums import CHECKSUMS, crc32c_by_tables\n"
         "assert CHECKSUMS['crc32c'] is crc32c_by_tables\n"
         "from tests.native import test_intrinsics\n"

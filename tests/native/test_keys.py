@@ -17,9 +17,9 @@ from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.native import keyed
+from tests.native import kernels, keyed
 
-from kafka_segments.native import cache, engine, keys
+from kafka_segments.native import engine, keys
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -233,19 +233,13 @@ def test_a_value_of_an_unknown_kind_is_refused():
         keys.digest(of_an_unknown_kind, {})
 
 
-def test_machine_code_of_two_versions_is_not_kept(monkeypatch):
+def test_machine_code_of_two_versions_is_not_kept(monkeypatch, tmp_path):
     """The compiler was replaced on the disk after this process had begun, and before it was imported."""
-    kept = []
-    monkeypatch.setattr(cache, "read", lambda key: None)
-    monkeypatch.setattr(cache, "write", lambda key, content: kept.append(key))
-    monkeypatch.setattr(keys, "_texts", lambda: "of another version")
-    from tests.native import kernels
-
-    assert engine.load_decoder(kernels.bits, unused=False).parameters == ("bitmap", "numbers")
-    assert kept == []
-    monkeypatch.undo()
-    monkeypatch.setattr(engine, "_decoders", {})
-    monkeypatch.setattr(cache, "read", lambda key: None)
-    monkeypatch.setattr(cache, "write", lambda key, content: kept.append(key))
+    monkeypatch.setenv("KAFKA_SEGMENTS_CACHE_DIR", str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(keys, "_texts", lambda: "of another version")
+        assert engine.load_decoder(kernels.bits, unused=False).parameters == ("bitmap", "numbers")
+    assert list(tmp_path.glob("*.o")) == []
+    engine._decoders.clear()
     engine.load_decoder(kernels.bits, unused=False)
-    assert len(kept) == 1
+    assert len(list(tmp_path.glob("*.o"))) == 1

@@ -19,3 +19,5 @@ for _package in ("pyarrow", "numpy", "numba", "llvmlite"):
         raise MissingExtraError(
             f"reading into Arrow needs {_package}: pip install 'kafka-segments[arrow]'", extra="arrow"
         )
+
+from kafka_segments.native import binding as _binding  # noqa: E402, F401  says so if llvmlite cannot be loaded

@@ -1,118 +1,195 @@
-"""Where compiled decoders are kept: one file each, in a directory that only this user can write.
+"""Where machine code is kept: one file a decoder, in a folder that only this user can write.
 
 Strategy: a file is written under another name and renamed, and holds a digest of itself, so that a reader
 finds a whole one or none. Who compiles holds a lock on the file's name: of several processes that start at
-once one compiles, and the others wait and load. The files are machine code; a directory that others can write
-is never used.
+once one compiles, and the others wait and load.
 
-The directory: `KAFKA_SEGMENTS_CACHE_DIR`, else the user's cache directory (`XDG_CACHE_HOME`, `~/.cache`,
-`~/Library/Caches`), else one in the system's temporary directory; the installation itself may be read-only.
+The files are executed, so owner and mode are asked of what was opened, never of a name: a name can stand for
+something else a moment later. The folder is opened anew for each decoder, and everything in it by its
+descriptor.
+
+The folder: `KAFKA_SEGMENTS_CACHE_DIR`, else the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`,
+`~/Library/Caches`), else one in the system's temporary folder; the installation itself may be read-only. One
+that is there and not used is told once, with the reason.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
+import secrets
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["directory", "lock", "read", "write"]
+__all__ = ["Folder", "opened", "say"]
 
 _SUFFIX = ".o"
 _LEN_DIGEST = hashlib.sha256().digest_size
-
-
-def _candidates() -> Iterator[Path]:
-    chosen = os.environ.get("KAFKA_SEGMENTS_CACHE_DIR")
-    if chosen:
-        yield Path(chosen)
-    user = os.environ.get("XDG_CACHE_HOME")
-    home = Path("~").expanduser()
-    if user:
-        yield Path(user) / "kafka-segments"
-    elif sys.platform == "darwin":
-        yield home / "Library" / "Caches" / "kafka-segments"
-    else:
-        yield home / ".cache" / "kafka-segments"
-    yield Path(tempfile.gettempdir()) / f"kafka-segments-{os.getuid()}"
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether the directory is this user's, nobody else can write it, and we can."""
-    status = path.lstat()
-    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return (
-        stat.S_ISDIR(status.st_mode)
-        and status.st_uid == os.getuid()
-        and not others_write
-        and os.access(path, os.W_OK | os.X_OK)
-    )
+_VARIABLE = "KAFKA_SEGMENTS_CACHE_DIR"
+_SILENT_WAIT, _LONGEST_WAIT, _PAUSE = 5.0, 60.0, 0.05
+"""Seconds that another process's lock is waited for: without a word, and at all; and between two looks."""
 
 
 @cache
-def directory() -> Path | None:
-    """The first directory that can be used; None if there is none, and nothing can be kept."""
-    for candidate in _candidates():
+def say(text: str) -> None:
+    """Write a line to standard error, once a process."""
+    with suppress(OSError, ValueError, AttributeError):  # closed, or none at all, as under pythonw
+        sys.stderr.write(f"kafka-segments: {text}\n")
+        sys.stderr.flush()
+
+
+class Folder:
+    """An open folder with kept machine code.
+
+    Args:
+        path: its name, for messages.
+        descriptor: of the folder; `opened` closes it.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def read(self, key: str) -> bytes | None:
+        """What was written under a key; None if there is nothing, not all of it, or somebody else's."""
         try:
-            candidate.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if _is_ours(candidate):
-                return candidate
+            with open(self._open(f"{key}{_SUFFIX}", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+                status = os.fstat(file.fileno())
+                reason = None if stat.S_ISREG(status.st_mode) else "it is no file"
+                reason = reason or _distrust(status)
+                if reason:
+                    say(f"{self.path / f'{key}{_SUFFIX}'} is not used as machine code: {reason}")
+                    return None
+                data = file.read()
         except OSError:
-            continue
-    return None
+            return None
+        content = data[_LEN_DIGEST:]
+        return content if hashlib.sha256(content).digest() == data[:_LEN_DIGEST] else None
 
+    def write(self, key: str, content: bytes) -> None:
+        """Keep `content` under a key, if there is room."""
+        temporary = f".{key}.{secrets.token_hex(8)}"
+        try:
+            descriptor = self._open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except OSError:
+            return
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            here = self._descriptor
+            os.replace(temporary, f"{key}{_SUFFIX}", src_dir_fd=here, dst_dir_fd=here)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=self._descriptor)
 
-def read(key: str) -> bytes | None:
-    """What was written under a key; None if there is nothing, or not all of it."""
-    folder = directory()
-    if folder is None:
-        return None
-    try:
-        data = (folder / f"{key}{_SUFFIX}").read_bytes()
-    except OSError:
-        return None
-    content = data[_LEN_DIGEST:]
-    return content if hashlib.sha256(content).digest() == data[:_LEN_DIGEST] else None
+    @contextmanager
+    def lock(self, key: str) -> Iterator[None]:
+        """Hold the key's lock against other processes, as far as it can be had."""
+        try:
+            descriptor = self._open(f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NONBLOCK)
+        except OSError:
+            yield
+            return
+        try:
+            self._wait_for(descriptor, f"{key}.lock")
+            yield
+        finally:
+            os.close(descriptor)
 
+    def _wait_for(self, descriptor: int, name: str) -> None:
+        """Take a lock, or go on without: two may compile the same, and what either keeps is right."""
+        began = time.monotonic()
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EINTR):
+                    return  # a file system without locks
+            waited = time.monotonic() - began
+            if waited > _LONGEST_WAIT:
+                say(f"not waiting any longer for the lock {self.path / name}: compiling here as well")
+                return
+            if waited > _SILENT_WAIT:
+                say(f"waiting for another process, which compiles and holds the lock {self.path / name}")
+            time.sleep(_PAUSE)
 
-def write(key: str, content: bytes) -> None:
-    """Keep `content` under a key, if there is a directory and it has room."""
-    folder = directory()
-    if folder is None:
-        return
-    try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{key}.")
-    except OSError:
-        return
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(temporary, folder / f"{key}{_SUFFIX}")
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
+    def _open(self, name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._descriptor)
 
 
 @contextmanager
-def lock(key: str) -> Iterator[None]:
-    """Hold the key's lock against other processes; without a directory there is none to hold."""
-    folder = directory()
-    if folder is None:
-        yield
-        return
+def opened() -> Iterator[Folder | None]:
+    """The first folder that can be used; None if there is none, and nothing can be kept."""
+    found = _first()
     try:
-        descriptor = os.open(folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        yield
-        return
-    try:
-        with suppress(OSError):  # a file system without locks: two may compile the same, and either is right
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield found and Folder(*found)
     finally:
-        os.close(descriptor)
+        if found:
+            os.close(found[1])
+
+
+def _first() -> tuple[Path, int] | None:
+    for path, is_chosen in _candidates():
+        usable = _usable(path)
+        if isinstance(usable, int):
+            return path, usable
+        # That no default folder can be made is lawful: a container without a home, say.
+        if is_chosen:
+            say(f"{_VARIABLE}={str(path)!r} is not used for machine code: {usable}")
+        elif os.path.lexists(path):
+            say(f"{path} is not used for machine code: {usable}")
+    return None
+
+
+def _candidates() -> Iterator[tuple[Path, bool]]:
+    """Folders to try, and whether the user has named them."""
+    chosen = os.environ.get(_VARIABLE)
+    if chosen:
+        yield Path(chosen), True
+    user = os.environ.get("XDG_CACHE_HOME")
+    if user:
+        yield Path(user) / "kafka-segments", False
+    else:
+        with suppress(RuntimeError):  # this user has no home
+            home = Path("~").expanduser()
+            caches = home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache"
+            yield caches / "kafka-segments", False
+    with suppress(OSError):  # there is no temporary folder that can be written
+        yield Path(tempfile.gettempdir()) / f"kafka-segments-{os.geteuid()}", False
+
+
+def _usable(path: Path) -> int | str:
+    """A descriptor of a folder that can be used, which is made if it is not there; or why it cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        is_link = (
+            isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENOTDIR) and path.is_symlink()
+        )
+        return "it is a symbolic link" if is_link else getattr(error, "strerror", None) or str(error)
+    reason = _distrust(os.fstat(descriptor))
+    if reason is None and not os.access(".", os.W_OK | os.X_OK, dir_fd=descriptor):
+        reason = "it cannot be written"
+    if reason is None:
+        return descriptor
+    os.close(descriptor)
+    return reason
+
+
+def _distrust(status: os.stat_result) -> str | None:
+    """Why what is kept there may be somebody else's; None if only this user can have written it."""
+    if status.st_uid != os.geteuid():
+        return f"it belongs to another user (uid {status.st_uid})"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write to it (mode {stat.S_IMODE(status.st_mode):04o}): chmod go-w"
+    return None

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from kafka_segments.native import cpu
+from kafka_segments.native import target
 from kafka_segments.native.fold import LEAST_FOLDED, emit_crc32_fold, emit_crc32c
 from kafka_segments.native.intrinsics import array_parts, bytes_loader, check_place
 
@@ -54,7 +54,7 @@ def _tables(polynomial: int) -> Any:
 _njit: Any = numba.njit  # whose type does not know all of its options
 _jit = _njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
 _TABLES, _CASTAGNOLI = _tables(0xEDB88320), _tables(0x82F63B78)  # the polynomials, bits reversed
-_CAN_FOLD = cpu.has("pclmul", "64bit")
+_CAN_FOLD = target.has("pclmul", "64bit")
 _load_u1, _load_u8le = bytes_loader(1, False, True), bytes_loader(8, False, False)
 
 
@@ -121,6 +121,6 @@ def crc32c_by_tables(data: Any, start: int, end: int) -> int:
 
 CHECKSUMS: dict[str, Callable[..., Any]] = {
     "crc32": crc32,
-    "crc32c": _crc32c if cpu.has_crc32c() else crc32c_by_tables,
+    "crc32c": _crc32c if target.has_crc32c() else crc32c_by_tables,
 }
 """By the name of the function in `columns/_support.py` that each stands for."""

@@ -10,19 +10,18 @@ that table.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numba
 from numba import types
-from numba.core import config
 from numba.extending import intrinsic
 
 from kafka_segments.native.calls import global_names
 from kafka_segments.native.checksums import CHECKSUMS
 from kafka_segments.native.intrinsics import INTRINSICS
+from kafka_segments.native.target import settings
 
 __all__ = ["compile_decoder"]
 
@@ -38,6 +37,15 @@ _OPTIONS = {
     "no_cfunc_wrapper": True,
     "error_model": "numpy",
     "_nrt": False,
+}
+# Nothing is counted and no loop is of vectors: looking for that would only take time. The others are for a
+# user's own functions: with them this would not compile, or would need numba when it runs.
+_SETTINGS: dict[str, int | None] = {
+    "LLVM_REFPRUNE_PASS": 0,
+    "LOOP_VECTORIZE": 0,
+    "BOUNDSCHECK": None,
+    "DEBUGINFO_DEFAULT": 0,
+    "DISABLE_JIT": 0,
 }
 
 
@@ -83,20 +91,6 @@ class _Binder:
         return self._compiled[value]
 
 
-@contextmanager
-def _settings(**values: int) -> Iterator[None]:
-    """numba's settings, for a while."""
-    settings: Any = config  # set when it is imported
-    before = {name: getattr(settings, name) for name in values}
-    for name, value in values.items():
-        setattr(settings, name, type(before[name])(value))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(settings, name, value)
-
-
 def compile_decoder(
     factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
 ) -> tuple[str, bytes]:
@@ -112,14 +106,13 @@ def compile_decoder(
         `int entry(int64 *result, void *unused, int64 table)`.
     """
     assert isinstance(factory, FunctionType)
-    bound = FunctionType(factory.__code__, _Binder().namespace(factory), factory.__name__)
-    bound.__kwdefaults__ = factory.__kwdefaults__
-    decode: Any = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
     arrays = tuple(types.Tuple((types.CPointer(_ELEMENTS[kind]), types.int64)) for _, kind in parameters)
-    # Nothing is counted and no loop is of vectors: looking for that would only take time.
-    with warnings.catch_warnings(), _settings(LLVM_REFPRUNE_PASS=0, LOOP_VECTORIZE=0):
+    with warnings.catch_warnings(), settings(**_SETTINGS):
         warnings.simplefilter("ignore", numba.NumbaWarning)
-        with _settings(OPT=0):  # what is only compiled to be inlined is optimized where it is inlined
+        bound = FunctionType(factory.__code__, _Binder().namespace(factory), factory.__name__)
+        bound.__kwdefaults__ = factory.__kwdefaults__
+        decode: Any = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
+        with settings(OPT=0):  # what is only compiled to be inlined is optimized where it is inlined
             decode.compile(arrays)
         dispatcher = numba.njit(types.int64(types.int64), **_OPTIONS)(_entry(decode, parameters))
     compiled = dispatcher.overloads[(types.int64,)]

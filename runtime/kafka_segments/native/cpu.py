@@ -1,17 +1,20 @@
-"""What this CPU can do, asked of LLVM."""
+"""What this CPU can do, asked of LLVM. What is compiled for it: `target`."""
 
 from __future__ import annotations
 
 from functools import cache
 
-import llvmlite.binding as llvm
+from kafka_segments.native.binding import llvm
 
 __all__ = ["has", "has_crc32c", "identity"]
 
 
 @cache
 def _features() -> dict[str, bool]:
-    return dict(llvm.get_host_cpu_features())
+    try:
+        return dict(llvm.get_host_cpu_features())
+    except RuntimeError:  # LLVM does not know them for this sort of CPU; numba then does without, too
+        return {}
 
 
 def has(*features: str) -> bool:

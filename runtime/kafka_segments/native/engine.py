@@ -8,21 +8,20 @@ depends on. Machine code stays loaded until the process ends.
 from __future__ import annotations
 
 import ctypes
-import functools
 import gc
 import importlib
 import inspect
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
-
+from kafka_segments.errors import MissingExtraError
 from kafka_segments.native import cache, keys
+from kafka_segments.native.binding import llvm
 
 __all__ = ["Decoder", "load_decoder"]
 
+_COMPILING = "compiling decoders, which takes seconds"
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
@@ -92,40 +91,58 @@ def _load(factory: Callable[..., Any], options: dict[str, bool]) -> Decoder:
     ]
     name = f"{factory.__module__.rpartition('.')[2]}.{factory.__name__}"
     key = f"{name}-{keys.digest(factory, options)}"
-    content = cache.read(key)
-    if content is None:
-        with cache.lock(key):
-            content = cache.read(key)  # another process may have compiled it while we waited
-            if content is None:
-                content = _compile(factory, options, parameters)
-                if keys.is_unchanged():
-                    cache.write(key, content)
+    with cache.opened() as folder:
+        content = _kept_or_compiled(folder, key, lambda: _compile(factory, options, parameters))
     entry, _, code = content.partition(b"\n")
     return Decoder(_link(entry.decode("ascii"), code), tuple(name for name, _ in parameters))
+
+
+def _kept_or_compiled(folder: cache.Folder | None, key: str, make: Callable[[], bytes]) -> bytes:
+    if folder is None:
+        cache.say(f"{_COMPILING}, in every process anew: there is no folder to keep them in")
+        return make()
+    content = folder.read(key)
+    if content is not None:
+        return content
+    with folder.lock(key):
+        content = folder.read(key)  # another process may have compiled it while we waited
+        if content is None:
+            cache.say(
+                f"{_COMPILING}, once for each user, Python, CPU and choice of columns; kept in {folder.path}"
+            )
+            content = make()
+            if keys.is_unchanged():
+                folder.write(key, content)
+    return content
 
 
 def _compile(
     factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
 ) -> bytes:
-    _tell()
-    compiling = importlib.import_module("kafka_segments.native.compiling")
     was_on = gc.isenabled()
     gc.disable()  # the compiler makes millions of objects that are all still in use
     try:
-        entry, code = compiling.compile_decoder(factory, options, parameters)
+        entry, code = _compiler()(factory, options, parameters)
     finally:
         if was_on:
             gc.enable()
     return bytes(entry.encode("ascii") + b"\n" + code)
 
 
-@functools.cache
-def _tell() -> None:
-    """Say once a process why the first decode takes longer."""
-    place = cache.directory()
-    where = "keeping them nowhere, for want of a directory" if place is None else f"keeping them in {place}"
-    sys.stderr.write(f"kafka-segments: compiling decoders, once for this machine, and {where}\n")
-    sys.stderr.flush()
+def _compiler() -> Callable[..., tuple[str, bytes]]:
+    """`compile_decoder`, which needs numba; what is kept needs none."""
+    try:
+        target = importlib.import_module("kafka_segments.native.target")
+        with target.settings(DISABLE_JIT=0):
+            compiling = importlib.import_module("kafka_segments.native.compiling")
+    except (ImportError, OSError, AttributeError) as error:  # such as a numpy that this numba does not take
+        raise MissingExtraError(
+            f"reading into Arrow needs numba, which cannot be loaded here ({error}): "
+            "pip install --force-reinstall 'kafka-segments[arrow]'",
+            extra="arrow",
+        ) from error
+    compiler: Callable[..., tuple[str, bytes]] = compiling.compile_decoder
+    return compiler
 
 
 def _link(entry: str, code: bytes) -> int:

@@ -8,7 +8,7 @@ whole, and the CRC instruction of SSE 4.2 takes that, and the few bytes behind. 
 memory is read. CRC-32, of messages that are short, is folded in registers of 16 bytes, and what is left goes
 through tables: the instruction knows the other polynomial only.
 
-Other CPUs (ARM, x86 before 2010) have none of this here: `cpu.has_crc32c` says so, and the package crc32c
+Other CPUs (ARM, x86 before 2010) have none of this here: `target.has_crc32c` says so, and the package crc32c
 does it.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from kafka_segments.native import cpu
+from kafka_segments.native import target
 
 __all__ = ["LEAST_FOLDED", "emit_crc32_fold", "emit_crc32c", "fold_constants"]
 
@@ -63,7 +63,7 @@ def fold_constants(len_bytes: int, polynomial: int = _CASTAGNOLI) -> tuple[int, 
 
 def emit_crc32c(builder: Any, address: Any, size: Any) -> Any:
     """Code for the CRC-32C (an i64) of `size` bytes from `address` on."""
-    len_register, multiply = next((width, name) for width, name, needs in _WIDTHS if cpu.has(*needs))
+    len_register, multiply = next((width, name) for width, name, needs in _WIDTHS if target.has(*needs))
     return _Folding(builder, len_register, multiply, _CASTAGNOLI).checksum(address, size)
 
 

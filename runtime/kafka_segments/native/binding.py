@@ -1,0 +1,17 @@
+"""llvmlite, which loads machine code. An installed one that cannot be loaded is like one that is missing."""
+
+from __future__ import annotations
+
+from kafka_segments.errors import MissingExtraError
+
+try:
+    import llvmlite
+    from llvmlite import binding as llvm
+except Exception as error:  # its own library is wrong for this machine: OSError, RuntimeError, AttributeError
+    raise MissingExtraError(
+        f"reading into Arrow needs llvmlite, which cannot be loaded here ({error}): "
+        "pip install --force-reinstall 'kafka-segments[arrow]'",
+        extra="arrow",
+    ) from error
+
+__all__ = ["llvm", "llvmlite"]
