@@ -145,7 +145,9 @@ types:
           The record's offset. Kafka adds in 64 bits and wraps, which languages
           with larger integers do not.
       timestamp:
-        -record-column: timestamp[ms, UTC]
+        -record-column:
+          type: timestamp[ms, UTC]
+          none: -1
         value: >-
           _parent.timestamp_type == 1 ? _parent.max_timestamp
           : _parent.base_timestamp + timestamp_delta.value
@@ -157,21 +159,29 @@ types:
         value: _parent.timestamp_type
         doc: The number of the timestamp type, which is the batch's.
       leader_epoch:
-        -record-column: int32
+        -record-column:
+          type: int32
+          none: -1
         value: _parent.partition_leader_epoch
         doc: |
           The epoch of the leader that took the record, which is the batch's; -1
           for none.
       producer_id:
-        -record-column: int64
+        -record-column:
+          type: int64
+          none: -1
         value: _parent.producer_id
         doc: The producer, which is the batch's; -1 for none.
       producer_epoch:
-        -record-column: int32
+        -record-column:
+          type: int32
+          none: -1
         value: _parent.producer_epoch
         doc: The producer's epoch, which is the batch's; -1 for none.
       sequence:
-        -record-column: int32
+        -record-column:
+          type: int32
+          none: -1
         value: >-
           _parent.base_sequence < 0 ? -1
           : offset_delta.value < 0

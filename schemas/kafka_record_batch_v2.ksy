@@ -67,7 +67,9 @@ seq:
   - id: base_timestamp
     -orig-id: baseTimestamp
     -default: -1
-    -batch-column: timestamp[ms, UTC]
+    -batch-column:
+      type: timestamp[ms, UTC]
+      none: -1
     type: s8
     doc: |
       What the records' timestamps are relative to, in milliseconds since 1970;
@@ -80,7 +82,9 @@ seq:
       plus: base_timestamp
       default: -1
       unless: attributes.timestamp_type == timestamp_type::log_append_time
-    -batch-column: timestamp[ms, UTC]
+    -batch-column:
+      type: timestamp[ms, UTC]
+      none: -1
     type: s8
     doc: |
       The largest timestamp; with the timestamp type `log_append_time` that of

@@ -214,16 +214,21 @@ class ExtensionReader:
     def _column(self, name: str, node: Node | None, found: DataType) -> Column | None:
         if node is None:
             return None
-        place = node
+        place, none = node, None
         if isinstance(node.content, dict):
-            parts = node.all_of(("name", "type"), "a column")
-            name, place = parts["name"].text(), parts["type"]
+            parts = node.check_keys(("name", "type", "none"), "a column")
+            if "type" not in parts:
+                raise node.error("a column needs type")
+            name, place = parts["name"].text() if "name" in parts else name, parts["type"]
+            none = parts["none"].integer() if "none" in parts else None
         arrow = place.text()
         if arrow not in ARROW_TYPES:
             raise place.error(f"no type of a column: {arrow!r}; supported are {', '.join(ARROW_TYPES)}")
         if not self._fits(arrow, found):
             raise place.error(f"type mismatch: {describe(found)} does not fit into a column of {arrow}")
-        return Column(name, cast(Any, arrow))
+        if none is not None and arrow not in _WIDTHS:
+            raise node.error(f"none is a number, for numbers, not for {arrow}")
+        return Column(name, cast(Any, arrow), none)
 
     def _fits(self, arrow: str, found: DataType) -> bool:
         if arrow == "binary":

@@ -331,7 +331,8 @@ class Aggregate:
 class Column:
     """`-batch-column`, `-record-column`: the column's name and Arrow type.
 
-    For `list<struct>` the struct's members are those of the element's type that are record columns.
+    For `list<struct>` the struct's members are those of the element's type that are record columns. `none` is
+    the number that stands for none where there is one: readers make a null of it.
     """
 
     name: str
@@ -346,6 +347,7 @@ class Column:
         "binary",
         "list<struct>",
     ]
+    none: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

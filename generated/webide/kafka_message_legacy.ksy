@@ -64,6 +64,7 @@ instances:
     -record-column:
       name: timestamp
       type: timestamp[ms, UTC]
+      none: -1
     value: 'header.magic == 1 ? header.timestamp : -1'
     doc: Milliseconds since 1970; -1 for none, which is all that magic 0 has.
   timestamp_type:
@@ -111,6 +112,7 @@ types:
         -batch-column:
           name: max_timestamp
           type: timestamp[ms, UTC]
+          none: -1
         type: s8
         if: magic == 1
         doc: Milliseconds since 1970; -1 for none. Magic 0 has none at all.

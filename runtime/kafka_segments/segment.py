@@ -186,8 +186,11 @@ class Segment:
         as Arrow's C stream, e.g. to polars, duckdb or pandas, and belongs to one thread at a time. It reads
         from this segment: close that afterwards.
 
+        `timestamp` is null where Kafka has none. It can be any number of 64 bits, beyond what Python, pandas
+        and polars take for a time: `columns=["timestamp_ms", ...]` gives the numbers as they are stored.
+
         Args:
-            columns: names of the columns wanted, in the order wanted; all of them if None.
+            columns: names of the columns wanted, in the order wanted; those of `arrow.SCHEMA` if None.
             offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
                 Damage that cannot have touched these offsets is passed over.
             on_damage: "raise" raises the error of the first damage, behind what is sound before it; "skip"
@@ -219,7 +222,8 @@ class Segment:
 
         Returns:
             A row an entry: `position` and `end_position` in the file, and the header's fields under the names
-            that the schemas give them; null is what an entry of its magic does not have.
+            that the schemas give them; null is what an entry of its magic does not have, and a timestamp that
+            is none (-1 in files).
 
         Raises:
             OptionError: another `on_damage`.

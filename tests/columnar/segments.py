@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.runtime.build import batch, record
+from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, Segment, open_segment
 
@@ -67,7 +68,7 @@ def rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[Any, ...]]:
     found = []
     for arrow in batches:
         arrow.validate(full=True)
-        timestamps = arrow.column("timestamp").view(pa.int64()).to_pylist()
+        timestamps = stored(arrow.column("timestamp"))
         columns = [arrow.column(name).to_pylist() for name in ("offset", "key", "value", "headers")]
         for offset, timestamp, key, value, headers in zip(columns[0], timestamps, *columns[1:], strict=True):
             pairs = tuple((header["key"], header["value"]) for header in headers)

@@ -212,7 +212,8 @@ def test_headers_are_those_of_the_entries(path):
             for entry in entries
         ]
         assert table[name].to_pylist() == expected, name
-    assert table["max_timestamp"].cast(pa.int64()).to_pylist() == [entry.max_timestamp for entry in entries]
+    times = [None if entry.max_timestamp == -1 else entry.max_timestamp for entry in entries]
+    assert table["max_timestamp"].cast(pa.int64()).to_pylist() == times
 
 
 def test_headers_of_a_damaged_segment(tmp_path):

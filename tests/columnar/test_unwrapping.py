@@ -7,12 +7,12 @@ import zlib
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from tests.columnar.segments import damages, told
 from tests.properties.codecs import compress
 from tests.runtime.build import batch, message, patched
 from tests.runtime.wild_segments import IDS
+from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.columnar import decoding, reader, unwrapping
@@ -77,8 +77,8 @@ def compare(data: bytes, **options: Any) -> int:
         ]
         table = segment.read_batches(on_damage="skip").read_all()
         names = ["offset", "timestamp", "timestamp_type", "key", "value"]
-        columns = [table[name].cast(pa.int64()) if name == "timestamp" else table[name] for name in names]
-        assert list(zip(*(column.to_pylist() for column in columns), strict=True)) == expected
+        columns = [stored(table[name]) if name == "timestamp" else table[name].to_pylist() for name in names]
+        assert list(zip(*columns, strict=True)) == expected
         assert damages(segment) == [told(one) for one in events if isinstance(one, Damage)]
         for start, end in (
             (None, None),
@@ -94,7 +94,7 @@ def compare(data: bytes, **options: Any) -> int:
                 if (start is None or row[0] >= start) and (end is None or row[0] < end)
             ]
             assert part["value"].to_pylist() == [row[4] for row in inside]
-            assert part["timestamp"].cast(pa.int64()).to_pylist() == [row[1] for row in inside]
+            assert stored(part["timestamp"]) == [row[1] for row in inside]
     return len(expected)
 
 

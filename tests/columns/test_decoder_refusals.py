@@ -49,7 +49,7 @@ REFUSALS = {
     ),
     "two columns of one name": (
         "compact_record",
-        "      timestamp:\n        -record-column: timestamp[ms, UTC]",
+        "      timestamp:\n        -record-column:\n          type: timestamp[ms, UTC]\n          none: -1",
         "      timestamp:\n        -record-column: {name: offset, type: int64}",
         "/types/record_body/instances/offset",
         "two record columns are called offset",

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from tests.fuzz import checks, seeds
 from tests.fuzz.guard import GUARD
+from tests.timestamps import stored
 
 from kafka_segments import Batch, Damage, Record, Segment, open_segment
 from kafka_segments.columnar.coverage import Coverage
@@ -113,8 +114,8 @@ def fast_rows(arrow: pa.RecordBatch) -> list[Row]:
     arrow.validate(full=True)
     assert arrow.num_rows > 0
     columns = {name: arrow.column(name) for name in COLUMNS}
-    columns["timestamp"] = columns["timestamp"].view(pa.int64())
-    lists = {name: column.to_pylist() for name, column in columns.items()}
+    lists = {name: column.to_pylist() for name, column in columns.items() if name != "timestamp"}
+    lists = {name: lists[name] if name in lists else stored(columns[name]) for name in COLUMNS}
     lists["headers"] = [tuple((one["key"], one["value"]) for one in row) for row in lists["headers"]]
     return list(zip(*lists.values(), strict=True))
 

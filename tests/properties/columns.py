@@ -11,6 +11,7 @@ from itertools import pairwise
 import pyarrow as pa
 from tests.properties.encoder import Header, Row
 from tests.properties.reading import Reading, Trouble
+from tests.timestamps import stored
 
 from kafka_segments import Damage, open_segment
 
@@ -41,7 +42,7 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[Row]:
     return map(
         Row,
         columns["offset"].to_pylist(),
-        columns["timestamp"].view(pa.int64()).to_pylist(),
+        stored(columns["timestamp"]),
         columns["timestamp_type"].to_pylist(),
         columns["key"].to_pylist(),
         columns["value"].to_pylist(),

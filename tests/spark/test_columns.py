@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.schema import schema_of as schema_of_columns
 from kafka_segments.errors import OptionError, TimestampRangeError
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.options import VIEWS, ReadOptions
@@ -37,19 +37,14 @@ def records(*timestamps: int, keys: tuple[bytes, ...] = ()) -> pa.RecordBatch:
     headers[0] = [{"key": key, "value": None} for key in keys]
     columns = {
         "offset": list(range(7, 7 + count)),
-        "timestamp": timestamps,
+        "timestamp_ms": timestamps,
         "timestamp_type": [1] * count,
         "key": [None] * count,
         "value": [b"v"] * count,
         "headers": headers,
     }
-    arrays = [
-        pa.array(columns[field.name], pa.int64()).view(field.type)
-        if field.name == "timestamp"
-        else pa.array(columns[field.name], field.type)
-        for field in SCHEMA
-        if field.name in columns
-    ]
+    schema = schema_of_columns(list(columns))
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
@@ -91,7 +86,7 @@ def test_only_what_is_needed_is_decoded() -> None:
     assert columns_of(options(columns="topic")).sources == ["offset"]
     assert columns_of(options(columns="timestampMs,value,timestamp")).sources == [
         "offset",
-        "timestamp",
+        "timestamp_ms",
         "value",
     ]
 
@@ -154,6 +149,12 @@ def test_timestamps_beyond_microseconds(time: int) -> None:
     assert micros("null") == [LATEST * 1000, None, -LATEST * 1000]
     assert micros("clamp") == [LATEST * 1000, LATEST * 1000 if time > 0 else -LATEST * 1000, -LATEST * 1000]
     assert [row["timestampMs"] for row in rows_of(batch, columns="timestampMs")] == [LATEST, time, -LATEST]
+
+
+def test_no_timestamp_is_the_connectors() -> None:
+    """-1 is a millisecond before 1970 there, and not null."""
+    made = columns_of(options(columns="timestamp")).rows(records(5, -1))
+    assert made.column("timestamp").view(pa.int64()).to_pylist() == [5000, -1000]
 
 
 def test_what_is_the_same_in_all_rows_is_built_once() -> None:

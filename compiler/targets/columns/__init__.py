@@ -121,6 +121,8 @@ def _table(routes: Routes) -> list[str]:
     lines = ["# The columns of the table, all numbers of 64 bits, with what they are in Arrow."]
     lines += ["BATCH_COLUMNS = (", *(f'    "{name}",' for name in routes.columns), ")"]
     lines += ["BATCH_TYPES = (", *(f'    "{kind}",' for kind in routes.columns.values()), ")"]
+    found = (f'"{name}": {none}' for name, none in routes.nones.items())
+    lines += [f"BATCH_NONES = {{{', '.join(found)}}}"]
     return [*lines, f"WIDTH = {routes.width}"]
 
 

@@ -9,7 +9,7 @@ from compiler.frontend.model import Column, Field, Model, Struct, UserType, Valu
 from compiler.targets.columns.routes import is_part
 from compiler.targets.columns.terms import error
 
-__all__ = ["RecordColumn", "described", "record_columns"]
+__all__ = ["RecordColumn", "described", "nones", "record_columns"]
 
 _ARRAYS = {"int64": "Longs", "timestamp[ms, UTC]": "Longs", "int32": "Ints", "int8": "Tinies"}
 _BINARY = (("offsets", "Ints"), ("bytes", "Bytes"), ("validity", "Bytes"))
@@ -28,6 +28,7 @@ class RecordColumn:
         inside: the fields that lead from the record to the member's struct.
         members: of a list of structs.
         slot: its place in the state, behind `COLUMNS`.
+        none: the number that stands for none, of which readers make a null.
     """
 
     name: str
@@ -38,6 +39,7 @@ class RecordColumn:
     inside: tuple[str, ...]
     members: tuple[RecordColumn, ...]
     slot: int
+    none: int | None = None
 
     @property
     def is_binary(self) -> bool:
@@ -118,7 +120,15 @@ class _Collector:
             detail = f"a record column of type {column.type} is not supported; supported are {known}"
             raise error(detail, member.place)
         nullable = column.type == "binary" and member.condition is not None
-        return RecordColumn(column.name, path, column.type, nullable, member, inside, members, own)
+        return RecordColumn(
+            column.name, path, column.type, nullable, member, inside, members, own, column.none
+        )
+
+
+def nones(columns: tuple[RecordColumn, ...]) -> str:
+    """The numbers that stand for none, by column, as a generated module tells of them."""
+    found = ", ".join(f'"{column.name}": {column.none}' for column in columns if column.none is not None)
+    return f"RECORD_NONES = {{{found}}}"
 
 
 def described(columns: tuple[RecordColumn, ...]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from compiler.errors import SchemaError
 from compiler.frontend.model import Field, UserType
 from compiler.targets.columns.checks import min_size
-from compiler.targets.columns.layout import RecordColumn, described, record_columns
+from compiler.targets.columns.layout import RecordColumn, described, nones, record_columns
 from compiler.targets.columns.reading import Reader
 from compiler.targets.columns.routes import Content, Routes, Segment, table_frame
 from compiler.targets.columns.source import Function, Names, bracketed
@@ -336,6 +336,7 @@ def decoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> tuple[list[s
     options = [f"{name}: bool" for name in names]
     arrays = [("data", "Bytes"), ("spans", "Longs"), ("batches", "Longs"), ("state", "Longs"), *writer.arrays]
     head = ["RECORD_COLUMNS = (", *(f"    {line}," for line in described(writer.columns)), ")"]
+    head.append(nones(writer.columns))
     factory = [
         *bracketed("def decoder(", ["*", *options], ") -> Decode:"),
         '    """A function that appends the records of batches to the arrays of columns that are wanted.',

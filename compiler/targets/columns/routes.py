@@ -102,11 +102,12 @@ class Segment:
 
 @dataclass(slots=True)
 class Routes:
-    """All segments, and the table's columns: names to Arrow types, in order."""
+    """All segments, and the table's columns: names to Arrow types, in order, and what stands for none."""
 
     model: Model
     segments: list[Segment] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
+    nones: dict[str, int] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -156,6 +157,8 @@ def _add_column(routes: Routes, column: Column, place: Place) -> None:
         raise error(f"every table has a column {column.name} already: name it otherwise", place)
     if routes.columns.setdefault(column.name, column.type) != column.type:
         raise error(f"the table has a column {column.name} of another type", place)
+    if column.none is not None and routes.nones.setdefault(column.name, column.none) != column.none:
+        raise error(f"the table has a column {column.name} with another number for none", place)
 
 
 def batch_columns(struct: Struct, model: Model) -> Iterator[tuple[Column, Field | ValueInstance]]:

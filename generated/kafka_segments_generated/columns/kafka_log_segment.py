@@ -117,6 +117,7 @@ BATCH_TYPES = (
     "int32",
     "int32",
 )
+BATCH_NONES = {"max_timestamp": -1, "base_timestamp": -1}
 WIDTH = 23
 # By the number in the column `content`.
 CONTENTS = (

@@ -64,6 +64,7 @@ RECORD_COLUMNS = (
     ("timestamp", "timestamp[ms, UTC]", False, ()),
     ("timestamp_type", "int8", False, ()),
 )
+RECORD_NONES = {"timestamp": -1}
 ENCODED_COLUMNS = (
     ("key", "binary", True, ()),
     ("value", "binary", True, ()),

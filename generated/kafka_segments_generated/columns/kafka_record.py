@@ -70,6 +70,7 @@ RECORD_COLUMNS = (
     ("producer_epoch", "int32", False, ()),
     ("sequence", "int32", False, ()),
 )
+RECORD_NONES = {"timestamp": -1, "leader_epoch": -1, "producer_id": -1, "producer_epoch": -1, "sequence": -1}
 ENCODED_COLUMNS = (
     ("key", "binary", True, ()),
     ("value", "binary", True, ()),

@@ -7,7 +7,7 @@ has int32 offsets; `Capacity.num_bytes` is below 2 GiB, and no column can get mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.arena import Lease
-from kafka_segments.columnar.schema import NONE
 from kafka_segments_generated.columns import _support as support
 
 __all__ = ["ABSENT", "LARGEST_CAPACITY", "Absent", "Array", "Capacity", "Column", "columns_of", "take_batch"]
@@ -67,6 +66,7 @@ class Column:
         kind: its Arrow type, in the schema's words.
         slot: where the decoder's state counts what is used: bytes and nulls, or items.
         members: of a list of structs.
+        none: the number that stands for none.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Column:
     kind: str
     slot: int
     members: tuple[Column, ...] = ()
+    none: int | None = None
 
     def arrays(self, capacity: Capacity) -> Iterator[Array]:
         """Its arrays."""
@@ -132,6 +133,8 @@ class Column:
 class Absent:
     """A column that a format has nothing for: lists are empty in each row, numbers null."""
 
+    none: int | None = None
+
     def take(self, kind: Any, _lease: Lease, _state: list[int], num_rows: int) -> pa.Array:
         """The column as an Arrow array of type `kind`."""
         if not pa.types.is_list(kind):
@@ -149,8 +152,14 @@ def _nothing(kind: Any) -> pa.Array:
     return pa.nulls(0, kind)  # pa.array would import pandas
 
 
-def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:
-    """The columns that a generated module's `RECORD_COLUMNS` describes, with their places in the state."""
+def columns_of(described: Sequence[Any], nones: Mapping[str, int] | None = None) -> tuple[Column, ...]:
+    """The columns that a generated module's `RECORD_COLUMNS` describes, with their places in the state.
+
+    Args:
+        described: the columns.
+        nones: its `RECORD_NONES`, the numbers that stand for none.
+    """
+    numbers = nones or {}
     slot = support.COLUMNS
 
     def column(description: Any, prefix: str) -> Column:
@@ -159,7 +168,7 @@ def columns_of(described: Sequence[Any]) -> tuple[Column, ...]:
         own, path = slot, f"{prefix}{name}"
         slot += 1 if members else 2 * (kind == "binary")
         nested = tuple(column(member, f"{path}_") for member in members)
-        return Column(name, path, kind, own, nested)
+        return Column(name, path, kind, own, nested, None if prefix else numbers.get(name))
 
     return tuple(column(description, "") for description in described)
 
@@ -171,7 +180,7 @@ def take_batch(
 
     Args:
         columns: those of `schema`.
-        schema: of the batch. Numbers that may be null are so where they are `NONE`.
+        schema: of the batch. Numbers that may be null are so where a column has what stands for none.
         lease: of the arena with the columns' arrays.
         state: the decoder's.
     """
@@ -179,15 +188,17 @@ def take_batch(
     arrays = []
     for column, field in zip(columns, schema, strict=True):
         array = column.take(field.type, lease, state, num_rows)
-        arrays.append(_nullable(array) if field.nullable and pa.types.is_integer(field.type) else array)
+        if field.nullable and column.none is not None:
+            array = _with_nulls(array, column.none)
+        arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _nullable(array: pa.Array) -> pa.Array:
-    """Numbers, null where a file has what stands for none."""
-    if array.null_count:
-        return array  # nothing but nulls
-    is_there = array.to_numpy() != NONE
+def _with_nulls(array: pa.Array, none: int) -> pa.Array:
+    """Numbers, null where a file has what stands for none; there is no bitmap where that is nowhere."""
+    if not len(array):
+        return array
+    is_there = np.frombuffer(array.buffers()[1], f"i{array.type.byte_width}", len(array)) != none
     if is_there.all():
         return array
     validity = pa.py_buffer(np.packbits(is_there, bitorder="little"))

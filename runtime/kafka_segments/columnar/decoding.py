@@ -26,6 +26,7 @@ from kafka_segments.columnar.columns import (
     columns_of,
     take_batch,
 )
+from kafka_segments.columnar.schema import STORED
 from kafka_segments.native.engine import load_decoder
 from kafka_segments_generated.columns import _support as support
 
@@ -57,12 +58,13 @@ class RecordDecoder:
     ) -> None:
         self._schema = schema
         self._max_items = max_items
-        columns = columns_of(module.RECORD_COLUMNS)
-        self._columns = [column for column in columns if column.name in schema.names]
+        columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES)
+        wanted = [STORED.get(name, name) for name in schema.names]
+        self._columns = [column for column in columns if column.name in wanted]
         by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
-        self._fields = [by_name.get(field.name, ABSENT) for field in schema]
+        self._fields = [by_name.get(name, ABSENT) for name in wanted]
         self._native = load_decoder(
-            module.decoder, **{column.name: column.name in schema.names for column in columns}
+            module.decoder, **{column.name: column.name in wanted for column in columns}
         )
         self._table = self._native.new_table()
         self.state = np.zeros(_NUM_STATE, np.int64)

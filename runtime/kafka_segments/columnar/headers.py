@@ -54,7 +54,7 @@ HEADERS_SCHEMA = pa.schema(
 )
 """Where each entry is (`position`, `end_position`), and the fields of its header, as the schemas name them.
 
-Null is what an entry of this magic does not have.
+Null is what an entry of this magic does not have, and a timestamp that is none (-1 in files).
 """
 
 
@@ -221,7 +221,9 @@ def _arrow(entries: EntryTable) -> pa.RecordBatch:
 
 
 def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:
-    return array_of(entries.column(name), kind, ~entries.has(name))
+    values, absent = entries.column(name), ~entries.has(name)
+    none = kafka_log_segment.BATCH_NONES.get(name)
+    return array_of(values, kind, absent if none is None else absent | (values == none))
 
 
 def array_of(values: Any, kind: Any, absent: Any) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafka_segments.columnar.columns import Capacity
 from kafka_segments.columnar.decoding import RecordDecoder
-from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.schema import schema_of
 from kafka_segments.columnar.table import row_of
 from kafka_segments.entries import Batch, Header, Record
 from kafka_segments.layout import increment_sequence, wrap_long
@@ -31,8 +31,7 @@ class RowDecoder:
     """Decodes the records of one batch after the other; for one thread."""
 
     def __init__(self) -> None:
-        names = [name for name in SCHEMA.names if name != "timestamp_type"]
-        schema = pa.schema([SCHEMA.field(name) for name in names])
+        schema = schema_of(["offset", "timestamp_ms", "key", "value", "headers"])
         capacity = Capacity(_NUM_ROWS, _NUM_BYTES, _NUM_ROWS)
         self._decoder = RecordDecoder(kafka_record, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
 
@@ -68,7 +67,7 @@ class RowDecoder:
 
 def _records(batch: Batch, rows: pa.RecordBatch) -> list[Record]:
     offsets = rows.column("offset").to_numpy().tolist()
-    timestamps = rows.column("timestamp").view(pa.int64()).to_numpy().tolist()
+    timestamps = rows.column("timestamp_ms").to_numpy().tolist()
     keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
     position, timestamp_type = batch.position, batch.timestamp_type
     sequences = [-1] * len(offsets)

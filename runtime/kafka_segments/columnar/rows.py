@@ -92,7 +92,8 @@ def _build(rows: list[Record], schema: pa.Schema, batch: Batch | None) -> pa.Rec
 
 
 def _build_timestamps(rows: list[Record]) -> pa.Array:
-    return pa.array([row.timestamp for row in rows], pa.int64()).view(TIMESTAMP)
+    times = [None if row.timestamp == NONE else row.timestamp for row in rows]
+    return pa.array(times, pa.int64()).view(TIMESTAMP)
 
 
 def _build_timestamp_types(rows: list[Record]) -> pa.Array:
@@ -116,6 +117,7 @@ def _build_headers(rows: list[Record]) -> pa.Array:
 _COLUMN_BUILDERS: dict[str, Callable[[list[Record]], pa.Array]] = {
     "offset": lambda rows: pa.array([row.offset for row in rows], pa.int64()),
     "timestamp": _build_timestamps,
+    "timestamp_ms": lambda rows: pa.array([row.timestamp for row in rows], pa.int64()),
     "timestamp_type": _build_timestamp_types,
     "key": lambda rows: pa.array([row.key for row in rows], pa.binary()),
     "value": lambda rows: pa.array([row.value for row in rows], pa.binary()),

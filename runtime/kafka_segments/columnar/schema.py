@@ -3,7 +3,7 @@
 | column | type | meaning |
 |---|---|---|
 | `offset` | int64 | log offset |
-| `timestamp` | timestamp[ms, UTC] | what a consumer is given, any int64; -1 is Kafka's "none" |
+| `timestamp` | timestamp[ms, UTC] | what a consumer is given; null for Kafka's "none", which is -1 in files |
 | `timestamp_type` | int8 | Kafka's ids: -1 none (magic 0), 0 CreateTime, 1 LogAppendTime |
 | `key`, `value` | binary | null and empty differ |
 | `headers` | list<struct<key: binary, value: binary>> | in order, with duplicates; only values may be null |
@@ -12,11 +12,13 @@ On request, null where there is none (in batches without it, and in the old form
 
 | column | type | meaning |
 |---|---|---|
+| `timestamp_ms` | int64, never null | the timestamp as it is stored, in milliseconds; -1 for none |
 | `leader_epoch` | int32 | of the leader that took the record: its batch's `partition_leader_epoch` |
 | `producer_id`, `producer_epoch` | int64, int32 | the producer, if it is idempotent or transactional |
 | `sequence` | int32 | the producer's number of the record; by its offset, so compaction does not change it |
 
-Header keys are bytes: they need not be UTF-8. A timestamp of -1 stays what it is, a millisecond before 1970.
+Header keys are bytes: they need not be UTF-8. A timestamp may be any int64, and Python's datetime ends with
+the year 9999: where it may be beyond (`to_pylist`, pandas, polars), read `timestamp_ms`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,16 @@ import pyarrow as pa
 
 from kafka_segments.errors import OptionError
 
-__all__ = ["FURTHER", "HEADER_FIELDS", "NONE", "SCHEMA", "TIMESTAMP", "decoded_schema", "schema_of"]
+__all__ = [
+    "FURTHER",
+    "HEADER_FIELDS",
+    "NONE",
+    "SCHEMA",
+    "STORED",
+    "TIMESTAMP",
+    "decoded_schema",
+    "schema_of",
+]
 
 TIMESTAMP = pa.timestamp("ms", tz="UTC")
 HEADER_FIELDS = [pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())]
@@ -35,7 +46,7 @@ HEADER_FIELDS = [pa.field("key", pa.binary(), nullable=False), pa.field("value",
 SCHEMA = pa.schema(
     [
         pa.field("offset", pa.int64(), nullable=False),
-        pa.field("timestamp", TIMESTAMP, nullable=False),
+        pa.field("timestamp", TIMESTAMP),
         pa.field("timestamp_type", pa.int8(), nullable=False),
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),
@@ -54,9 +65,13 @@ FURTHER = pa.schema(
 )
 """Those that are there on request. In files -1 stands for none (RecordBatch.NO_PRODUCER_ID and the like)."""
 
+STORED = {"timestamp_ms": "timestamp"}
+"""Columns that have the numbers of another one as they are stored, where that has nulls."""
+
 NONE = -1
 
-_ALL = pa.schema([*SCHEMA, *FURTHER])
+_AS_STORED = pa.field("timestamp_ms", pa.int64(), nullable=False)
+_ALL = pa.schema([*SCHEMA, _AS_STORED, *FURTHER])
 
 
 def schema_of(columns: Sequence[str] | None) -> pa.Schema:

@@ -24,8 +24,9 @@ _SOURCES = {
     "key": "key",
     "value": "value",
     "offset": "offset",
-    "timestamp": "timestamp",
-    "timestampms": "timestamp",
+    # Spark's connector makes 1969-12-31T23:59:59.999 of Kafka's -1, and not null: from the number.
+    "timestamp": "timestamp_ms",
+    "timestampms": "timestamp_ms",
     "timestamptype": "timestamp_type",
     "headers": "headers",
     "leaderepoch": "leader_epoch",
@@ -65,7 +66,6 @@ class RowColumns:
         self._repeated: dict[str, tuple[Any, pa.Array]] = {}
         self._builders: dict[str, _Builder] = {
             "timestamp": self._timestamps,
-            "timestampms": lambda batch, _type: batch.column("timestamp").view(pa.int64()),
             "headers": _headers,
         }
 
@@ -112,7 +112,7 @@ class RowColumns:
         return array.slice(0, num_rows)
 
     def _timestamps(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
-        millis = batch.column("timestamp").view(pa.int64()).to_numpy()
+        millis = batch.column("timestamp_ms").to_numpy()
         is_null = None
         if len(millis) and (millis.max() > _MAX_MILLIS or millis.min() < -_MAX_MILLIS):
             if self._overflow == "error":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.columnar.schema import SCHEMA
+from kafka_segments.columnar.schema import SCHEMA, STORED
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.writing.refusals import refused
 from kafka_segments.writing.rows import Row, batches_of_rows
@@ -89,26 +89,26 @@ def _opened(data: Any) -> pa.RecordBatchReader:
 
 
 def _check_columns(schema: pa.Schema) -> None:
-    names = set(schema.names)
+    written = [STORED.get(name, name) for name in schema.names]
+    names = set(written)
     unknown = sorted(names - set(SCHEMA.names))
-    if unknown or len(names) < len(schema.names):
+    if unknown or len(names) < len(written):
         raise OptionError(
-            f"columns are {', '.join(schema.names)}; give some of {', '.join(SCHEMA.names)}, each once"
+            f"columns are {', '.join(schema.names)}; give some of {', '.join(SCHEMA.names)}, each once "
+            "(timestamp_ms in place of timestamp)"
         )
     if not names & {"key", "value"}:
         raise OptionError("there must be a column key or a column value")
-    for name in names - {_IGNORED}:
-        if not _can_be(schema.field(name).type, name):
-            raise OptionError(
-                f"column {name} is of type {schema.field(name).type}; it must be {_TYPES[name]}"
-            )
+    for name, field in zip(written, schema, strict=True):
+        if name != _IGNORED and not _can_be(field.type, name):
+            raise OptionError(f"column {field.name} is of type {field.type}; it must be {_TYPES[name]}")
 
 
 def _casts(schema: pa.Schema) -> dict[str, bool]:
     """The columns that are written, and whether they have to be cast."""
     _check_columns(schema)
     names = [name for name in schema.names if name != _IGNORED]
-    return {name: not _is_as_written(schema.field(name).type, name) for name in names}
+    return {name: not _is_as_written(schema.field(name).type, STORED.get(name, name)) for name in names}
 
 
 def _is_as_written(kind: Any, name: str) -> bool:
@@ -163,7 +163,8 @@ def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[I
     """The batch with its columns cast; halved where a column would pass the 2 GiB of narrow offsets."""
     try:
         columns = {
-            name: _cast_column(name, batch.column(name), row, is_cast) for name, is_cast in casts.items()
+            STORED.get(name, name): _cast_column(STORED.get(name, name), batch.column(name), row, is_cast)
+            for name, is_cast in casts.items()
         }
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         if batch.num_rows <= 1:
