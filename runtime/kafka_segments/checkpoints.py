@@ -24,8 +24,9 @@ _log = get_logger(__name__)
 
 LOG_START = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
-ROOT_FILES = (LOG_START, "recovery-point-offset-checkpoint", "meta.properties")
+ROOT_FILES = (LOG_START, RECOVERY_POINT, "meta.properties")
 """Files by which the top of a log directory is known."""
 _LOCK = ".lock"
 
@@ -49,6 +50,10 @@ class Checkpoints:
     def high_watermark(self, directory: Directory) -> int | None:
         """As it was noted last; None if it was not."""
         return self._noted(directory, HIGH_WATERMARK)
+
+    def recovery_point(self, directory: Directory) -> int | None:
+        """Below it everything was flushed to the disk; None if that was not noted."""
+        return self._noted(directory, RECOVERY_POINT)
 
     def is_cleaned(self, directory: Directory) -> bool | None:
         """True if the log cleaner was here; None if nothing tells: a follower may fetch cleaned records."""

@@ -311,6 +311,18 @@ VERBS: dict[str, Callable[[Path], Answer]] = {
 }
 
 
+_IN_TURNS = (
+    ("dump_committed", "partition_batches", "source_strict"),
+    ("source_split", "source_damage"),
+)
+
+
+def verbs_for(number: int) -> list[str]:
+    """The verbs that read a case: all but those whose turn it is not."""
+    waiting = _IN_TURNS[number % len(_IN_TURNS)]
+    return [verb for verb in VERBS if verb not in waiting]
+
+
 @contextmanager
 def quiet_logs() -> Iterator[None]:
     """Keep what verbs log off the terminal: rows, events and statuses are judged here, not logs."""

@@ -87,6 +87,18 @@ def test_a_log_that_ends_before_its_high_watermark_has_lost_offsets(
     assert lines(capsys, partition)[0] == 0
 
 
+def test_a_log_that_ends_before_its_recovery_point_has_lost_offsets(
+    capsys: pytest.CaptureFixture[str], partition: str
+) -> None:
+    noted = Path(partition).parent
+    (noted / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 45\n")
+    (noted / "replication-offset-checkpoint").write_text("0\n1\nt 0 38\n")
+    status, found = lines(capsys, partition)
+    (loss,) = of_type(found, "loss")
+    assert (status, loss["first_offset"], loss["last_offset"]) == (1, 40, 44)
+    assert "recovery point" in loss["why"]
+
+
 def test_what_pins_the_last_stable_offset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     committed = [str(pinned(tmp_path)), "-o", "kafka.isolation.level=read_committed"]
     status, found = lines(capsys, *committed)

@@ -16,7 +16,7 @@ segments behind which one seems to be lost (`holes`).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
@@ -172,12 +172,15 @@ def _is_below(piece: Piece, start: int | None) -> bool:
 
 
 def _end_noted(trusted: Sequence[PartitionCopy], limits: Mapping[str, int] | None) -> LogEnd:
-    noted = [
-        copy.end.high_watermark if limits is None else min(copy.end.high_watermark, limits[copy.path])
-        for copy in trusted
-        if copy.end.high_watermark is not None
-    ]
-    return LogEnd(any(copy.end.is_live for copy in trusted), max(noted, default=None))
+    def greatest(of: Callable[[LogEnd], int | None]) -> int | None:
+        noted = ((of(copy.end), copy.path) for copy in trusted)
+        known = ((offset, path) for offset, path in noted if offset is not None)
+        return max(
+            (offset if limits is None else min(offset, limits[path]) for offset, path in known), default=None
+        )
+
+    is_live = any(copy.end.is_live for copy in trusted)
+    return LogEnd(is_live, greatest(lambda end: end.high_watermark), greatest(lambda end: end.recovery_point))
 
 
 def _runs(places: Places, copy: PartitionCopy) -> Iterator[_Run]:

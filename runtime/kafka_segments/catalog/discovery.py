@@ -174,7 +174,8 @@ class _Reader:
             else:
                 log = stored_file(group.files["log"])
                 left_out.append(_left_out(directory, log, group.base_offset, group.end, why))
-        end = LogEnd(checkpoints.is_live(directory), checkpoints.high_watermark(directory))
+        noted = checkpoints.high_watermark(directory), checkpoints.recovery_point(directory)
+        end = LogEnd(checkpoints.is_live(directory), *noted)
         is_compacted = checkpoints.is_cleaned(directory)
         return PartitionCopy(
             directory.path,

@@ -97,10 +97,13 @@ class LogEnd:
     Attributes:
         is_live: a broker has the log directory open at this moment.
         high_watermark: as last noted by a broker, which may be seconds ago; None if it is not.
+        recovery_point: likewise; everything below it was on the disk, and a broker that truncates the log
+            below it notes a lower one (UnifiedLog.truncateTo).
     """
 
     is_live: bool = False
     high_watermark: int | None = None
+    recovery_point: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""Offsets below the high watermark that a log directory does not hold any more.
+"""Offsets that a log directory held when a broker noted its checkpoints, and does not hold any more.
 
 Strategy: a broker notes the high watermark of each partition (replication-offset-checkpoint) every few
-seconds, and when it stops. Where no broker holds the directory, a log that ends before that has lost its end.
+seconds, the offset up to which it has flushed the log (recovery-point-offset-checkpoint) every minute, and
+both when it stops. Where no broker holds the directory, a log that ends before that has lost its end.
 Segments that were left out by whoever asks (other files were given by name, or chosen by options) are not
 lost. A broker that is running may have noted more than is on the disk; its log is not judged.
 """
@@ -17,21 +18,27 @@ __all__ = ["lost_ends", "not_left_out"]
 
 
 def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
-    """The offsets between the end of a log and its high watermark.
+    """The offsets between the end of a log and the greater of its high watermark and its recovery point.
 
     Args:
         view: the log.
         found: the range that is read; only one that goes to the log's end can lack something there.
     """
     log = view.log
-    noted = log.end.high_watermark
-    if noted is None or log.end.is_live or found.end_is != "the end of the log":
+    noted = max(log.end.high_watermark or 0, log.end.recovery_point or 0)
+    if log.end.is_live or found.end_is != "the end of the log":
         return
     if noted <= view.end or view.is_damaged_behind:  # who reads the damage tells of it
         return
-    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its high watermark"
+    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_which(log)}"
     for first, behind in not_left_out(log, max(view.end, found.start), noted):
         yield Loss(log.topic, log.partition, first, behind - 1, why)
+
+
+def _which(log: PartitionLog) -> str:
+    end = log.end
+    is_flushed = (end.recovery_point or 0) > (end.high_watermark or 0)
+    return "recovery point" if is_flushed else "high watermark"
 
 
 def not_left_out(log: PartitionLog, first: int, behind: int) -> Iterator[tuple[int, int]]:
