@@ -22,6 +22,7 @@ OPENERS = {
     "spark/parquet.py",
     "spark/publish.py",
     "spark/settings.py",
+    "spark/work.py",
     "storage.py",
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from pathlib import Path
 from typing import Any
@@ -19,17 +18,11 @@ from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 from kafka_segments.spark import ingest as job
 from kafka_segments.spark.parquet import ParquetFile
-from kafka_segments.spark.publish import (
-    WorkDirectory,
-    check_destination,
-    data_path,
-    is_surely_text,
-    partition_path,
-    publish,
-)
+from kafka_segments.spark.publish import check_destination, is_surely_text, partition_path, publish
 from kafka_segments.spark.report import Finding, PartitionReport, merge
 from kafka_segments.spark.sink import ParquetWriter, row_of_task
 from kafka_segments.spark.splits import pack
+from kafka_segments.spark.work import WorkDirectory, data_path
 
 
 @pytest.mark.parametrize("name", ["orders", "__consumer_offsets", "a1", "T-5", "nano", "_x"])
@@ -159,18 +152,6 @@ def test_parquet_files_are_cut_into_row_groups(tmp_path: Path) -> None:
     assert [found.metadata.row_group(group).num_rows for group in range(found.num_row_groups)] == [3, 2]
     assert found.metadata.row_group(0).column(0).compression == "ZSTD"
     assert file.size == path.stat().st_size
-
-
-def test_leftovers_of_dead_runs_are_swept(tmp_path: Path) -> None:
-    dead, alive, bare = (tmp_path / f".out.ingest-{name}" for name in ("dead", "alive", "bare"))
-    for path in (dead, alive, bare):
-        path.mkdir()
-    (dead / "lock").touch()
-    with (alive / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with WorkDirectory(str(tmp_path / "out")) as work:
-            assert set(os.listdir(tmp_path)) == {alive.name, bare.name, os.path.basename(work.path)}
-    assert set(os.listdir(tmp_path)) == {alive.name, bare.name}
 
 
 def test_destination_through_a_link(tmp_path: Path) -> None:

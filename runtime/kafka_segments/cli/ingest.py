@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kafka_segments.catalog.options import size_of
 from kafka_segments.cli import console
-from kafka_segments.errors import OutputError, TimestampRangeError
+from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 
 if TYPE_CHECKING:
     from kafka_segments.spark.report import PartitionReport
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 _SECONDS_BETWEEN_LINES = 10
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "written to the sources; a live broker's are fine.",
         epilog="Exit status: 0 clean, 1 damage, missing offsets, or something left out (the rest was "
         "written), 2 wrong usage or something that cannot be opened, 3 the destination could not be written "
-        "(and is not there).",
+        "(and is not there), 130, 143 or 129 ended by Ctrl-C, SIGTERM or SIGHUP.",
     )
     parser.add_argument(
         "sources", nargs="+", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
@@ -43,6 +48,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
     )
     parser.add_argument(
+        "--max-decompressed-bytes",
+        dest="max_decompressed",
+        type=_size,
+        default=DEFAULT_MAX_DECOMPRESSED,
+        metavar="BYTES",
+        help="what one batch may decompress to, such as 64m; a larger one is damage; default: 256m",
+    )
+    parser.add_argument(
         "--progress",
         action="store_true",
         help="draw a progress bar even if standard error is not a terminal",
@@ -53,8 +66,47 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
+def _size(text: str) -> int:
+    """A number of bytes, with Spark's suffixes."""
+    try:
+        return size_of({"value": text}, "value", 0)
+    except OptionError:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number of bytes, such as 67108864, 64m") from None
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
+    with _ended_by_signals():
+        return _run(arguments)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the job as Ctrl-C does, so that nothing is left behind.
+
+    The exit status is that of a shell: 128 and the signal's number.
+    """
+
+    def stop(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the cleaning up
+        raise SystemExit(128 + number)
+
+    numbers = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    for number in numbers:
+        signal.signal(number, stop)
+    try:
+        yield
+    except SystemExit:
+        console.say("terminated")
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from kafka_segments.spark.ingest import ingest, plan_ingest
 
     started = time.monotonic()
@@ -68,7 +120,14 @@ def run(arguments: argparse.Namespace) -> int:
             stack, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
         )
         try:
-            done = ingest(plan, master=arguments.master, check_crc=arguments.check_crc, show=progress.show)
+            done = ingest(
+                plan,
+                master=arguments.master,
+                check_crc=arguments.check_crc,
+                max_decompressed=arguments.max_decompressed,
+                show=progress.show,
+                say=console.say,
+            )
         except TimestampRangeError as error:
             raise OutputError(f"{error.detail}; nothing was written") from error
     status = _tell_findings(done.partitions)
@@ -94,15 +153,17 @@ class _Progress:
         self._stack = stack
         self._draw = draw
         self._bar: Any = None
+        self._told = -1
         self._next_line = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
         """Tell of it, if there is something to tell."""
         if self._draw:
             self._move(done, total)
-        elif time.monotonic() >= self._next_line:
+        elif done != self._told and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-            console.say(f"{done} of {total} tasks done")
+            self._told = done
+            console.say(f"{done} of {total} task{'' if total == 1 else 's'} done")
 
     def _move(self, done: int, total: int) -> None:
         if self._bar is None:

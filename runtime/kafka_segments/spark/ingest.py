@@ -28,12 +28,13 @@ from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.places import Places
-from kafka_segments.spark.publish import WorkDirectory, check_destination, partition_path
+from kafka_segments.spark.publish import check_destination, partition_path
 from kafka_segments.spark.report import PartitionReport, merge
 from kafka_segments.spark.session import open_session
 from kafka_segments.spark.sink import FORMAT, ParquetSink, row_of_task
 from kafka_segments.spark.splits import pack, plan_segments, splits_of
 from kafka_segments.spark.told import report_plan
+from kafka_segments.spark.work import WorkDirectory
 
 __all__ = ["Ingest", "Plan", "ingest", "plan_ingest"]
 
@@ -98,6 +99,7 @@ def ingest(
     check_crc: bool = True,
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
     show: Callable[[int, int], None] | None = None,
+    say: Callable[[str], None] = lambda _words: None,
 ) -> Ingest:
     """Start Spark, write the Parquet files, stop Spark.
 
@@ -107,6 +109,7 @@ def ingest(
         check_crc: whether checksums are verified.
         max_decompressed: bytes that one batch may decompress to.
         show: is called with the numbers of tasks done and of all, now and then.
+        say: is called with what people should know at once.
 
     Raises:
         OutputError: the destination could not be written; there is none then.
@@ -114,6 +117,8 @@ def ingest(
         MissingExtraError: no Java, or Spark does not start.
     """
     with WorkDirectory(plan.destination) as work:
+        for path in work.swept:
+            say(f"{path}: removed; an ingest that was killed left it")
         options = {
             "work": work.path,
             "destination": plan.destination,
@@ -208,13 +213,16 @@ class _Job:
 
 
 _RAISED = re.compile(r"^(?:pyspark\.\S+: )?kafka_segments\.errors\.(\w+): (.*)$", re.MULTILINE)
+_CAUSE = re.compile(r"^(?:Caused by: )?((?:[A-Za-z_$][\w$]*\.)*\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
 
 
 def _our_error(error: Exception) -> KafkaFormatError:
     """The error of ours that a worker raised: what Spark hands on is the text of its traceback."""
     raised = _RAISED.findall(str(error))
     if not raised:
-        return OutputError(f"Spark's job failed: {' / '.join(str(error).split(chr(10))[:3])}")
+        lines = str(error).splitlines()[:3]
+        causes = [cause for cause in _CAUSE.findall(str(error)) if cause not in lines]
+        return OutputError(f"Spark's job failed: {' / '.join([*lines, *causes[-1:]])}")
     name, detail = raised[-1]
     kind = getattr(errors, name)
     own: KafkaFormatError = kind(detail)

@@ -50,12 +50,11 @@ class ParquetFile:
     ) -> None:
         if self._file is None:
             return
-        with self._file:
-            try:
-                if error is None:
-                    self._finish(self._file)
-            finally:
-                self._abandon()
+        try:
+            if error is None:
+                self._finish(self._file)
+        finally:
+            self._abandon(self._file)
 
     def open(self) -> None:
         """Create the file, if it is not there yet."""
@@ -95,12 +94,14 @@ class ParquetFile:
             os.fsync(file.fileno())
             self.size = os.fstat(file.fileno()).st_size
 
-    def _abandon(self) -> None:
-        """Let go of a writer that could not finish, or its destructor would try again and complain."""
-        if self._writer is not None and self._writer.is_open:
+    def _abandon(self, file: BinaryIO) -> None:
+        """Close all; what cannot be written any more has been told, and must not raise a second error."""
+        if self._writer is not None and self._writer.is_open:  # else its destructor would try, and complain
             with suppress(OSError):
                 self._writer.close()
             self._writer.is_open = False
+        with suppress(OSError):
+            file.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

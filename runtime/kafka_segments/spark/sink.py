@@ -28,9 +28,10 @@ from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import name_partition
-from kafka_segments.spark.publish import TEXT_MARKER, data_path, is_surely_text, partition_path, publish
+from kafka_segments.spark.publish import TEXT_MARKER, is_surely_text, partition_path, publish
 from kafka_segments.spark.report import NOT_OPENED, Counts, PartitionReport, merge
 from kafka_segments.spark.schema import INGEST_SCHEMA, arrow_schema
+from kafka_segments.spark.work import data_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
