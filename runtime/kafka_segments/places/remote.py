@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -53,7 +54,9 @@ class RemoteFiles:
         arguments = arguments_of(scheme, authority, settings)
         _check_installed(scheme)
         key = _frozen(arguments)
-        self._system = self._patience.run(prefix, lambda: _system(SCHEMES[scheme], key))
+        # Most libraries connect with the first request only: that one can be made is no answer of a store.
+        making = Patience(patience, secrets_of(settings))
+        self._system = making.run(prefix, lambda: _system(SCHEMES[scheme], key))
 
     def entries(self, directory: str) -> list[Entry]:
         """What is in a directory, by name: objects, and prefixes of objects."""
@@ -130,6 +133,8 @@ def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
             "request_timeout": _SILENCE_SECONDS,
             "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_NUM_TRIES),
         }
+    if name == "GcsFileSystem":
+        arguments["retry_time_limit"] = timedelta(seconds=_SILENCE_SECONDS)
     try:
         return getattr(fs, name)(**arguments)
     except TypeError:

@@ -1,0 +1,137 @@
+"""Stores that do not answer at all: a closed port, a server that takes connections and says nothing.
+
+Until a store has answered for the first time, an error comes within 15 s, and a word of it before.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from kafka_segments.errors import StoreError
+from kafka_segments.places import Places, trouble
+from kafka_segments.places.trouble import Patience
+
+SOON = 15.0
+REFUSED = (
+    "AWS Error NETWORK_CONNECTION during ListObjectsV2 operation: curlCode: 7, Could not connect to server"
+)
+BUSY = "AWS Error SERVICE_UNAVAILABLE during GetObject operation: "
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    with socket.socket() as once:
+        once.bind(("127.0.0.1", 0))
+        port = once.getsockname()[1]
+    yield port
+
+
+@contextmanager
+def silent_port() -> Iterator[int]:
+    """Connections are taken, and nothing ever comes."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        yield listening.getsockname()[1]
+
+
+def s3(port: int, **more: str) -> dict[str, str]:
+    return {"fs.s3a.endpoint": f"http://127.0.0.1:{port}", "fs.s3a.endpoint.region": "us-east-1", **more}
+
+
+def gs(port: int) -> dict[str, str]:
+    return {
+        "fs.gs.storage.root.url": f"http://127.0.0.1:{port}",
+        "fs.gs.auth.type": "UNAUTHENTICATED",
+    }
+
+
+KEYS = {"fs.s3a.access.key": "a", "fs.s3a.secret.key": "b"}
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "gs"])
+@pytest.mark.parametrize("port", [closed_port, silent_port])
+def test_an_error_names_the_store_soon(
+    scheme: str, port: Callable[[], Iterator[int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    with port() as number:  # type: ignore[attr-defined]
+        places = Places(s3(number, **KEYS) if scheme == "s3a" else gs(number))
+        started = time.monotonic()
+        with caplog.at_level(logging.WARNING), pytest.raises(StoreError) as caught:
+            places.entries(f"{scheme}://bucket/logs")
+        assert time.monotonic() - started < SOON
+    assert caught.value.path == f"{scheme}://bucket/logs"
+    assert "nothing has been heard from it yet: check the address" in str(caught.value)
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told == f"kafka-segments: {scheme}://bucket/logs: the store keeps a request waiting"
+
+
+def test_missing_credentials_are_no_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    started = time.monotonic()
+    with closed_port() as port, pytest.raises(StoreError, match="credentials"):
+        Places(s3(port)).entries("s3a://bucket/logs")
+    assert time.monotonic() - started < SOON
+
+
+def test_plan_of_a_store_that_is_not_there_ends_soon() -> None:
+    with closed_port() as port:
+        options = [f"{name}={value}" for name, value in s3(port, **KEYS).items()]
+        command = [sys.executable, "-m", "kafka_segments.cli.main", "plan", "s3a://typo/logs"]
+        command += [word for option in options for word in ("-o", option)]
+        started = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert time.monotonic() - started < SOON + 5  # an interpreter and pyarrow start first
+    assert done.returncode != 0
+    assert "s3a://typo" in done.stderr
+
+
+def clocked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
+    """A clock that only sleeping moves."""
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(trouble, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: now))
+    return lambda: now
+
+
+@pytest.mark.parametrize(("first", "least", "most"), [(REFUSED, 0, SOON), (BUSY, 100, 120)])
+def test_who_has_answered_once_is_asked_for_longer(
+    first: str, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, said = clocked(monkeypatch), iter([first])
+
+    def ask() -> None:
+        raise OSError(next(said, REFUSED))
+
+    with pytest.raises(StoreError) as caught:
+        Patience(120, []).run("s3a://b/x", ask)
+    assert least <= now() <= most
+    assert caught.value.errno == errno.EIO
+    assert ("nothing has been heard" in str(caught.value)) == (first == REFUSED)
+
+
+def test_a_store_that_goes_away_while_it_is_read_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, patience = clocked(monkeypatch), Patience(120, [])
+    assert patience.run("s3a://b/x", lambda: 1) == 1
+
+    def ask() -> None:
+        raise OSError(REFUSED)
+
+    with pytest.raises(StoreError, match="asked"):
+        patience.run("s3a://b/x", ask)
+    assert now() > 100
