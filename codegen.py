@@ -31,6 +31,8 @@ GENERATED = ROOT / "generated"
 PACKAGE = "kafka_segments_generated"
 # What the front end imports, and what to install for it.
 READERS = {"lark": "lark", "yaml": "pyyaml"}
+# What is said of a file that was found stale, missing or an orphan, once it is in order.
+DONE = {"stale": "written", "missing": "written", "orphan": "deleted"}
 # Schemas and what the front end makes of them, to {file name: content}.
 Target: TypeAlias = "Callable[[list[Path], Model], Mapping[str, str | bytes]]"
 
@@ -118,7 +120,8 @@ def main(argv: list[str] | None = None) -> int:
     differences = compare(expected)
     for kind, names in differences.items():
         for name in names:
-            print(f"{kind}: {(GENERATED / name).relative_to(ROOT).as_posix()}")
+            told = kind if options.check else DONE[kind]
+            print(f"{told}: {(GENERATED / name).relative_to(ROOT).as_posix()}")
     changed = sum(map(len, differences.values()))
     if options.check:
         print(f"{len(expected)} files checked, {changed} not as codegen.py makes them")

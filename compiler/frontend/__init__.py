@@ -38,6 +38,9 @@ def load(paths: Sequence[Path], folders: Iterable[Path] = ()) -> Model:
     try:
         schemas = _Collector(files, tuple(folders)).collect()
         builder = Builder(Resolver(Declarations(schemas)))
+        # First, so that a misspelt key is what is told, and not what its absence makes of another line.
+        for declared in schemas.values():
+            builder.check_keys(declared)
         return Model({stem: builder.schema(declared) for stem, declared in schemas.items()})
     except RecursionError:
         raise SchemaError("nested too deeply", schema=", ".join(path.name for path in paths)) from None

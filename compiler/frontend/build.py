@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from compiler.frontend.circles import check_circles
 from compiler.frontend.declare import Declared, DeclaredSchema, doc_of, original_names
-from compiler.frontend.extensions import ExtensionReader, read_varint
+from compiler.frontend.extensions import ExtensionReader, check_dashed, read_varint
 from compiler.frontend.infer import Scope, describe
 from compiler.frontend.model import Field, Param, Repeat, Schema, Struct, Valid, ValueInstance
 from compiler.frontend.nodes import BitsType, BytesType, DataType, EnumType, Expr, IntType
@@ -35,6 +35,24 @@ class Builder:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._extensions = ExtensionReader(resolver)
+
+    def check_keys(self, schema: DeclaredSchema) -> None:
+        """Look that all keys of a file are known ones, those with a dash too.
+
+        Raises:
+            SchemaError: one is not.
+        """
+        check_dashed(schema.root.node)
+        for declared in schema.root.walk():
+            for node in declared.params.values():
+                node.check_keys(_PARAM, "a parameter")
+            for node in declared.fields.values():
+                node.check_keys(_FIELD, "an attribute")
+            for node in declared.instances.values():
+                if "value" in node.mapping():
+                    node.check_keys(_VALUE_INSTANCE, "a value instance")
+                else:
+                    node.check_keys(_PARSE_INSTANCE, "a parse instance")
 
     def schema(self, declared: DeclaredSchema) -> Schema:
         """A whole file.
@@ -67,7 +85,7 @@ class Builder:
         return struct
 
     def _param(self, declared: Declared, name: str, node: Node) -> Param:
-        entries = node.check_keys(_PARAM, "a parameter")
+        entries = node.mapping()
         self._extensions.check_none(node, "a parameter")
         found = self._resolver.param_type(declared, entries, node)
         return Param(name, found, doc_of(entries), node.place)
@@ -78,10 +96,10 @@ class Builder:
             return self._value_instance(declared, name, node)
         if "pos" not in entries:
             raise node.error("an instance needs value or pos")
-        return self._field(declared, name, node, instance=True)
+        return self._field(declared, name, node)
 
     def _value_instance(self, declared: Declared, name: str, node: Node) -> ValueInstance:
-        entries = node.check_keys(_VALUE_INSTANCE, "a value instance")
+        entries = node.mapping()
         value = self._resolver.expression(entries["value"], Scope(declared, entries["value"]))
         found = self._resolver.member(declared.path, name)
         assert found is not None
@@ -96,9 +114,8 @@ class Builder:
             extensions=self._extensions.read(declared, name, node, found[1]),
         )
 
-    def _field(self, declared: Declared, name: str, node: Node, instance: bool = False) -> Field:
-        known, what = (_PARSE_INSTANCE, "a parse instance") if instance else (_FIELD, "an attribute")
-        entries = node.check_keys(known, what)
+    def _field(self, declared: Declared, name: str, node: Node) -> Field:
+        entries = node.mapping()
         found = self._resolver.attribute_type(declared, entries)
         self._check_delimiters(node, entries, found)
         repeat = self._repeat(declared, node, entries, found)

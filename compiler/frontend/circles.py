@@ -25,7 +25,9 @@ def check_circles(struct: Struct) -> None:
             circle = " -> ".join([*above[above.index(name) :], name])
             place = places[name]
             detail = f"{name!r} depends on itself: {circle}"
-            raise SchemaError(detail, schema=place.schema, yaml_path=place.yaml_path, line=place.line)
+            raise SchemaError(
+                detail, schema=place.schema, yaml_path=place.yaml_path, line=place.line, column=place.column
+            )
         if name not in done:
             for needed in needs[name]:
                 visit(needed, (*above, name))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compiler.errors import did_you_mean
 from compiler.frontend import yaml_tree
 from compiler.frontend.model import Enum, EnumMember
 from compiler.frontend.nodes import Path as Names
@@ -21,6 +22,7 @@ _META = (
     "endian", "bit-endian",
 )  # fmt: skip
 _TYPE = ("doc", "doc-ref", "params", "seq", "instances", "types", "enums")
+BUILT_IN = ("u1", "u2", "u4", "u8", "s1", "s2", "s4", "s8", *(f"b{width}" for width in range(1, 65)))
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "true", "false", "sizeof"})
 
@@ -193,7 +195,11 @@ class Declarations:
         found = self._search(names, start)
         if found is None:
             name = "::".join(names)
-            raise place.error(f"unknown type {name!r}; visible are {self._visible(start)}", offset)
+            visible = self._visible(start)
+            listed = ", ".join(visible) or "none"
+            hint = did_you_mean(name, [*visible, *BUILT_IN])
+            built_in = "built in are u1 to u8, s1 to s8 and b1 to b64"
+            raise place.error(f"unknown type {name!r}; visible are {listed}; {built_in}{hint}", offset)
         return found
 
     def find_enum(self, names: Names, start: Declared, place: Node, offset: int | None = None) -> Enum:
@@ -208,7 +214,13 @@ class Declarations:
             if name in scope.enums:
                 return scope.enums[name]
             scope = scope.outer if not types else None
-        raise place.error(f"unknown enum {'::'.join(names)!r}", offset)
+        enums: set[str] = set()
+        scope = start
+        while scope is not None:
+            enums.update(scope.enums)
+            scope = scope.outer
+        hint = did_you_mean(name, enums)
+        raise place.error(f"unknown enum {'::'.join(names)!r}{hint}", offset)
 
     def _search(self, names: Names, start: Declared) -> Declared | None:
         scope: Declared | None = start
@@ -231,10 +243,11 @@ class Declarations:
             return self.schemas[name].root
         return None
 
-    def _visible(self, start: Declared) -> str:
+    def _visible(self, start: Declared) -> list[str]:
+        """The types that a name can mean inside another one, without the built-in ones."""
         names: list[str] = []
         scope: Declared | None = start
         while scope is not None:
             names += scope.types
             scope = scope.outer
-        return ", ".join(sorted({*names, *start.schema.imports})) or "none but the built-in ones"
+        return sorted({*names, *start.schema.imports})

@@ -1,14 +1,17 @@
 """What stands in a schema under our dashed keys, which every Kaitai tool ignores.
 
-Keys of others (`-orig-id`, `-webide-*`, any at all) are left alone; ours are checked as strictly as the rest.
+Kaitai's own (`-orig-id`, `-webide-*`) are left alone; ours are checked as strictly as the rest. Any other is
+refused, for it is most likely one of these misspelt.
 `docs/decisions/0007-front-end.md` lists them.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, cast, get_args, get_type_hints
 
+from compiler.errors import did_you_mean
 from compiler.frontend.declare import Declared
 from compiler.frontend.expressions import parse_element_path
 from compiler.frontend.infer import Scope, describe, is_int
@@ -39,12 +42,31 @@ from compiler.frontend.yaml_tree import Node, Scalar
 ON_TYPES = ("-varint",)
 ON_FIELDS = ("-checksum", "-codec", "-derive", "-default", "-encode", "-null")
 ON_VALUES = ("-batch-column", "-record-column")
+_OF_KAITAI = ("-orig-id", "-webide-representation", "-webide-parse-mode", "-affected-by")
+_NUMBER = re.compile(r"-[0-9]+")  # a key of an enum
 ALGORITHMS = ("crc32c", "crc32")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 FUNCTIONS = ("first", "last", "max")
 ARROW_TYPES: tuple[str, ...] = get_args(get_type_hints(Column)["type"])
 # Bits of the integers that a column holds, sign included.
 _WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp[ms, UTC]": 64, "uint32": 33}
+
+
+def check_dashed(node: Node) -> None:
+    """Look that nothing below a node stands under an unknown key that begins with a dash.
+
+    Raises:
+        SchemaError: something does.
+    """
+    known = (*ON_TYPES, *ON_FIELDS, *ON_VALUES, *_OF_KAITAI)
+    if isinstance(node.content, dict):
+        for key, below in node.content.items():
+            if key.startswith("-") and key not in known and not _NUMBER.fullmatch(key):
+                hint = did_you_mean(key, known)
+                raise below.error(f"unknown key {key!r}; known with a dash are {', '.join(known)}{hint}")
+    if isinstance(node.content, dict | list):
+        for below in node.content.values() if isinstance(node.content, dict) else node.content:
+            check_dashed(below)
 
 
 def codec_content(node: Node) -> str | None:

@@ -11,11 +11,12 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: schema file as messages name it, YAML path (`/seq/0/size`), line from 1."""
+    """Where something stands: file as messages name it, YAML path (`/seq/0/size`), line and column from 1."""
 
     schema: str
     yaml_path: str
     line: int
+    column: int = 1
 
 
 # --- Types

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import yaml
 
-from compiler.errors import SchemaError
+from compiler.errors import SchemaError, did_you_mean
 from compiler.frontend.nodes import Place
 
 EXACT_IN_JAVASCRIPT = 2**53
@@ -76,11 +76,11 @@ class Node:
 
     def error(self, detail: str, offset: int | None = None) -> SchemaError:
         """An error at this place, or at a character of the text that stands here."""
-        line = self.place.line
+        line, column = self.place.line, self.place.column
         if offset is not None and isinstance(self.content, Scalar):
             line, column = self.content.locate(offset)
-            detail = f"column {column}: {detail}"
-        return SchemaError(detail, schema=self.place.schema, yaml_path=self.place.yaml_path, line=line)
+        place = self.place
+        return SchemaError(detail, schema=place.schema, yaml_path=place.yaml_path, line=line, column=column)
 
     def mapping(self) -> dict[str, Node]:
         """The entries, in the order in which they are written.
@@ -145,10 +145,10 @@ class Node:
 
     def as_key(self, text: str) -> Node:
         """The key under which this stands, as a node of its own, for the errors in it."""
-        return Node(self.place, Scalar(text, text, text, self.place.line, 1))
+        return Node(self.place, Scalar(text, text, text, self.place.line, self.place.column))
 
     def check_keys(self, known: tuple[str, ...], what: str) -> dict[str, Node]:
-        """The mapping's entries, after a look that none is unknown; keys that begin with a dash are anyone's.
+        """The mapping's entries, after a look that none is unknown; `dashed` looks at those with a dash.
 
         Raises:
             SchemaError: no mapping, or a key that is not `known`.
@@ -156,7 +156,8 @@ class Node:
         entries = self.mapping()
         for key, node in entries.items():
             if key not in known and not key.startswith("-"):
-                raise node.error(f"unknown key {key!r} of {what}; supported are {', '.join(known)}")
+                hint = did_you_mean(key, known)
+                raise node.error(f"unknown key {key!r} of {what}; supported are {', '.join(known)}{hint}")
         return entries
 
     def all_of(self, keys: tuple[str, ...], what: str) -> dict[str, Node]:
@@ -185,12 +186,12 @@ def read(path: Path) -> Node:
         raise SchemaError(f"cannot be read: {error}", schema=name) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = None if mark is None else mark.line + 1
-        raise SchemaError(f"no YAML: {error.problem}", schema=name, line=line) from error
+        line, column = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
+        raise SchemaError(f"no YAML: {error.problem}", schema=name, line=line, column=column) from error
     except yaml.YAMLError as error:
         raise SchemaError(f"no YAML: {' '.join(str(error).split())}", schema=name) from error
     if root is None:
-        raise SchemaError("the file is empty", schema=name, line=1)
+        raise SchemaError("the file is empty", schema=name, line=1, column=1)
     return _Builder(name, text).build(root, Place(name, "/", 1))
 
 
@@ -213,7 +214,7 @@ class _Builder:
             return Node(place, dict(self._entries(node, place)))
         if isinstance(node, yaml.SequenceNode):
             items = [
-                self.build(item, self._below(place, str(index), item.start_mark.line))
+                self.build(item, self._below(place, str(index), item.start_mark))
                 for index, item in enumerate(node.value)
             ]
             return Node(place, items)
@@ -228,18 +229,19 @@ class _Builder:
     def _entries(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str, Node]]:
         seen = set()
         for key_node, value_node in node.value:
-            line = key_node.start_mark.line
+            mark = key_node.start_mark
             if not isinstance(key_node, yaml.ScalarNode) or key_node.tag not in _PLAIN_TAGS:
-                raise self._refuse(self._below(place, "", line), "a key has to be a single value")
+                raise self._refuse(self._below(place, "", mark), "a key has to be a single value")
             key = _key(self._scalar(key_node))
-            below = self._below(place, key, line)
+            below = self._below(place, key, mark)
             if key in seen:
                 raise self._refuse(below, f"the key {key!r} stands here twice")
             seen.add(key)
             yield key, self.build(value_node, below)
 
-    def _below(self, place: Place, part: str, line: int) -> Place:
-        return Place(self._schema, f"{place.yaml_path.rstrip('/')}/{part}", line + 1)
+    def _below(self, place: Place, part: str, mark: yaml.Mark) -> Place:
+        path = f"{place.yaml_path.rstrip('/')}/{part}"
+        return Place(self._schema, path, mark.line + 1, mark.column + 1)
 
     def _scalar(self, node: yaml.ScalarNode) -> Scalar:
         start, end = node.start_mark, node.end_mark
@@ -248,7 +250,7 @@ class _Builder:
         return Scalar(node.value, value, source, start.line + 1, start.column + 1)
 
     def _refuse(self, place: Place, detail: str) -> SchemaError:
-        return SchemaError(detail, schema=place.schema, yaml_path=place.yaml_path, line=place.line)
+        return Node(place, []).error(detail)
 
 
 def _core_value(text: str) -> str | int | bool | None:

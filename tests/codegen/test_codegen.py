@@ -75,7 +75,13 @@ def test_check_tells_stale_missing_and_orphan_apart(tree: Path) -> None:
         f"orphan: {GENERATED}/kaitai/kafka_gone.py",
     ]
     assert generated(tree) == before, "--check writes nothing"
-    assert run(tree).returncode == OK
+    done = run(tree)
+    assert done.returncode == OK
+    assert done.stdout.splitlines()[:-1] == [
+        f"written: {GENERATED}/kaitai/kafka_varint.py",
+        f"written: {GENERATED}/kaitai/kafka_record.py",
+        f"deleted: {GENERATED}/kaitai/kafka_gone.py",
+    ]
     assert generated(tree) == generated(ROOT)
     assert run(tree, "--check").returncode == OK
 

@@ -55,9 +55,11 @@ def refused(folder: Path, text: str, name: str = "a") -> SchemaError:
     return caught.value
 
 
-def check(error: SchemaError, folder: Path, text: str, place: str, marked: str, words: str) -> None:
-    """The error names the file, the path, the line on which `marked` stands, and says `words`."""
-    assert words in error.detail, str(error)
+def check(error: SchemaError, folder: Path, text: str, place: str, marked: str, case: dict[str, Any]) -> None:
+    """The error names the file, the path, the line on which `marked` stands, a column, and says the words."""
+    assert case["words"] in error.detail, str(error)
+    assert str(error).startswith(f"{folder.name}/a.ksy:{error.line}:{error.column}: ")
+    assert error.column == case.get("column", error.column)
     assert error.schema == f"{folder.name}/a.ksy"
     assert error.yaml_path == place, str(error)
     lines = [number for number, line in enumerate(text.splitlines(), 1) if marked in line]
@@ -101,13 +103,13 @@ def test_an_attribute_is_refused(tmp_path: Path, case: dict[str, Any]) -> None:
     text = META + before + last + "types:\n" + EXTRA + after
     place = "/seq/5" + (f"/{key}" if key else "")
     marked = {"": "- id: last"}.get(key, key.rpartition("/")[2])
-    check(refused(tmp_path, text), tmp_path, text, place, marked, case["words"])
+    check(refused(tmp_path, text), tmp_path, text, place, marked, case)
 
 
 @cases("schema")
 def test_a_schema_is_refused(tmp_path: Path, case: dict[str, Any]) -> None:
     error = refused(tmp_path, case["text"])
-    check(error, tmp_path, case["text"], case["at"], case["line"], case["words"])
+    check(error, tmp_path, case["text"], case["at"], case["line"], case)
 
 
 @cases("no_yaml")
@@ -159,13 +161,33 @@ def test_circles_of_imports_are_refused(tmp_path: Path) -> None:
 )
 def test_the_column_is_right_in_every_style(tmp_path: Path, style: str, line: int, column: int) -> None:
     error = refused(tmp_path, META + f"instances:\n  x:\n    {style}\n")
-    assert error.detail.startswith(f"column {column}: a has no 'nothing'"), error
-    assert error.line == line
+    assert error.detail.startswith("a has no 'nothing'"), error
+    assert (error.line, error.column) == (line, column)
 
 
-def test_dashed_keys_of_others_are_left_alone(tmp_path: Path) -> None:
-    dashed = "    -orig-id: [x, y]\n    -anything: {at: [all]}\n    -webide-parse-mode: eager\n    type: u1\n"
-    enum = "enums:\n  e:\n    0:\n      id: zero\n      -note: 1\n"
+@pytest.mark.parametrize("key", ["-anything", "-batch-colum", "-deflaut"])
+@pytest.mark.parametrize("where", ["meta", "field", "enum", "type"])
+def test_unknown_dashed_keys_are_refused_everywhere(tmp_path: Path, key: str, where: str) -> None:
+    lines = dict.fromkeys(["meta", "field", "enum", "type"], "") | {where: f"{key}: 1"}
+    text = (
+        f"{META}  {lines['meta']}\n{lines['type']}\nseq:\n  - id: x\n    type: u1\n    {lines['field']}\n"
+        f"enums:\n  e:\n    0:\n      id: zero\n      {lines['enum']}\n"
+    )
+    error = refused(tmp_path, text)
+    assert f"unknown key {key!r}" in error.detail
+    (line,) = (number for number, line in enumerate(text.splitlines(), 1) if key in line)
+    assert (error.line, error.column) == (line, text.splitlines()[line - 1].index(key) + 1)
+
+
+def test_a_misspelt_key_is_told_before_what_it_makes_of_others(tmp_path: Path) -> None:
+    text = META + "seq:\n  - id: data\n    size: len + 1\n  - id: len\n    tpye: s4\n    size: 4\n"
+    error = refused(tmp_path, text)
+    assert (error.yaml_path, error.line, error.column) == ("/seq/1/tpye", 8, 5)
+
+
+def test_dashed_keys_of_kaitai_are_left_alone(tmp_path: Path) -> None:
+    dashed = "    -orig-id: [x, y]\n    -webide-parse-mode: eager\n    type: u1\n"
+    enum = "enums:\n  e:\n    0:\n      id: zero\n      -orig-id: ZERO\n"
     text = META + "-affected-by: 9\nseq:\n  - id: x\n" + dashed + enum
     model = load([_written(tmp_path, text)])
     assert model.struct(("a",)).fields[0].orig_id == ("x", "y")

@@ -74,7 +74,13 @@ class Term:
 
 def error(detail: str, place: Place) -> SchemaError:
     """A schema that the target cannot do."""
-    return SchemaError(f"columns: {detail}", schema=place.schema, yaml_path=place.yaml_path, line=place.line)
+    return SchemaError(
+        f"columns: {detail}",
+        schema=place.schema,
+        yaml_path=place.yaml_path,
+        line=place.line,
+        column=place.column,
+    )
 
 
 def constant(value: int) -> Term:
