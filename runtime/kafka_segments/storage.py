@@ -260,7 +260,7 @@ def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = Fa
         return _Lent(given)
     if hasattr(given, "read"):
         return _open_stream(given)
-    raise OptionError(f"cannot open a {type(source).__name__}: give a path, bytes or a binary file object")
+    raise OptionError(f"cannot open this {type(source).__name__}: give a path, bytes or a binary file object")
 
 
 def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:

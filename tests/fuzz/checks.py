@@ -123,7 +123,7 @@ def tiles(segment: Segment, size: int, way: Any = None, *, is_printed: bool = Fa
     position, batch = 0, None
     for event in segment.iter_events(on_damage="skip", rows=way):
         if is_printed:
-            json.loads(jsonl.line(event))
+            json.loads(jsonl.line(event, "x.log"))
             assert text.line(event).endswith(b"\n")
         if isinstance(event, Record):
             assert batch is not None and event.position == batch.position

@@ -80,6 +80,7 @@ TAKERS = {
     "cli/aborted.py",
     "cli/dump.py",
     "cli/main.py",
+    "cli/sources.py",
     "columnar/reader.py",
     "places/ahead.py",
     "places/tidy.py",

@@ -14,7 +14,7 @@ SETS = features.set_names()
 BATCH_KEYS = """type path position size magic base_offset last_offset partition_leader_epoch crc crc_valid
     compression timestamp_type is_transactional is_control delete_horizon_ms base_timestamp max_timestamp
     producer_id producer_epoch base_sequence last_sequence num_records"""
-RECORD_KEYS = "type position offset timestamp timestamp_type sequence key value headers control"
+RECORD_KEYS = "type path position offset timestamp timestamp_type sequence key value headers control"
 
 
 def test_the_documented_sets_are_the_recorded_ones() -> None:
@@ -71,9 +71,9 @@ def test_oracle_lines_keep_the_contract(name: str) -> None:
         for text in path.read_text(encoding="utf-8").splitlines():
             line = json.loads(text)
             assert json.dumps(line, separators=(",", ":"), ensure_ascii=False) == text
+            assert f"{line['path']}.jsonl" == path.relative_to(ORACLE).as_posix()
             if line["type"] == "batch":
                 assert list(line) == BATCH_KEYS.split()
-                assert f"{line['path']}.jsonl" == path.relative_to(ORACLE).as_posix()
                 assert line["crc_valid"] is True
                 position = line["position"]
             else:

@@ -59,7 +59,7 @@ def assert_tiles(data: bytes, **options: bool) -> None:
     position = -1
     with open_segment(data, **options) as segment:
         for event in segment.iter_events(on_damage="skip"):
-            json.loads(jsonl.line(event))
+            json.loads(jsonl.line(event, "x.log"))
             assert text.line(event).endswith(b"\n")
             if isinstance(event, Batch):
                 position = event.position

@@ -50,7 +50,7 @@ DATA = damaged_copy()
 
 def lines(segment: Segment) -> Iterator[bytes]:
     for event in segment.iter_events(on_damage="skip"):
-        yield jsonl.line(event)
+        yield jsonl.line(event, segment.path)
 
 
 def by_hand(segment: Segment) -> Iterator[object]:
@@ -77,7 +77,7 @@ def first_difference(one: Sequence[object], other: Sequence[object]) -> int | No
 
 def told(event: object) -> object:
     if isinstance(event, Damage):
-        return (*jsonl.line(event), event.previous_offset, event.next_offset)
+        return (*jsonl.line(event, event.path), event.previous_offset, event.next_offset)
     return (event, event.previous_offset) if isinstance(event, Batch) else event
 
 

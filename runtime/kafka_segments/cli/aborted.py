@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from kafka_segments.cli import console, jsonl, text
+from kafka_segments.cli.sources import matches_of
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.escaping import escape
@@ -50,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
     status = console.CLEAN
-    partitions = list_partitions(arguments.sources)
+    partitions = list_partitions([path for given in arguments.sources for path in matches_of(given)])
     try:
         for asked in partitions:
             status = max(status, _partition(asked, arguments.format == "jsonl", arguments.check_crc))
@@ -92,7 +93,7 @@ class _Line:
     def jsonl(self) -> bytes:
         """As a JSON object."""
         if self.damage is not None:
-            return jsonl.line(self.damage)
+            return jsonl.line(self.damage, self.damage.path)
         return jsonl.encode(self.values)
 
     def text(self) -> bytes:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from kafka_segments.errors import OutputError
 from kafka_segments.escaping import shown
@@ -17,6 +17,8 @@ __all__ = [
     "INTERRUPTED",
     "NOT_OPENED",
     "NOT_WRITTEN",
+    "is_coloured",
+    "is_terminal",
     "say",
     "silence_stdout",
     "writing",
@@ -27,6 +29,19 @@ FINDINGS = 1
 NOT_OPENED = 2
 NOT_WRITTEN = 3
 INTERRUPTED = 130
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether people look at a stream as it is written."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def is_coloured(stream: TextIO | None) -> bool:
+    """Whether colours may be written: to a terminal that has some, unless NO_COLOR says no."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def say(message: str) -> None:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
+from kafka_segments.cli.notlogs import check_is_log, refuse_other_file
+from kafka_segments.cli.sources import files_of
 from kafka_segments.disposal import OnDamage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
@@ -22,8 +26,6 @@ from kafka_segments.errors import (
     MissingExtraError,
     OptionError,
     OutputError,
-    ReadError,
-    TruncatedError,
 )
 from kafka_segments.partition import Partition, open_partition_of
 from kafka_segments.records import Rows
@@ -59,6 +61,14 @@ class OffsetRange:
             raise OptionError(f"--offsets {words!r} ends before it begins")
         return cls(start, end)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no offset is in it."""
+        return self.start is not None and self.start == self.end
+
+    def __str__(self) -> str:
+        return ":".join("" if one is None else str(one) for one in (self.start, self.end))
+
     def __contains__(self, offset: int) -> bool:
         return self.overlaps(offset, offset)
 
@@ -74,10 +84,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "dump",
         help="print every batch and record of segment files",
         description="Print every batch and record of segment files, and every damaged place.",
-        epilog="Exit status: 0 clean, 1 damage, 2 a file that cannot be opened.",
+        epilog="Exit status: 0 clean, 1 damage, 2 a file that cannot be opened or is no log, 3 the output "
+        "could not be written.",
     )
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="a .log or .checkpoint file; - is standard input"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a .log or .checkpoint file, a pattern of such, a partition's or a log directory (all its "
+        "segments, in order); - is standard input",
     )
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
@@ -105,20 +120,51 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
     offsets = None if arguments.offsets is None else OffsetRange.parse(arguments.offsets)
-    line = jsonl.line if arguments.format == "jsonl" else text.line
+    is_text = arguments.format == "text"
     options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
+    if arguments.headers_only and arguments.check_crc:
+        console.say("--headers-only does not verify checksums: damage inside of batches is not found")
     with ExitStack() as stack:
-        way: Callable[[str], AbstractContextManager[Readable]] = partial(open_segment, **options)
+        way: Open = partial(open_segment, **options)
         if arguments.isolation == "read_committed":
             way = stack.enter_context(_Committed(options)).open
-        dump = _Dump(line, offsets, way, headers_only=arguments.headers_only)
+        dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
         try:
-            for path in arguments.files:
-                dump.file(path)
+            dump.files(list(files_of(arguments.files)))
             dump.flush()
         except BrokenPipeError:
             console.silence_stdout()
     return dump.status
+
+
+class Open(Protocol):
+    """Opens a file."""
+
+    def __call__(self, path: str, *, only_files: bool) -> AbstractContextManager[Readable]:
+        """Open it; `only_files` refuses what is no regular file."""
+        ...
+
+
+@dataclass(slots=True)
+class _Span:
+    """What there was to choose from, where offsets are chosen."""
+
+    first: int | None = None
+    last: int | None = None
+    num_shown: int = 0
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch in."""
+        first = batch.last_offset if batch.base_offset is None else batch.base_offset
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = batch.last_offset if self.last is None else max(self.last, batch.last_offset)
+
+    def __str__(self) -> str:
+        return (
+            "the files' offsets: they hold no batch"
+            if self.first is None
+            else (f"the files' offsets, {self.first} to {self.last}")
+        )
 
 
 class Readable(Protocol):
@@ -159,8 +205,8 @@ class _Committed:
         if self._partition is not None:
             self._partition.close()
 
-    def open(self, path: str) -> AbstractContextManager[Readable]:
-        """Open a file."""
+    def open(self, path: str, only_files: bool = False) -> AbstractContextManager[Readable]:  # noqa: ARG002
+        """Open a file; those of a partition's directory are refused in any case if they are no files."""
         if self._partition is None or not self._partition.holds(path):
             if self._partition is not None:
                 self._partition.close()
@@ -177,42 +223,66 @@ class _Dump:
     """Files to standard output; `status` is the worst of them.
 
     Args:
-        line: makes the bytes of an event.
         offsets: what to print; None prints everything.
-        open_file: opens a file.
+        open_file: opens a file; `only_files` if it was found in a directory.
+        is_text: print for people.
         headers_only: print no records.
     """
 
     def __init__(
-        self,
-        line: Callable[[Event], bytes],
-        offsets: OffsetRange | None,
-        open_file: Callable[[str], AbstractContextManager[Readable]],
-        *,
-        headers_only: bool,
+        self, offsets: OffsetRange | None, open_file: Open, *, is_text: bool, headers_only: bool
     ) -> None:
         self.status = console.CLEAN
         self._open = open_file
         self._headers_only = headers_only
-        self._line = line
+        self._is_text = is_text
+        # Where both are one terminal, damage is told in its place alone.
+        self._tells_twice = not (
+            is_text and console.is_terminal(sys.stdout) and console.is_terminal(sys.stderr)
+        )
+        self._is_coloured = is_text and console.is_coloured(sys.stdout)
         self._offsets = offsets
         self._rows: Rows | None = None
         self._has_looked = False
         self._said: set[str] = set()
+        self._span = _Span()
 
-    def file(self, path: str) -> None:
+    def files(self, found: Sequence[tuple[str, bool] | KafkaFormatError]) -> None:
+        """Print files; those that cannot be opened are told on standard error."""
+        for one in found:
+            if isinstance(one, KafkaFormatError):
+                self._refuse(one)
+                continue
+            path, is_listed = one
+            if self._is_text and len(found) > 1:
+                self._write(text.file_line(path))
+            self.file(path, is_listed)
+        if self._offsets is not None and not self._offsets.is_empty and not self._span.num_shown:
+            console.say(f"nothing is printed: --offsets {self._offsets} asks for none of {self._span}")
+
+    def file(self, path: str, is_listed: bool) -> None:
         """Print one file; one that cannot be opened is told on standard error."""
         try:
-            with self._open(path) as segment:
+            refuse_other_file(path)
+            with self._open(path, only_files=is_listed) as segment:
+                if isinstance(segment, Segment):
+                    check_is_log(segment)
                 self._segment(segment)
         except OutputError:
             raise
         except KafkaFormatError as error:
             error.path = error.path or path
-            if str(error) not in self._said:  # such as a directory that cannot be listed, for each file in it
-                console.say(str(error))
-            self._said.add(str(error))
-            self._found(console.NOT_OPENED)
+            self._refuse(error)
+
+    def _refuse(self, error: KafkaFormatError) -> None:
+        if str(error) not in self._said:  # such as a directory that cannot be listed, for each file in it
+            console.say(str(error))
+        self._said.add(str(error))
+        self._found(console.NOT_OPENED)
+
+    def _write(self, line: bytes) -> None:
+        with console.writing() as stdout:
+            stdout.write(line)
 
     def flush(self) -> None:
         """Hand over what is buffered."""
@@ -242,8 +312,11 @@ class _Dump:
             elif isinstance(event, Damage):
                 num_damaged += 1
                 self._tell_damage(event)
-            with console.writing() as stdout:
-                stdout.write(self._line(event))
+            self._span.num_shown += 1
+            if self._is_text:
+                self._write(text.line(event, is_coloured=self._is_coloured))
+            else:
+                self._write(jsonl.line(event, segment.path))
         if num_damaged and not num_sound and self._offsets is None and isinstance(segment, Segment):
             console.say(
                 f"{segment.path}: this does not look like a Kafka segment: not one sound batch is in it"
@@ -252,20 +325,22 @@ class _Dump:
     def _selected(self, segment: Readable) -> Iterator[Event]:
         if self._offsets is None:
             return segment.iter_events(on_damage="skip", rows=self._fast_rows(segment))
-        return _select(segment, self._offsets, self._headers_only, self._fast_rows(segment))
+        rows = self._fast_rows(segment)
+        return _select(segment, self._offsets, self._headers_only, rows, self._span)
 
     def _tell_damage(self, damage: Damage) -> None:
         is_missing = isinstance(damage.error, MissingCodecError)
         self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
-        console.say(
-            f"{damage.path}, position {damage.position} to {damage.end_position}: "
-            f"{type(damage.error).__name__}: {damage.error.detail}; "
-            f"{text.lost_offsets(damage)}; {_remedy(damage)}"
-        )
+        if self._tells_twice:
+            console.say(
+                f"{damage.path}, position {damage.position} to {damage.end_position}: "
+                f"{type(damage.error).__name__}: {damage.error.detail}; "
+                f"{text.lost_offsets(damage)}; {text.remedy(damage)}"
+            )
 
 
 def _select(
-    segment: Readable, offsets: OffsetRange, headers_only: bool, rows: Rows | None
+    segment: Readable, offsets: OffsetRange, headers_only: bool, rows: Rows | None, span: _Span
 ) -> Iterator[Event]:
     """The events of a range: records in it, the batches that hold them, damage that may have cost some."""
 
@@ -279,6 +354,7 @@ def _select(
     for event in segment.iter_events(on_damage="skip", wanted=may_hold, rows=rows):
         if isinstance(event, Batch):
             held = event
+            span.add(event)
             if event.crc_valid is False or not may_hold(event):
                 continue
             if headers_only:
@@ -296,14 +372,3 @@ def _select(
                 yield held
                 held = None
             yield event
-
-
-def _remedy(damage: Damage) -> str:
-    error = damage.error
-    if isinstance(error, ReadError):
-        return "check the disk, and take these offsets from a replica"
-    if isinstance(error, TruncatedError) and damage.next_offset is None:
-        return "a broker may still be writing here; if none is, take these offsets from a replica"
-    if isinstance(error, MissingCodecError):
-        return "then dump again"
-    return "take these offsets from a replica"

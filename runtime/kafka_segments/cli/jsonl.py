@@ -6,6 +6,7 @@ import json
 from binascii import b2a_base64
 from collections.abc import Callable
 from dataclasses import asdict, fields
+from functools import lru_cache
 from typing import Any
 
 from kafka_segments.entries import Batch, Damage, Padding, Record
@@ -17,13 +18,17 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 _BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.name != "previous_offset")
 
 
-def line(event: Batch | Record | Damage | Padding) -> bytes:
+def line(event: Batch | Record | Damage | Padding, path: str) -> bytes:
     """The line for one event, with its newline.
 
     A path that is no UTF-8 is written with `\\udc80` to `\\udcff` for its odd bytes, as Python has it.
+
+    Args:
+        event: what was read.
+        path: the file that it was read from.
     """
     if isinstance(event, Record):
-        return _record(event).encode("utf-8", "backslashreplace")
+        return _record(event, _quoted(path)).encode("utf-8", "backslashreplace")
     return encode(_OBJECTS[type(event)](event))
 
 
@@ -36,12 +41,17 @@ def _batch(batch: Batch) -> dict[str, Any]:
     return {"type": "batch"} | {key: getattr(batch, key) for key in _BATCH_KEYS if key != "compression_id"}
 
 
-def _record(record: Record) -> str:
+@lru_cache(maxsize=4)
+def _quoted(path: str) -> str:
+    return escape_json(_encode(path))
+
+
+def _record(record: Record, path: str) -> str:
     """Put together by hand: there are so many of them, and nothing in them needs an escape."""
     headers = ",".join(f'{{"key":{_base64(key)},"value":{_base64(value)}}}' for key, value in record.headers)
     control = "null" if record.control is None else escape_json(_encode(asdict(record.control)))
     return (
-        f'{{"type":"record","position":{record.position},"offset":{record.offset},'
+        f'{{"type":"record","path":{path},"position":{record.position},"offset":{record.offset},'
         f'"timestamp":{record.timestamp},"timestamp_type":"{record.timestamp_type}",'
         f'"sequence":{record.sequence},"key":{_base64(record.key)},"value":{_base64(record.value)},'
         f'"headers":[{headers}],"control":{control}}}\n'

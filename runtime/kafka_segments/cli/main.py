@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import kafka_segments
 from kafka_segments.cli import aborted, console, convert, dump, ingest, plan
-from kafka_segments.cli.parsing import Parser
+from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
 
 __all__ = ["main"]
@@ -51,7 +51,7 @@ def _run(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = Parser(
+    parser = new_parser(
         prog="kafka-segments", description="Reads Kafka's log segments where they lie, without a broker."
     )
     parser.add_argument("--version", action="version", version=f"kafka-segments {kafka_segments.__version__}")

@@ -1,21 +1,96 @@
-"""The command's parser: `argparse`, which says what was given without obeying it."""
+"""The command's parser: `argparse`, with messages that say what to write instead."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import os
 import sys
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from kafka_segments.cli import console
 from kafka_segments.escaping import shown
 
-__all__ = ["Parser"]
+__all__ = ["new_parser"]
+
+_AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
+_INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
+_INDEXES = "dump reads segments alone; `kafka-segments aborted DIR` checks transaction indexes"
+_OF_KAFKA_DUMP_LOG = {
+    "--files": "give the files as arguments: kafka-segments dump FILE...",
+    "--print-data-log": "records are printed in any case (--headers-only leaves them out)",
+    "--deep-iteration": "compressed batches are always opened (--headers-only leaves them closed)",
+    "--skip-record-metadata": "take what you need of --format jsonl",
+    "--max-message-size": "batches of any size are read",
+    "--max-bytes": "take the beginning of the output: ... | head",
+    "--verify-index-only": _INDEXES,
+    "--index-sanity-check": _INDEXES,
+    "--key-decoder-class": _AS_BYTES,
+    "--value-decoder-class": _AS_BYTES,
+    "--cluster-metadata-decoder": _INTERNAL,
+    "--offsets-decoder": _INTERNAL,
+    "--remote-log-metadata-decoder": _INTERNAL,
+    "--share-group-state-decoder": _INTERNAL,
+    "--transaction-log-decoder": _INTERNAL,
+}
+"""Options of Kafka's own tool (DumpLogSegments), and what stands for them here."""
 
 
-class Parser(argparse.ArgumentParser):
-    """`argparse.ArgumentParser` with messages that are fit to be shown."""
+def new_parser(**options: Any) -> argparse.ArgumentParser:
+    """Make a parser, whose subcommands' parsers are of the same kind; options as for `ArgumentParser`."""
+    return _Parser(**options)
+
+
+class _Parser(argparse.ArgumentParser):
+    """`argparse.ArgumentParser` without abbreviations of options, and with messages that help."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.allow_abbrev = False
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the arguments, and end the process with status 2."""
         self.print_usage(sys.stderr)
         self.exit(console.NOT_OPENED, f"{self.prog}: error: {shown(message)}\n")
+
+    # The types of argparse's own overloads cannot be told without them.
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parse arguments; those that are not known are an error, said with what they may stand for."""
+        given = list(sys.argv[1:] if args is None else args)
+        self._refuse_early(given)
+        parsed, unknown = super().parse_known_args(given, namespace)
+        if unknown:
+            options = [name for name in self._option_string_actions if name.startswith("--")]
+            told = "".join(_did_you_mean(one.partition("=")[0], options) for one in unknown[:1])
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{told}")
+        return parsed, unknown
+
+    def _refuse_early(self, given: Sequence[str]) -> None:
+        for one in given:
+            if one == "--":
+                return
+            if not one:
+                self.error("an argument is empty: give a path or a value (is a variable of the shell unset?)")
+            name = one.partition("=")[0]
+            if name in _OF_KAFKA_DUMP_LOG and name not in self._option_string_actions:
+                self.error(f"{name} is an option of kafka-dump-log: {_OF_KAFKA_DUMP_LOG[name]}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse what is none of an argument's choices."""
+        if action.choices is None or value in action.choices:
+            return
+        known = list(map(str, action.choices))
+        told = _did_you_mean(str(value), known)
+        if action.nargs == argparse.PARSER and os.path.exists(str(value)):
+            told = f": write a command before it, as in `kafka-segments dump {value}`"
+        choices = ", ".join(known)
+        name = "/".join(action.option_strings) or action.metavar or action.dest
+        self.error(f"argument {name}: invalid choice: {value!r}{told} (choose from {choices})")
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {close[0]}?" if close else ""

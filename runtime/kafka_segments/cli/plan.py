@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -28,6 +29,7 @@ from kafka_segments.catalog.snapshot import (
     write_snapshot,
 )
 from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.escaping import shown
 from kafka_segments.naming import is_address
@@ -75,8 +77,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="CONDITION",
-        help="a condition that is pushed down, such as 'timestamp >= 1700000000000' (milliseconds), "
-        "'offset < 500', 'partition = 3', 'topic = orders'; all of them hold",
+        help="a condition that is pushed down, such as 'timestamp >= 2026-01-31T12:00:00Z' (or "
+        "milliseconds), 'offset < 500', 'partition = 3', 'topic = orders'; all of them hold",
     )
     parser.add_argument("--snapshot", metavar="FILE", help="plan from a snapshot, and not from SRC")
     parser.add_argument("--take-snapshot", metavar="FILE", help="write a snapshot of what SRC holds")
@@ -149,12 +151,28 @@ def _conditions(given: Sequence[str]) -> Iterator[Condition]:
         if column == "topic" and operator in ("=", "=="):
             yield Condition("topic", values=frozenset({value}))
             continue
-        if column not in ("partition", "offset", "timestamp") or not value.lstrip("+-").isdecimal():
+        if column not in ("partition", "offset", "timestamp"):
             raise OptionError(
                 f"--where {text!r}: give a column (topic, partition, offset, timestamp), one of = < <= > >=, "
                 "and a value, with blanks between them"
             )
-        yield _condition(column, operator, int(value), text)  # type: ignore[arg-type]
+        yield _condition(column, operator, _number(column, value, text), text)  # type: ignore[arg-type]
+
+
+def _number(column: str, value: str, text: str) -> int:
+    """A condition's value: a number; for a timestamp also ISO 8601, in UTC unless it says otherwise."""
+    if value.lstrip("+-").isdecimal():
+        return int(value)
+    if column != "timestamp":
+        raise OptionError(f"--where {text!r}: {column} takes a number, which {value!r} is not")
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise OptionError(
+            f"--where {text!r}: give a timestamp in milliseconds, or as in 2026-01-31T12:00:00Z"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def _condition(column: Column, operator: str, value: int, text: str) -> Condition:
@@ -208,7 +226,8 @@ def _range(one: Range, splits: Sequence[tuple[int, Split]]) -> Line:
     end = "the end" if one.end is None else f"{one.end}"
     words = (
         f"{one.topic}-{one.partition}: offsets {one.start} to {end} ({one.end_is}), of a log from "
-        f"{one.log_start_offset} on; {len(splits)} splits in {num_tasks} tasks, {num_bytes} bytes"
+        f"{one.log_start_offset} on; {counted(len(splits), 'split')} in {counted(num_tasks, 'task')}, "
+        f"{num_bytes} bytes"
     )
     return values, words
 
@@ -256,7 +275,9 @@ def _left_out(found: Iterable[LeftOut]) -> Iterator[Line]:
             "why": why,
         }
         where = "" if first is None else f" offsets {first} to {'the end' if last is None else last},"
-        words = f"{topic}-{partition}: not read:{where} {num_bytes} bytes in {len(group)} files: {why}"
+        words = (
+            f"{topic}-{partition}: not read:{where} {num_bytes} bytes in {counted(len(group), 'file')}: {why}"
+        )
         yield values, f"    {words}"
 
 
@@ -270,7 +291,7 @@ def _summary(made: Plan, query: Query) -> Line:
     values = {"type": "plan", "num_tasks": len(made.tasks), "num_splits": num_splits}
     values |= {"num_bytes": made.num_bytes, "num_bytes_left_out": left_out, "isolation": query.isolation}
     words = (
-        f"{len(made.tasks)} tasks, {num_splits} splits, {made.num_bytes} bytes to read, {left_out} bytes not "
-        f"read, at {query.isolation}"
+        f"{counted(len(made.tasks), 'task')}, {counted(num_splits, 'split')}, {made.num_bytes} bytes "
+        f"to read, {left_out} bytes not read, at {query.isolation}"
     )
     return values, words

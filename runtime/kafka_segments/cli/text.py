@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 from kafka_segments.entries import Batch, ControlRecord, Damage, Padding, Record
+from kafka_segments.errors import MissingCodecError, ReadError, TruncatedError
 from kafka_segments.escaping import escape
 
-__all__ = ["line"]
+__all__ = ["counted", "file_line", "line", "lost_offsets", "remedy"]
 
+_LONGEST, _LEN_SHORTENED = 4096, 1024  # bytes of a value in a line
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def line(event: Batch | Record | Damage | Padding) -> bytes:
+def file_line(path: str) -> bytes:
+    """The line that begins a file, where there are several."""
+    return f"file {escape(path)}\n".encode()
+
+
+def line(event: Batch | Record | Damage | Padding, *, is_coloured: bool = False) -> bytes:
     """The line for one event, with its newline; whatever is not printable is escaped."""
     if isinstance(event, Batch):
         text = _batch(event)
@@ -20,6 +28,8 @@ def line(event: Batch | Record | Damage | Padding) -> bytes:
         text = "    " + _record(event)
     elif isinstance(event, Damage):
         text = _damage(event)
+        if is_coloured:
+            return f"\x1b[31m{text}\x1b[0m\n".encode("utf-8", "backslashreplace")
     else:
         text = f"padding at {event.position}: zeros up to {event.end_position}"
     return text.encode("utf-8", "backslashreplace") + b"\n"
@@ -30,7 +40,7 @@ def _batch(batch: Batch) -> str:
     count = "?" if batch.num_records is None else batch.num_records
     words = [
         f"batch at {batch.position}: offsets {first} to {batch.last_offset}",
-        f"{count} records",
+        counted(count, "record"),
         f"{batch.size} bytes",
         f"magic {batch.magic}",
         batch.compression or f"codec {batch.compression_id}",
@@ -53,6 +63,11 @@ def _batch(batch: Batch) -> str:
     return ", ".join(words)
 
 
+def counted(number: int | str, noun: str) -> str:
+    """A number and its noun, in the plural where it belongs."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _record(record: Record) -> str:
     words = [f"{record.offset} {_time(record.timestamp)}"]
     if record.control is not None:
@@ -64,7 +79,7 @@ def _record(record: Record) -> str:
 
 
 def _control(control: ControlRecord) -> str:
-    said = "" if control.value is None else f" {control.value}"
+    said = "" if control.value is None else f" {json.dumps(control.value, ensure_ascii=False)}"
     number = f"({control.type_id})" if control.type == "UNKNOWN" else ""
     return escape(f"{control.type}{number}{said}")
 
@@ -72,8 +87,20 @@ def _control(control: ControlRecord) -> str:
 def _damage(damage: Damage) -> str:
     return (
         f"DAMAGE at {damage.position} to {damage.end_position}: {type(damage.error).__name__}: "
-        f"{escape(damage.error.detail)}; {lost_offsets(damage)}"
+        f"{escape(damage.error.detail)}; {lost_offsets(damage)}; {remedy(damage)}"
     )
+
+
+def remedy(damage: Damage) -> str:
+    """What to do about damage."""
+    error = damage.error
+    if isinstance(error, ReadError):
+        return "check the disk, and take these offsets from a replica"
+    if isinstance(error, TruncatedError) and damage.next_offset is None:
+        return "a broker may still be writing here; if none is, take these offsets from a replica"
+    if isinstance(error, MissingCodecError):
+        return "then dump again"
+    return "take these offsets from a replica"
 
 
 def lost_offsets(damage: Damage) -> str:
@@ -90,11 +117,13 @@ def lost_offsets(damage: Damage) -> str:
 
 
 def _data(data: bytes | None) -> str:
-    """Text in quotes, null as null."""
+    """Text in quotes, null as null; of what is very long, the beginning and how long it is."""
     if data is None:
         return "null"
+    told = f"... ({len(data):,} bytes; --format jsonl has all)" if len(data) > _LONGEST else ""
+    data = data[:_LEN_SHORTENED] if told else data
     text = data.decode("utf-8", "surrogateescape").replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escape(text)}"'
+    return f'"{escape(text)}"{told}'
 
 
 def _time(milliseconds: int) -> str:

@@ -119,7 +119,7 @@ public final class Judge {
 
     /** The record as in the oracle's lines, whether its own checksum is right, and its header keys as text. */
     private static String record(FileChannelRecordBatch batch, Record record) {
-        String line = Lines.record(batch, record, Judge::control);
+        String line = Lines.record(null, batch, record, Judge::control);
         StringJoiner keys = new StringJoiner(",", "[", "]");
         for (Header header : record.headers())
             keys.add(Json.quote(header.key()));

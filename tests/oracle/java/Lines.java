@@ -55,18 +55,26 @@ final class Lines {
             .toString();
     }
 
-    static String record(FileChannelRecordBatch batch, Record record) {
-        return record(batch, record, Control::of);
+    static String record(String path, FileChannelRecordBatch batch, Record record) {
+        return record(path, batch, record, Control::of);
     }
 
-    /** @param control gives the "control" object of a record of a control batch */
-    static String record(FileChannelRecordBatch batch, Record record, Function<Record, String> control) {
+    /**
+     * The line of a record.
+     *
+     * @param path of the file; null leaves it out
+     * @param control gives the "control" object of a record of a control batch
+     */
+    static String record(
+            String path, FileChannelRecordBatch batch, Record record, Function<Record, String> control) {
         StringJoiner headers = new StringJoiner(",", "[", "]");
         for (Header header : record.headers()) {
             headers.add(new Json().put("key", keyOf(header)).put("value", header.value()).toString());
         }
-        return new Json()
-            .put("type", "record")
+        Json line = new Json().put("type", "record");
+        if (path != null)
+            line.put("path", path);
+        return line
             .put("position", batch.position())
             .put("offset", record.offset())
             .put("timestamp", record.timestamp())

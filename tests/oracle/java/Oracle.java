@@ -140,7 +140,7 @@ public final class Oracle {
             complain(batch.position(), e);
             return null;
         }
-        return Lines.record(batch, record);
+        return Lines.record(path, batch, record);
     }
 
     private static long baseTimestamp(FileRecords records, FileChannelRecordBatch batch) throws IOException {

@@ -1,0 +1,104 @@
+"""Files that are no logs, by their names or first bytes: what they are, and what reads them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from kafka_segments import layout
+from kafka_segments.entries import Batch, Damage, Padding
+from kafka_segments.errors import (
+    LengthMismatchError,
+    OptionError,
+    TruncatedError,
+    UnsupportedMagicError,
+)
+from kafka_segments.naming import SEGMENT_NAME
+from kafka_segments.segment import Segment
+from kafka_segments.storage import open_source
+
+__all__ = ["check_is_log", "refuse_other_file"]
+
+_LEN_HEAD = 64
+_BESIDE = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
+_BY_SUFFIX = {
+    "index": ("an offset index", "kafka_segments.indexes.read_offset_index"),
+    "timeindex": ("a time index", "kafka_segments.indexes.read_time_index"),
+    "txnindex": ("a transaction index", "kafka_segments.indexes.read_transaction_index"),
+    "snapshot": ("a snapshot of producers", "kafka_segments.indexes.read_producer_snapshot"),
+}
+_BY_NAME = {
+    "partition.metadata": ("the topic's id", "kafka_segments.indexes.read_partition_metadata"),
+    "leader-epoch-checkpoint": ("a checkpoint of leader epochs", "kafka_segments.indexes.read_leader_epochs"),
+    "meta.properties": ("the broker's own properties, as text", "any editor"),
+    ".lock": ("a broker's lock", None),
+    ".kafka_cleanshutdown": ("the mark of a clean shutdown", None),
+}
+_BY_HEAD = (
+    (b"\x1f\x8b", "compressed by gzip", "gzip -dc"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd", "zstd -dc"),
+    (b"\x04\x22\x4d\x18", "compressed by lz4", "lz4 -dc"),
+    (b"\xfd7zXZ\0", "compressed by xz", "xz -dc"),
+    (b"BZh", "compressed by bzip2", "bzip2 -dc"),
+    (b"PK\x03\x04", "a zip archive", "unzip -p"),
+)
+
+
+def refuse_other_file(path: str) -> None:
+    """Raise `OptionError` for a file that is no log by its name or first bytes.
+
+    What is named as a segment is never refused: it may be a damaged one.
+    """
+    name = os.path.basename(path)
+    if path == "-" or SEGMENT_NAME.fullmatch(name) or not os.path.isfile(path):
+        return
+    match = _BESIDE.fullmatch(name)
+    kind, reader = _BY_SUFFIX.get(match[1], ("", None)) if match else _BY_NAME.get(name, ("", None))
+    if name.endswith("-offset-checkpoint"):
+        kind, reader = "a checkpoint of offsets, as text", "any editor"
+    if kind:
+        what_reads = f"; {reader} reads it" if reader else ""
+        raise OptionError(f"this is {kind}, no log: dump reads .log files{what_reads}", path=path)
+    head = _head(path)
+    for magic, what, tool in _BY_HEAD:
+        if head.startswith(magic):
+            raise OptionError(
+                f"this file is {what}, no log; if a log is in it: {tool} FILE | kafka-segments dump -",
+                path=path,
+            )
+
+
+def _head(path: str) -> bytes:
+    source = open_source(path, only_files=True)
+    try:
+        return bytes(source.read(0, min(_LEN_HEAD, source.size)))
+    finally:
+        source.close()
+
+
+def _may_be_entry(damage: Damage, path: str) -> bool:
+    """Whether what is damaged has at least a magic of Kafka's."""
+    error = damage.error
+    if isinstance(error, TruncatedError):
+        is_short = (error.available or 0) < layout.LEN_PREFIX
+        return not is_short and (not os.path.isfile(path) or layout.read_prefix(_head(path)).is_known)
+    return not isinstance(error, LengthMismatchError | UnsupportedMagicError)
+
+
+def check_is_log(segment: Segment) -> None:
+    """Raise `OptionError` for a file without a segment's name, if nothing in it looks like an entry.
+
+    What looks like one has a plausible length and magic, whatever its checksum says.
+    """
+    if SEGMENT_NAME.fullmatch(os.path.basename(segment.path)) or not segment.size:
+        return
+    for event in segment.iter_events(on_damage="skip", wanted=lambda _batch: False):
+        if isinstance(event, Batch | Padding):
+            return
+        if isinstance(event, Damage) and _may_be_entry(event, segment.path):
+            return
+    raise OptionError(
+        "this is no log of Kafka's: nothing in it looks like a batch. dump reads .log files; a damaged one "
+        "is read all the same if it has a segment's name, 20 digits and .log",
+        path=segment.path,
+    )
