@@ -50,7 +50,7 @@ class KafkaFormatError(Exception):
     """
 
     position: int | None = None
-    _path: str | None = None
+    path: str | None = None
 
     def __init__(self, detail: str = "", **attributes: Any) -> None:
         detail = mask_secrets(detail)
@@ -59,14 +59,9 @@ class KafkaFormatError(Exception):
         for name, value in attributes.items():
             setattr(self, name, value)
 
-    @property
-    def path(self) -> str | None:
-        """The file, as the caller named it, or None; keys in an address are masked."""
-        return self._path
-
-    @path.setter
-    def path(self, path: str | None) -> None:
-        self._path = mask_secrets(path) if isinstance(path, str) else path
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; of an address that becomes `path`, keys are masked."""
+        super().__setattr__(name, mask_secrets(value) if name == "path" and isinstance(value, str) else value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default pickles only `args`; the attributes ride in the state.
