@@ -9,7 +9,6 @@ may have put there in confidence, and its exception is not kept as the cause of 
 from __future__ import annotations
 
 import errno
-import logging
 import random
 import re
 import threading
@@ -19,12 +18,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
+from kafka_segments.logs import get_logger
 
 __all__ = ["CHANGED", "Patience", "Told", "ask_bounded"]
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
+_log = get_logger(__name__)
 
 _PASSING = re.compile(
     r"SERVICE_UNAVAILABLE|SLOW_DOWN|SlowDown|INTERNAL_FAILURE|THROTTL|TOO_MANY_REQUESTS|NETWORK_CONNECTION"
