@@ -16,6 +16,9 @@ from kafka_segments.catalog.offsets import LogView, Range
 
 __all__ = ["lost_ends", "not_left_out"]
 
+_LOG_ENDS = ("the end of the log", "the last stable offset")
+"""What a range ends at that is to go as far as there are offsets (`Range.end_is`)."""
+
 
 def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
     """The offsets between the end of a log and the greater of its high watermark and its recovery point.
@@ -26,7 +29,7 @@ def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
     """
     log = view.log
     noted = max(log.end.high_watermark or 0, log.end.recovery_point or 0)
-    if log.end.is_live or found.end_is != "the end of the log":
+    if log.end.is_live or not found.end_is.startswith(_LOG_ENDS):
         return
     if noted <= view.end or view.is_damaged_behind:  # who reads the damage tells of it
         return
