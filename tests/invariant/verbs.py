@@ -157,6 +157,13 @@ def _number(text: str) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
 
 
+_INGEST_REMARK = re.compile(
+    r"kafka-segments: (partitions: |\d+ of \d+ tasks? done|left out: internal topics"
+    r"|\S+: [\d,]+ of the records written are not committed)"
+)
+"""What `ingest` says when nothing is wrong."""
+
+
 class _InProcess:
     """Spark's part of `ingest`, done in this process: the same tasks and the same writer."""
 
@@ -187,11 +194,7 @@ def ingest(partition: Path) -> Answer:
     for path in destination.glob("topic=*/partition=*/*.parquet"):
         table = pyarrow.parquet.ParquetFile(path).read(["offset", "key", "value"])
         answer.rows.update(_rows_of(table))
-    answer.named = [
-        _named_by_words(words)
-        for words in error.splitlines()
-        if not re.match(r"kafka-segments: (partitions: |\d+ of \d+ tasks done)", words)
-    ]
+    answer.named = [_named_by_words(words) for words in error.splitlines() if not _INGEST_REMARK.match(words)]
     return answer
 
 

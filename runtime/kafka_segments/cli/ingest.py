@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.catalog.options import size_of
+from kafka_segments.catalog.query import Topics
 from kafka_segments.cli import console
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
@@ -31,8 +32,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "ingest",
         help="write the records of log directories to Parquet, with Spark",
         description="Write the records of log directories to Parquet files, in directories by topic and "
-        "partition. Control records and what lies below the log start offset are left out. Nothing is "
-        "written to the sources; a live broker's are fine.",
+        "partition. Control records, what lies below the log start offset, and Kafka's internal topics (if "
+        "they are not named) are left out. Nothing is written to the sources; a live broker's are fine.",
         epilog="Exit status: 0 clean, 1 damage, missing offsets, or something left out (the rest was "
         "written), 2 wrong usage or something that cannot be opened, 3 the destination could not be written "
         "(and is not there), 130, 143 or 129 ended by Ctrl-C, SIGTERM or SIGHUP.",
@@ -41,6 +42,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sources", nargs="+", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
     )
     parser.add_argument("destination", metavar="DEST", help="a new or empty directory, not below a source")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--subscribe", metavar="TOPICS", help="write these topics, with commas between them, and no others"
+    )
+    which.add_argument(
+        "--subscribe-pattern",
+        metavar="PATTERN",
+        help="write the topics in whose names this regular expression (Java's syntax) is found",
+    )
+    parser.add_argument(
+        "--isolation",
+        choices=("read_uncommitted", "read_committed"),
+        default="read_uncommitted",
+        help="read_committed leaves out records of aborted transactions, and all behind the last stable "
+        "offset; default: read_uncommitted",
+    )
     parser.add_argument(
         "--master", default="local[*]", help="Spark's master; default: local[*], all cores of this machine"
     )
@@ -72,6 +89,13 @@ def _size(text: str) -> int:
         return size_of({"value": text}, "value", 0)
     except OptionError:
         raise argparse.ArgumentTypeError(f"{text!r}: give a number of bytes, such as 67108864, 64m") from None
+
+
+def _topics(arguments: argparse.Namespace) -> Topics:
+    if arguments.subscribe is not None:
+        names = (name.strip() for name in arguments.subscribe.split(","))
+        return Topics(names=frozenset(name for name in names if name))
+    return Topics(pattern=arguments.subscribe_pattern)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -110,9 +134,13 @@ def _run(arguments: argparse.Namespace) -> int:
     from kafka_segments.spark.ingest import ingest, plan_ingest
 
     started = time.monotonic()
-    plan = plan_ingest(arguments.sources, arguments.destination)
+    plan = plan_ingest(arguments.sources, arguments.destination, _topics(arguments), arguments.isolation)
+    if plan.internal:
+        console.say(
+            f"left out: internal topics {', '.join(plan.internal)}; --subscribe writes those it names"
+        )
     console.say(
-        f"partitions: {len(plan.reports)}, segments: {len(plan.splits)}, bytes: {plan.num_bytes:,}; "
+        f"partitions: {len(plan.reports)}, segments: {len(plan.splits)}, bytes of files: {plan.num_bytes:,}; "
         "starting Spark"
     )
     with ExitStack() as stack:

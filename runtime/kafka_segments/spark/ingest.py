@@ -12,7 +12,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,19 +21,21 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_segments import errors
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.query import TopicPartition
+from kafka_segments.catalog.asked import logs_asked_for
+from kafka_segments.catalog.discovery import FileOptions
+from kafka_segments.catalog.model import PartitionLog, Split
+from kafka_segments.catalog.query import Query, TopicPartition, Topics
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.places import Places
 from kafka_segments.spark.publish import check_destination, partition_path
-from kafka_segments.spark.report import PartitionReport, merge
+from kafka_segments.spark.report import REMARK, PartitionReport, merge
 from kafka_segments.spark.session import open_session
 from kafka_segments.spark.sink import FORMAT, ParquetSink, row_of_task
-from kafka_segments.spark.splits import pack, plan_segments, splits_of
+from kafka_segments.spark.splits import Isolation, pack, plan_segments, splits_of
 from kafka_segments.spark.told import report_plan
+from kafka_segments.spark.topics import choose
+from kafka_segments.spark.transactional import count_uncommitted
 from kafka_segments.spark.work import WorkDirectory
 
 __all__ = ["Ingest", "Plan", "ingest", "plan_ingest"]
@@ -51,12 +53,16 @@ class Plan:
         splits: segments to read, in order.
         reports: of all partitions, those without a segment to read too, with what planning found.
         live: partitions whose log directory a broker holds open.
+        internal: topics that are there and were not named.
+        uncommitted: logs of which records of aborted and open transactions are written, too.
     """
 
     destination: str
     splits: list[Split]
     reports: list[PartitionReport]
     live: frozenset[TopicPartition] = frozenset()
+    internal: tuple[str, ...] = ()
+    uncommitted: tuple[PartitionLog, ...] = ()
 
     @property
     def num_bytes(self) -> int:
@@ -73,23 +79,40 @@ class Ingest:
     job_seconds: float
 
 
-def plan_ingest(sources: Sequence[str], destination: str) -> Plan:
+def plan_ingest(
+    sources: Sequence[str],
+    destination: str,
+    topics: Topics | None = None,
+    isolation: Isolation = "read_uncommitted",
+) -> Plan:
     """Look at sources and destination, before Spark is started.
 
+    Args:
+        sources: log directories, partitions' directories, segments.
+        destination: a new or empty directory.
+        topics: which are written; None is all but internal ones.
+        isolation: of transactions.
+
     Raises:
-        KafkaFormatError: a source cannot be read, the destination is not empty or lies in a source.
+        KafkaFormatError: a source cannot be read, the destination is not empty or lies in a source, or there
+            is no topic that is asked for.
         MissingExtraError: pyarrow is not installed.
     """
     import kafka_segments.arrow  # noqa: F401  says what to install, before a worker stumbles
 
     places = Places()
-    logs = resolve(places, discover(places, [os.path.abspath(source) for source in sources]))
+    query = Query(topics=topics or Topics())
+    found = logs_asked_for(places, [os.path.abspath(source) for source in sources], query, FileOptions())
+    logs, hidden = choose(found, sources, query.topics)
     for log in logs:
         partition_path(log.topic, log.partition)
     resolved = check_destination(destination, sources)
-    planned = plan_segments(logs, "read_uncommitted", places)
+    planned = plan_segments(logs, isolation, places)
     live = frozenset((log.topic, log.partition) for log in logs if log.end.is_live)
-    return Plan(resolved, splits_of(planned), report_plan(logs, planned), live)
+    reports = report_plan(logs, planned)
+    names = tuple(sorted({log.topic for log in hidden}))
+    uncommitted = tuple(logs) if isolation == "read_uncommitted" else ()
+    return Plan(resolved, splits_of(planned), reports, live, names, uncommitted)
 
 
 def ingest(
@@ -127,7 +150,21 @@ def ingest(
         }
         job = _Job(plan, master, options, show)
         job.run()
-        return Ingest(merge([*plan.reports, *work.reports()]), job.start_seconds, job.job_seconds)
+        reports = merge([*plan.reports, *work.reports(), *_report_uncommitted(plan)])
+        return Ingest(reports, job.start_seconds, job.job_seconds)
+
+
+def _report_uncommitted(plan: Plan) -> Iterator[PartitionReport]:
+    """Remarks on partitions in whose files there are records that nobody has committed."""
+    for key, count in count_uncommitted(plan.uncommitted, plan.splits, Places()).items():
+        report = PartitionReport(*key)
+        number = "an unknown number" if count is None else f"{count:,}"
+        words = (
+            f"{number} of the records written are not committed (their transactions were aborted or are "
+            "open, or they stand behind an open one); --isolation read_committed leaves them out"
+        )
+        report.tell(REMARK, words)
+        yield report
 
 
 class _Job:

@@ -5,9 +5,9 @@ are done, files that no commit message names (of attempts that were repeated) ar
 fsynced, and one rename makes the destination.
 
 A topic's name as a directory's: readers guess the type of `topic` from all values together, and would make
-numbers of topics called 007 and 123 if there were no others. `topic=(text)`, which no topic can be called,
-then holds a Parquet file without rows, and the guess is text. It is added where no name settles the
-question.
+numbers of topics called 007 and 123. The first character of a name that could be taken for a number or a date
+is percent-encoded (`topic=%3007`): Spark guesses from the encoded name, and decodes it afterwards. What other
+readers do is in docs/decisions/0011.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from kafka_segments.outputs import sync_directory
 from kafka_segments.spark.report import PartitionReport
 from kafka_segments.spark.work import REPORT, data_path
 
-__all__ = ["TEXT_MARKER", "check_destination", "is_surely_text", "partition_path", "publish"]
+__all__ = ["check_destination", "is_surely_text", "partition_path", "publish"]
 
-TEXT_MARKER = "(text)"
 _NULL_TOPIC = "__HIVE_DEFAULT_PARTITION__"
 _WORDS = frozenset(
     [
@@ -53,7 +52,8 @@ def partition_path(topic: str, partition: int) -> str:
     """
     if topic == _NULL_TOPIC:
         raise OptionError(f"a topic named {topic} cannot be told from null in a partitioned directory")
-    return f"topic={topic}/partition={partition}"
+    name = topic if is_surely_text(topic) else f"%{ord(topic[0]):02X}{topic[1:]}"
+    return f"topic={name}/partition={partition}"
 
 
 def is_surely_text(topic: str) -> bool:

@@ -28,9 +28,9 @@ from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import name_partition
-from kafka_segments.spark.publish import TEXT_MARKER, is_surely_text, partition_path, publish
+from kafka_segments.spark.publish import partition_path, publish
 from kafka_segments.spark.report import NOT_OPENED, Counts, PartitionReport, merge
-from kafka_segments.spark.schema import INGEST_SCHEMA, arrow_schema
+from kafka_segments.spark.schema import IN_DIRECTORIES, INGEST_SCHEMA, arrow_schema
 from kafka_segments.spark.work import data_path
 
 if TYPE_CHECKING:
@@ -149,13 +149,17 @@ class ParquetWriter(DataSourceArrowWriter):
         results = [message for message in messages if isinstance(message, TaskResult)]
         files = [name for result in results for name in result.files]
         reports = merge(partition for result in results for partition in result.reports)
-        if not any(partition.records and is_surely_text(partition.topic) for partition in reports):
-            files.append(self._write_marker())
+        if not files:
+            files.append(self._write_no_rows())
         publish(self._work, self._destination, files, reports)
 
-    def _write_marker(self) -> str:
-        name = f"{partition_path(TEXT_MARKER, 0)}/no-rows.parquet"
-        with self._parquet_file(name) as file:
+    def _write_no_rows(self) -> str:
+        """Write a file without rows, so that a destination without records can be read, too."""
+        from kafka_segments.spark.parquet import ParquetFile
+
+        name = "no-rows.parquet"
+        whole = StructType([*INGEST_SCHEMA, *IN_DIRECTORIES])
+        with ParquetFile(os.path.join(data_path(self._work), name), arrow_schema(whole)) as file:
             file.open()
         return name
 

@@ -29,6 +29,9 @@ def report_plan(logs: Sequence[PartitionLog], planned: Plan) -> list[PartitionRe
         if one.is_astray:
             where = "" if one.first_offset is None else f"offsets {one.first_offset} to {one.last_offset}, "
             reports[one.topic, one.partition].tell(LEFT_OUT, f"{where}{one.path}: left out: {one.why}")
+        elif one.why.startswith("behind "):
+            words = f"offsets {one.first_offset} to {one.last_offset} were not read: {one.why}"
+            reports[one.topic, one.partition].tell(REMARK, words)
     for remark in planned.remarks:
         reports[remark.topic, remark.partition].tell(REMARK, remark.why)
     owners = _owners(logs)

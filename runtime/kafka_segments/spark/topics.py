@@ -1,0 +1,58 @@
+"""Which topics `ingest` writes: those that are named, else all but Kafka's internal ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from kafka_segments.catalog.model import PartitionLog
+from kafka_segments.catalog.offsets import select
+from kafka_segments.catalog.query import Topics
+from kafka_segments.errors import OptionError
+from kafka_segments.naming import parse_directory_name
+
+__all__ = ["INTERNAL_TOPICS", "choose"]
+
+INTERNAL_TOPICS = frozenset(
+    [
+        "__cluster_metadata",  # KRaft
+        "__consumer_offsets",
+        "__remote_log_metadata",  # tiered storage
+        "__share_group_state",
+        "__transaction_state",
+    ]
+)
+
+
+def choose(
+    logs: Iterable[PartitionLog], sources: Sequence[str], topics: Topics
+) -> tuple[list[PartitionLog], list[PartitionLog]]:
+    """The logs that are written, and those of internal topics that nobody named.
+
+    A topic is named by `subscribe`, or by a source that is one of its directories or segments.
+
+    Args:
+        logs: what the sources hold.
+        sources: as given.
+        topics: what is asked for.
+
+    Raises:
+        OptionError: a topic that is asked for is not there, or there are internal ones only.
+    """
+    asked, _left_out = select(logs, topics)
+    named = set(topics.names or ()) | set(_topics_of(sources))
+    hidden = [log for log in asked if log.topic in INTERNAL_TOPICS and log.topic not in named]
+    chosen = [log for log in asked if log not in hidden]
+    if hidden and not chosen:
+        names = ", ".join(sorted({log.topic for log in hidden}))
+        raise OptionError(f"there are only internal topics here ({names}); --subscribe writes those it names")
+    return chosen, hidden
+
+
+def _topics_of(sources: Sequence[str]) -> Iterable[str]:
+    for source in sources:
+        path = os.path.abspath(source)
+        for directory in (path, os.path.dirname(path)) if path.endswith(".log") else (path,):
+            partition = parse_directory_name(os.path.basename(directory))
+            if partition is not None:
+                yield partition.topic

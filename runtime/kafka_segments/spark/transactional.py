@@ -1,0 +1,106 @@
+"""How many of the records written at `read_uncommitted` are not committed.
+
+Strategy: headers tell. They are read again on the driver when the job is done: of all segments as long as
+these are not too large together, then of those that the `.txnindex` files name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_segments.catalog.committed import Committed, read_committed
+from kafka_segments.catalog.model import PartitionLog, Split
+from kafka_segments.catalog.query import TopicPartition
+from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.places import Places
+from kafka_segments.ranges.findings import Collected
+from kafka_segments.ranges.views import read_batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["count_uncommitted"]
+
+_MOST_BYTES = 1 << 30
+"""Of the segments, in all, whose headers are read."""
+
+_Void = tuple[int, int, int]
+_Ranges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def count_uncommitted(
+    logs: Iterable[PartitionLog], splits: Sequence[Split], places: Places
+) -> dict[TopicPartition, int | None]:
+    """Count the records of each partition that a reader of committed records is not given.
+
+    Args:
+        logs: the partitions.
+        splits: what was read of them.
+        places: where files live.
+
+    Returns:
+        By partition, without those that have none; None is not known.
+    """
+    read: dict[TopicPartition, list[Split]] = {}
+    for split in splits:
+        read.setdefault((split.topic, split.partition), []).append(split)
+    found: dict[TopicPartition, int | None] = {}
+    left = _MOST_BYTES
+    for log in logs:
+        key = log.topic, log.partition
+        if key not in read:
+            continue
+        try:
+            outcome = read_committed(log, places, left, [])
+            left -= min(left, sum(piece.segment.size for piece in log.pieces))
+            count = _count(outcome, read[key], places)
+        except KafkaFormatError as error:
+            pass_over(error)
+            found[key] = None
+            continue
+        if count:
+            found[key] = count
+    return found
+
+
+def _count(outcome: Committed, splits: Iterable[Split], places: Places) -> int:
+    """The records of void batches, and all from the last stable offset on."""
+    lowest = min([outcome.last_stable_offset, *(first for _, first, _ in outcome.void)])
+    if not outcome.void and lowest >= outcome.end_offset:
+        return 0
+    ranges = {producer_id: _ranges(outcome.void, producer_id) for producer_id, _, _ in outcome.void}
+    count = 0
+    for split in splits:
+        if split.end is None or split.end > lowest:
+            for batch in read_batches(split, places, Collected()):
+                count += _count_in(batch, outcome.last_stable_offset, ranges)
+    return count
+
+
+def _count_in(batch: pa.RecordBatch, last_stable_offset: int, ranges: Mapping[int, _Ranges]) -> int:
+    columns = batch.select(["producer_id", "base_offset", "num_records"])
+    ids, bases, counts = (column.fill_null(-1).to_numpy() for column in columns)
+    is_chosen = bases >= last_stable_offset
+    is_transactional = batch.column("is_transactional").to_numpy(zero_copy_only=False)
+    for producer_id in set(ids[is_transactional].tolist()) & ranges.keys():
+        own = is_transactional & (ids == producer_id)
+        is_chosen[own] |= _inside(bases[own], ranges[producer_id])
+    is_data = ~batch.column("is_control").to_numpy(zero_copy_only=False) & (counts > 0)
+    return int(counts[is_chosen & is_data].sum())
+
+
+def _ranges(void: Sequence[_Void], producer_id: int) -> _Ranges:
+    own = sorted((first, last) for one, first, last in void if one == producer_id)
+    return np.array([first for first, _ in own], np.int64), np.array([last for _, last in own], np.int64)
+
+
+def _inside(offsets: npt.NDArray[np.int64], ranges: _Ranges) -> npt.NDArray[np.bool_]:
+    """Which offsets lie in one of some ranges, which do not overlap."""
+    firsts, lasts = ranges
+    at = np.searchsorted(firsts, offsets, side="right") - 1
+    inside: npt.NDArray[np.bool_] = (at >= 0) & (offsets <= lasts[at])
+    return inside

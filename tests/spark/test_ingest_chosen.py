@@ -1,0 +1,70 @@
+"""Which topics `ingest` writes, at which isolation level, and what it says of the rest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.spark import kafka_rows
+from tests.spark.ingested import Ingest, parquet_rows, without_spark
+from tests.spark.test_reader import batches, read, segment
+
+CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
+
+
+@pytest.fixture
+def ingest(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ingest:
+    return without_spark(monkeypatch, capsys)
+
+
+def test_internal_topics_are_left_out_and_named(ingest: Ingest, tmp_path: Path) -> None:
+    for name in ("orders", "__consumer_offsets", "__transaction_state", "__cluster_metadata", "__mine"):
+        segment(tmp_path / "logs" / f"{name}-0", 0, *batches(0))
+    status, table, err = ingest(tmp_path / "logs", tmp_path / "out")
+    assert status == 0
+    assert [topic for topic, _ in table] == ["__mine", "orders", "total"]
+    assert "left out: internal topics __cluster_metadata, __consumer_offsets, __transaction_state; " in err
+    assert {row.topic for row in parquet_rows(tmp_path / "out")} == {"orders", "__mine"}
+
+
+def test_topics_by_name_and_by_pattern(ingest: Ingest, tmp_path: Path) -> None:
+    for name in ("orders", "orders-eu", "__consumer_offsets"):
+        segment(tmp_path / "logs" / f"{name}-0", 0, *batches(0))
+    _, table, err = ingest(tmp_path / "logs", tmp_path / "a", "--subscribe", "orders, __consumer_offsets")
+    assert [topic for topic, _ in table] == ["__consumer_offsets", "orders", "total"]
+    assert "left out" not in err
+    _, table, _ = ingest(tmp_path / "logs", tmp_path / "b", "--subscribe-pattern", "eu$|offsets")
+    assert [topic for topic, _ in table] == ["orders-eu", "total"]
+    _, table, _ = ingest(tmp_path / "logs" / "__consumer_offsets-0", tmp_path / "c")
+    assert [topic for topic, _ in table] == ["__consumer_offsets", "total"]
+
+
+def test_topics_that_are_not_there(ingest: Ingest, tmp_path: Path) -> None:
+    segment(tmp_path / "logs" / "__consumer_offsets-0", 0, *batches(0))
+    status, _, err = ingest(tmp_path / "logs", tmp_path / "out")
+    assert (status, "there are only internal topics here (__consumer_offsets)" in err) == (2, True)
+    status, _, err = ingest(tmp_path / "logs", tmp_path / "out", "--subscribe", "typo")
+    assert (status, "there is no topic typo" in err) == (2, True)
+    assert ingest(tmp_path / "logs", tmp_path / "out", "--subscribe", ",")[0] == 2
+    assert ingest(tmp_path / "logs", tmp_path / "out", "--subscribe-pattern", "(")[0] == 2
+    both = ["--subscribe", "a", "--subscribe-pattern", "a"]
+    assert ingest(tmp_path / "logs", tmp_path / "out", *both)[0] == 2
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["transactions-0", "transactions-1", "open-transaction-0", "multi-0"])
+def test_uncommitted_records_are_told_or_left_out(ingest: Ingest, tmp_path: Path, name: str) -> None:
+    """The counts are those of the source, which Spark's own connector has judged."""
+    everything = {row["offset"] for row in read(CLEAN / name)}
+    committed = {row["offset"] for row in read(CLEAN / name, isolationLevel="read_committed")}
+    status, _, err = ingest(CLEAN / name, tmp_path / "all")
+    assert status == 0
+    assert {row.offset for row in parquet_rows(tmp_path / "all")} == everything
+    told = re.search(r"(\d+) of the records written are not committed", err)
+    assert (int(told[1]) if told else 0) == len(everything - committed)
+    status, _, err = ingest(CLEAN / name, tmp_path / "committed", "--isolation", "read_committed")
+    assert status == 0, err
+    assert {row.offset for row in parquet_rows(tmp_path / "committed")} == committed
+    assert "not committed" not in err
+    assert ("were not read: behind the last stable offset" in err) == (name == "open-transaction-0")
