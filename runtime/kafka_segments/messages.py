@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from kafka_segments import checksum, layout
 from kafka_segments.compression import decompress
+from kafka_segments.compression.bounds import content_bound, items_bound, too_many_items
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import ChecksumMismatchError, CorruptBatchError, KafkaFormatError
 from kafka_segments.layout import LEN_LOG_OVERHEAD, Message
@@ -55,13 +56,16 @@ class Messages:
         value, codec = self._outer.value, self.batch.compression
         if value is None or codec is None:
             raise CorruptBatchError("a compressed message without a value")
-        self._inner = decompress(codec, value, max_size=max_decompressed, magic=self.batch.magic)
+        max_size = content_bound(len(value), max_decompressed)
+        self._inner = decompress(codec, value, max_size=max_size, magic=self.batch.magic)
         first = last = None
-        count = 0
+        count, bound = 0, items_bound(self.batch.size, max_decompressed)
         for offset, _body in iter_frames(self._inner):
             first = offset if first is None else first
             last = offset
             count += 1
+            if bound is not None and count > bound:
+                raise too_many_items(self.batch.size, codec)
         if first is None or last is None:
             raise CorruptBatchError("a compressed message with no messages in it")
         self._base = self._base_offset(last)

@@ -8,17 +8,17 @@ sums as Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and De
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from itertools import islice
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 from kafka_segments import layout
 from kafka_segments.compression import decompress
+from kafka_segments.compression.bounds import content_bound, items_bound, too_many_items
 from kafka_segments.control import decode_control
-from kafka_segments.entries import Batch, Header, Record
+from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
 from kafka_segments.messages import Messages
 
-__all__ = ["MAX_NUM_HEADERS", "Rows", "check_codec", "open_records"]
+__all__ = ["MAX_NUM_HEADERS", "Rows", "Start", "check_codec", "open_records"]
 
 MAX_NUM_HEADERS = 1_000_000
 """Headers that one record may have here; Kafka has no limit but the size of a batch.
@@ -29,11 +29,33 @@ half as many at most.
 """
 
 
+class Start(NamedTuple):
+    """Where in a batch's content to go on reading.
+
+    Attributes:
+        num_records: how many records are known already.
+        place: behind the last of them, in bytes of the content.
+        last_offset: of the last of them, where it was asked for.
+    """
+
+    num_records: int = 0
+    place: int = 0
+    last_offset: int | None = None
+
+
+_BEGINNING = Start()
+
+
 class Rows(Protocol):
     """A faster way to records, which leaves to the one here what it does not take."""
 
-    def records(self, batch: Batch, payload: bytes | memoryview) -> Generator[Record, None, tuple[int, bool]]:
-        """Yield records from the first on; return how many, and whether that was all, and all is sound."""
+    def records(
+        self, batch: Batch, payload: bytes | memoryview, max_items: int
+    ) -> Generator[Record, None, Start | None]:
+        """Yield records from the first on; return where to go on, None if that was all, and all is sound.
+
+        It may stop before a record that has more than `max_items` headers.
+        """
         ...
 
 
@@ -44,6 +66,7 @@ def open_records(
     max_decompressed: int,
     check_crc: bool = True,
     rows: Rows | None = None,
+    start: Start = _BEGINNING,
 ) -> tuple[Batch, Iterator[Record]]:
     """A batch, with what only its content knows of it, and its records.
 
@@ -53,6 +76,7 @@ def open_records(
         max_decompressed: bytes that the payload may decompress to.
         check_crc: verify the checksums of messages in a wrapper.
         rows: decodes the records of magic 2 faster, if there is such a thing.
+        start: in magic 2, which records are known already and are not yielded.
 
     Returns:
         The batch: for a wrapper of magic 0 or 1 with its first offset and the number of messages. And the
@@ -64,7 +88,7 @@ def open_records(
         CorruptBatchError: counts, lengths or offsets contradict each other.
     """
     if batch.magic >= 2:
-        return batch, _iter_batch(batch, payload, max_decompressed, rows)
+        return batch, _iter_batch(batch, payload, max_decompressed, rows, start)
     try:
         check_codec(batch)
     except KafkaFormatError as error:
@@ -75,23 +99,21 @@ def open_records(
 
 
 def _iter_batch(
-    batch: Batch, payload: bytes | memoryview, max_decompressed: int, rows: Rows | None
+    batch: Batch, payload: bytes | memoryview, max_decompressed: int, rows: Rows | None, start: Start
 ) -> Iterator[Record]:
     """The records of a batch of magic 2.
 
     Raises:
-        DecompressionError: an unknown codec, wrong bytes, or more than `max_decompressed`.
+        DecompressionError: an unknown codec, wrong bytes, or more of them, or of records and headers, than
+            `compression.bounds` allows.
         CorruptBatchError: the count, a record's lengths, or bytes left behind the last record contradict each
             other, or a record has more than `MAX_NUM_HEADERS`; raised after the records before that.
     """
     try:
         check_codec(batch)
         plain = _decompressed(batch, payload, max_decompressed)
-        num_taken, is_done = 0, False
-        if rows is not None and not batch.is_control:
-            num_taken, is_done = yield from rows.records(batch, plain)
-        if not is_done:
-            yield from islice(_records(batch, plain), num_taken, None)
+        bound = None if batch.compression == "none" else items_bound(batch.size, max_decompressed)
+        yield from _records(batch, plain, rows, start, bound)
     except KafkaFormatError as error:
         error.position, error.path = batch.position, batch.path
         raise
@@ -113,38 +135,60 @@ def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: i
     if batch.compression == "none" or (batch.num_records == 0 and len(payload) == 0):
         return payload
     assert batch.compression is not None
-    return decompress(batch.compression, payload, max_size=max_decompressed, magic=batch.magic)
+    max_size = content_bound(len(payload), max_decompressed)
+    return decompress(batch.compression, payload, max_size=max_size, magic=batch.magic)
 
 
-def _records(batch: Batch, payload: bytes | memoryview) -> Iterator[Record]:
+def _records(
+    batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: Start, bound: int | None
+) -> Iterator[Record]:
+    """The records behind `start`; with their headers, those of the whole batch are no more than `bound`."""
+    room = None if bound is None else bound - start.num_records
+    if rows is not None and not batch.is_control and start == _BEGINNING:
+        max_items = MAX_NUM_HEADERS if room is None else min(room, MAX_NUM_HEADERS)
+        steps = rows.records(batch, payload, max_items)
+        try:
+            while True:
+                record = next(steps)
+                if room is not None and (room := room - 1 - len(record.headers)) < 0:
+                    raise too_many_items(batch.size, batch.compression)
+                yield record
+        except StopIteration as stop:
+            if stop.value is None:
+                return
+            start = stop.value
+    yield from _exactly(batch, payload, start, room)
+
+
+def _exactly(batch: Batch, payload: bytes | memoryview, start: Start, room: int | None) -> Iterator[Record]:
+    """Records by the generated class, which knows what to say of those that are not sound."""
     count = batch.num_records
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")
-    reader = layout.RecordReader(payload, batch, MAX_NUM_HEADERS)
-    for index in range(count):
+    reader = layout.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, room)
+    for index in range(start.num_records, count):
         try:
-            body, headers = reader.read()
+            body = reader.read()
         except CorruptBatchError as error:
             detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
             raise CorruptBatchError(detail) from error
-        yield _record(batch, body, headers)
+        yield _record(batch, body)
     if reader.num_left():
         raise CorruptBatchError(f"{reader.num_left()} bytes are left behind the last of {count} records")
 
 
-def _record(batch: Batch, body: Any, headers: tuple[Header, ...]) -> Record:
-    key, value = getattr(body, "key", None), getattr(body, "value", None)
+def _record(batch: Batch, body: layout.Body) -> Record:
     sequence = -1
     if batch.base_sequence >= 0:
-        sequence = layout.increment_sequence(batch.base_sequence, body.offset_delta.value)
+        sequence = layout.increment_sequence(batch.base_sequence, body.offset_delta)
     return Record(
         position=batch.position,
-        offset=layout.wrap_long(body.offset),
-        timestamp=layout.wrap_long(body.timestamp),
+        offset=body.offset,
+        timestamp=body.timestamp,
         timestamp_type=batch.timestamp_type,
         sequence=sequence,
-        key=key,
-        value=value,
-        headers=headers,
-        control=decode_control(key, value) if batch.is_control else None,
+        key=body.key,
+        value=body.value,
+        headers=body.headers,
+        control=decode_control(body.key, body.value) if batch.is_control else None,
     )

@@ -26,7 +26,7 @@ def swept(monkeypatch):
         def run(self, len_window):
             status = yield from super().run(len_window)
             num_rows = int(self._headers.state[sweeping.ROW])
-            taken.append((self.num_decoded, num_rows, self.refused))
+            taken.append((self.num_decoded, num_rows, self.stop))
             return status
 
     monkeypatch.setattr(reader, "Sweep", Watched)

@@ -15,7 +15,7 @@ from tests.runtime.wild_segments import IDS
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.columnar import decoding, reader, unwrapping
+from kafka_segments.columnar import decoding, exact, unwrapping
 from kafka_segments.columnar.columns import Capacity
 from kafka_segments.native import cpu
 
@@ -56,13 +56,13 @@ def run_of(count: int, **options: Any) -> bytes:
 def slow(monkeypatch) -> list[int]:
     """The positions of the entries that are left to the slow way."""
     left: list[int] = []
-    slowly = reader.ColumnarReader._slowly
+    events = exact.ExactRecords.events
 
-    def watched(self, entry, num_yielded):
+    def watched(self, entry, start, **options):
         left.append(entry.position)
-        return slowly(self, entry, num_yielded)
+        return events(self, entry, start, **options)
 
-    monkeypatch.setattr(reader.ColumnarReader, "_slowly", watched)
+    monkeypatch.setattr(exact.ExactRecords, "events", watched)
     return left
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Generator, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,15 +28,26 @@ from kafka_segments.columnar.columns import (
 )
 from kafka_segments.columnar.schema import STORED
 from kafka_segments.native.engine import load_decoder
+from kafka_segments.records import Start
 from kafka_segments_generated.columns import _support as support
 
-__all__ = ["RecordDecoder", "Spans"]
+__all__ = ["RecordDecoder", "Spans", "Stop"]
+
+
+class Stop(NamedTuple):
+    """Which batch of some could not be decoded to its end, and where in it to go on; see `records.Start`."""
+
+    batch: int
+    start: Start
+
 
 Spans = Any
 """Where records are: an int64 array of (start, end, row of the table) for each batch."""
 
 _CAPACITY = Capacity(num_rows=1 << 16, num_bytes=5 << 19, num_items=1 << 18)
 _NUM_STATE = 64
+_FEW_RECORDS = 2000  # that are read again one by one sooner than by another decoder
+_OFFSETS = pa.schema([pa.field("offset", pa.int64(), nullable=False)])
 
 
 class RecordDecoder:
@@ -47,17 +58,26 @@ class RecordDecoder:
         schema: the Arrow schema of what is wanted.
         capacity: of one arrow batch.
         max_items: list items that one record may have.
+        tells_offsets: where it stops in a batch, look up the offset of the record before, if that is far in.
 
     Attributes:
+        max_items: as above; may be set before a batch is decoded.
         state: the compiled decoder's; see the generated `_support`.
         entry: addresses of the compiled decoder and of its arguments.
     """
 
     def __init__(
-        self, module: ModuleType, schema: pa.Schema, *, capacity: Capacity = _CAPACITY, max_items: int
+        self,
+        module: ModuleType,
+        schema: pa.Schema,
+        *,
+        capacity: Capacity = _CAPACITY,
+        max_items: int,
+        tells_offsets: bool = False,
     ) -> None:
+        self._module, self._tells_offsets = module, tells_offsets
         self._schema = schema
-        self._max_items = max_items
+        self.max_items = max_items
         columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES)
         wanted = [STORED.get(name, name) for name in schema.names]
         self._columns = [column for column in columns if column.name in wanted]
@@ -89,7 +109,7 @@ class RecordDecoder:
         batches: tuple[int, int],
         spans: Spans,
         sweep: Callable[[], int] | None = None,
-    ) -> Generator[pa.RecordBatch, None, tuple[int, int] | None]:
+    ) -> Generator[pa.RecordBatch, None, Stop | None]:
         """Decode the records of some batches; yields what is full, and keeps the rest for `flush`.
 
         Args:
@@ -99,8 +119,8 @@ class RecordDecoder:
             sweep: calls the decoder instead of this, fills `spans`, and says in the state how many there are.
 
         Returns:
-            None if all was decoded; else the number of the batch whose records are not sound or too many
-            for one row, and how many of them were yielded before (those in this arena are taken back).
+            None if all was decoded; else where it stopped: in front of a record that is not sound, or that
+            is too large for one row, or behind the last record. What was decoded is to be flushed then.
         """
         state = self.state
         state[support.BATCH] = state[support.RECORD] = 0
@@ -108,21 +128,19 @@ class RecordDecoder:
         self._table.set("data", *data)
         self._table.set("batches", *batches)
         self._table.set("spans", spans.ctypes.data, spans.size)
-        flushed = (0, 0)
         while True:
             self._ensure_arena()
             status = self._native(self._table) if sweep is None else sweep()
             if status == support.DONE:
                 return None
-            batch, record = int(state[support.BATCH]), int(state[support.RECORD])
+            batch = int(state[support.BATCH])
             if status != support.FULL:
-                return self._take_back(batch, record, flushed)
+                return self._stop(data, batches, spans[batch : batch + 1], batch)
             if self.num_rows == 0:
                 if not self._enlarge(int(spans[batch, 1] - spans[batch, 0])):
-                    return self._take_back(batch, record, flushed)
+                    return self._stop(data, batches, spans[batch : batch + 1], batch)
                 continue
             yield self._flush()
-            flushed = batch, record
 
     def run(self) -> int:
         """Call the compiled decoder, for somebody who sweeps."""
@@ -153,14 +171,27 @@ class RecordDecoder:
         self._lease = None
         return batch
 
-    def _take_back(self, batch: int, record: int, flushed: tuple[int, int]) -> tuple[int, int]:
-        """Forget the rows of a batch that could not be decoded, so far as they were not flushed."""
-        self._has_refused = True  # what it wrote before it noticed, nobody counted
-        num_flushed = flushed[1] if flushed[0] == batch else 0
-        self.state[support.RECORD_ROW] -= record - num_flushed
+    def _stop(self, data: tuple[int, int], batches: tuple[int, int], span: Spans, batch: int) -> Stop:
+        """Say where the decoder stopped in a batch that it could not decode to its end."""
+        self._has_refused = True  # what it wrote of the next record before it noticed, nobody counted
         if self.num_rows == 0:
-            self._lease = None  # what else was counted and written for those rows goes with the arena
-        return batch, num_flushed
+            self._lease = None  # and goes with the arena
+        num_records = int(self.state[support.RECORD])
+        if num_records == 0:
+            return Stop(batch, Start())
+        known, last_offset = span.copy(), None
+        known[0, 1] = self.state[support.PLACE]
+        if self._tells_offsets and num_records > _FEW_RECORDS:
+            last_offset = self._last_offset(data, batches, known)
+        return Stop(batch, Start(num_records, int(known[0, 1] - known[0, 0]), last_offset))
+
+    def _last_offset(self, data: tuple[int, int], batches: tuple[int, int], span: Spans) -> int:
+        """The offset of the last record in a part of a batch; whether `offset` is wanted or not."""
+        decoder = RecordDecoder(self._module, _OFFSETS, capacity=self._capacity, max_items=self.max_items)
+        last_offset = -1
+        for rows in _decoded(decoder, data, batches, span):
+            last_offset = rows.column(0)[-1].as_py()
+        return last_offset
 
     def _ensure_arena(self) -> None:
         if self._lease is None:
@@ -171,7 +202,7 @@ class RecordDecoder:
         capacity = Capacity(
             self._capacity.num_rows,
             min(max(len_records, self._capacity.num_bytes), LARGEST_CAPACITY),
-            max(self._max_items, self._capacity.num_items),
+            max(self.max_items, self._capacity.num_items),
         )
         if capacity.num_bytes <= self.state[support.MAX_BYTES] and (
             capacity.num_items <= self.state[support.MAX_ITEMS]
@@ -198,6 +229,13 @@ class RecordDecoder:
         if arena.dirty:
             _prepare(arena, arrays)
         arena.dirty = self._all  # until it is known which are not
+
+
+def _decoded(
+    decoder: RecordDecoder, data: tuple[int, int], batches: tuple[int, int], spans: Spans
+) -> Iterator[pa.RecordBatch]:
+    yield from decoder.decode(data, batches, spans)
+    yield from decoder.flush()
 
 
 def _arrays(columns: Sequence[Column], capacity: Capacity) -> tuple[Array, ...]:

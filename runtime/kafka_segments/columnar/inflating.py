@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_segments.columnar.chained import DECODER, FIRST, NUM_CHAINED, chain, run
-from kafka_segments.columnar.decoding import RecordDecoder
+from kafka_segments.columnar.decoding import RecordDecoder, Stop
 from kafka_segments.compression.loops import AT, COUNT, Loop
 from kafka_segments.native.engine import load_decoder
 from kafka_segments_generated.columns._support import BATCH, DONE, NUM_BATCHES, Longs, load, store
@@ -64,7 +64,7 @@ class Inflation:
 
     def run(
         self, target: tuple[int, int], batches: tuple[int, int], places: Any, spans: Any
-    ) -> Generator[pa.RecordBatch, None, tuple[int, tuple[int, int] | None]]:
+    ) -> Generator[pa.RecordBatch, None, tuple[int, Stop | None]]:
         """Decompress and decode from the first payload on, as far as it goes.
 
         Args:

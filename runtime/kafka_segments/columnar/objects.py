@@ -18,7 +18,7 @@ from kafka_segments.columnar.schema import schema_of
 from kafka_segments.columnar.table import row_of
 from kafka_segments.entries import Batch, Header, Record
 from kafka_segments.layout import increment_sequence, wrap_long
-from kafka_segments.records import MAX_NUM_HEADERS
+from kafka_segments.records import MAX_NUM_HEADERS, Start
 from kafka_segments_generated.columns import kafka_log_segment, kafka_record
 
 __all__ = ["RowDecoder"]
@@ -35,34 +35,35 @@ class RowDecoder:
         capacity = Capacity(_NUM_ROWS, _NUM_BYTES, _NUM_ROWS)
         self._decoder = RecordDecoder(kafka_record, schema, capacity=capacity, max_items=MAX_NUM_HEADERS)
 
-    def records(self, batch: Batch, payload: bytes | memoryview) -> Generator[Record, None, tuple[int, bool]]:
+    def records(
+        self, batch: Batch, payload: bytes | memoryview, max_items: int
+    ) -> Generator[Record, None, Start | None]:
         """Yield the records of a batch of magic 2 up to what only `records` can judge.
 
         Args:
             batch: its header.
             payload: the records' bytes, decompressed.
+            max_items: headers that one record may have.
 
         Returns:
-            How many there were, and whether these are all, and all is sound.
+            Where to go on; None if these are all, and all is sound.
         """
+        self._decoder.max_items = max_items
         row = row_of(batch, kafka_log_segment)
         spans = np.array([[0, len(payload), 0]], np.int64)
         data = pa.py_buffer(payload).address, len(payload)
         head = row.ctypes.data, row.size
-        num_taken = 0
         steps = self._decoder.decode(data, head, spans)
         while True:
             try:
                 rows = next(steps)
             except StopIteration as stop:
-                break_off = stop.value
+                stopped = stop.value
                 break
-            num_taken += rows.num_rows
             yield from _records(batch, rows)
         for rows in self._decoder.flush():
-            num_taken += rows.num_rows
             yield from _records(batch, rows)
-        return num_taken, break_off is None
+        return None if stopped is None else stopped.start
 
 
 def _records(batch: Batch, rows: pa.RecordBatch) -> list[Record]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kafka_segments.columnar.arena import Scratch
 from kafka_segments.compression import CODEC_NAMES, decompress
+from kafka_segments.compression.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.compression.direct import Direct, direct_codec
 from kafka_segments.compression.loops import Loop, new_loop
 from kafka_segments.errors import DecompressionError
@@ -21,7 +22,7 @@ from kafka_segments.errors import DecompressionError
 __all__ = ["PlainRecords"]
 
 _LEN_BUFFER = 4 << 20
-_LARGEST_BUFFER = 64 << 20  # larger results come and go as objects of their own
+_LARGEST_BUFFER = ALWAYS_ALLOWED  # larger results are judged by the size of their payload; they come alone
 _LEN_TOGETHER = 1 << 20  # decompressed bytes that are worth a call of the decoder
 _MOST_TOGETHER = 128  # payloads, where Python goes through them
 
@@ -56,7 +57,7 @@ class PlainRecords:
             places: as for `fill`.
         """
         scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
-        target = scratch.address, min(len(scratch.view), self._max_decompressed)
+        target = scratch.address, self._room(scratch)
         loop.begin(source, (places.ctypes.data, len(places)), target, _LEN_TOGETHER)
         return target
 
@@ -82,7 +83,7 @@ class PlainRecords:
         others = np.flatnonzero(codecs != codecs[0])
         places = places[: others[0]] if len(others) else places
         scratch = self._scratch = self._scratch or Scratch(_LEN_BUFFER)
-        room = min(len(scratch.view), self._max_decompressed)
+        room = self._room(scratch)
         loop, direct = self._loop(name, magic), direct_codec(name)
         num_done = size = 0
         if loop is not None:
@@ -99,6 +100,9 @@ class PlainRecords:
         places[0] = 0, len(self._alone)
         return 1
 
+    def _room(self, scratch: Scratch) -> int:
+        return min(len(scratch.view), self._max_decompressed, _LARGEST_BUFFER)
+
     def _loop(self, name: str, magic: int) -> Loop | None:
         key = name, magic == 0
         if key not in self._loops:
@@ -106,7 +110,8 @@ class PlainRecords:
         return self._loops[key]
 
     def _fill_alone(self, name: str, payload: memoryview, magic: int) -> None:
-        self._alone = decompress(name, payload, max_size=self._max_decompressed, magic=magic)
+        max_size = content_bound(len(payload), self._max_decompressed)
+        self._alone = decompress(name, payload, max_size=max_size, magic=magic)
         size = len(self._alone)
         if _LEN_BUFFER < size <= _LARGEST_BUFFER // 2:
             self._scratch = Scratch(1 << (2 * size).bit_length())  # the next one is likely to be as large

@@ -18,21 +18,22 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar import table as kinds_of
-from kafka_segments.columnar.decoding import RecordDecoder
+from kafka_segments.columnar.decoding import RecordDecoder, Stop
+from kafka_segments.columnar.exact import ExactRecords
 from kafka_segments.columnar.inflating import Inflation
 from kafka_segments.columnar.isolation import VoidRows
 from kafka_segments.columnar.plain import PlainRecords
-from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.scanning import HeaderScan
 from kafka_segments.columnar.schema import decoded_schema
 from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.sweeping import Sweep
 from kafka_segments.columnar.table import EntryTable, count_alike
 from kafka_segments.columnar.unwrapping import Unwrapping
-from kafka_segments.entries import Batch, Damage, Padding, Record, SoundBatches
+from kafka_segments.compression.bounds import items_bound
+from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
-from kafka_segments.records import MAX_NUM_HEADERS, open_records
+from kafka_segments.records import MAX_NUM_HEADERS, Start
 from kafka_segments.storage import Source
 from kafka_segments.transactions import Void
 from kafka_segments_generated.columns import kafka_log_segment
@@ -44,7 +45,7 @@ _SWEPT_FROM = 8 << 20  # a position: smaller files are not worth compiling the s
 
 Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
 T = TypeVar("T")
-_Steps: TypeAlias = Generator[Event, None, tuple[int, int] | None]
+_Steps: TypeAlias = Generator[Event, None, tuple[int, Start] | None]
 
 
 class ColumnarReader:
@@ -84,7 +85,7 @@ class ColumnarReader:
         self._module = module
         self._range = OffsetRange(start, end)
         self._bounds = start, end
-        self._max_decompressed = max_decompressed
+        self._is_bounded = items_bound(1, max_decompressed) is not None
         self._check_crc = check_crc
         self._headers = HeaderScan(
             source, module, check_crc=check_crc, end_position=stretch.end_position or None
@@ -92,6 +93,13 @@ class ColumnarReader:
         self._scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
         if stretch.sound_offset is not None:
             self._scan.sound_offset = stretch.sound_offset
+        self._exact = ExactRecords(
+            self._scan,
+            columns=schema.names,
+            offsets=self._range,
+            check_crc=check_crc,
+            max_decompressed=max_decompressed,
+        )
         self._plain = PlainRecords(max_decompressed)
         self._decoded = decoded_schema(schema, bool(self._range))
         # Whether rows that wait may be out of the range. Of a stretch, the entries on either side are looked
@@ -111,7 +119,7 @@ class ColumnarReader:
             package = self._module.__name__.rpartition(".")[0]
             module = import_module(f"{package}.{self._module.CONTENTS[content].decoder}")
             schema = pa.schema([]) if is_control else self._decoded
-            self._decoders[key] = RecordDecoder(module, schema, max_items=MAX_NUM_HEADERS)
+            self._decoders[key] = RecordDecoder(module, schema, max_items=MAX_NUM_HEADERS, tells_offsets=True)
         return self._decoders[key]
 
     def events(self) -> Iterator[Event]:
@@ -188,7 +196,7 @@ class ColumnarReader:
                     break
                 yield SoundBatches(1, entry.size)
                 if self._void is None or not self._void.holds(entry):
-                    yield from self._slowly(entry, 0)
+                    yield from self._exact.events(entry, Start(), is_strict=self._is_strict)
                 return entry.end_position
             if isinstance(entry, Damage) and self._coverage is not None:
                 self._coverage.damaged()
@@ -214,7 +222,7 @@ class ColumnarReader:
         first = 0 if sweep is None else sweep.num_decoded
         if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
             self._has_edges = True
-        stopped = None if sweep is None or sweep.refused is None else (0, sweep.refused)
+        stopped = None if sweep is None or sweep.stop is None else (0, sweep.stop)
         kinds = self._kinds(entries) if first < len(entries) else np.empty(0)
         wanted = first + np.flatnonzero(kinds[first:] != kinds_of.SKIPPED)
         before, slow_row = self._scan.sound_offset, -1
@@ -225,13 +233,14 @@ class ColumnarReader:
             if stopped is None:
                 wanted = wanted[len(alike) :]
                 continue
-            (at, num_yielded), stopped = stopped, None
+            (at, start), stopped = stopped, None
             row = int(alike[at])
             if row != slow_row + 1:
                 before = entries.last_offset(row - 1)
             yield from self._flush()
             self._scan.sound_offset = before
-            yield from self._slowly(self._scan.batch_at(entries.value(row, "position")), num_yielded)
+            batch = self._scan.batch_at(entries.value(row, "position"))
+            yield from self._exact.events(batch, start, is_strict=self._is_strict)
             before, slow_row = self._scan.sound_offset, row
             wanted = wanted[at + 1 :]
         if slow_row != len(entries) - 1:
@@ -242,7 +251,7 @@ class ColumnarReader:
         yield entries.count(*(self._bounds if first < len(entries) else (None, None)))
 
     def _kinds(self, entries: EntryTable) -> Any:
-        kinds = entries.kinds(*self._bounds)
+        kinds = entries.kinds(*self._bounds, is_bounded=self._is_bounded)
         if self._void is not None:
             kinds[self._void.mask(entries)] = kinds_of.SKIPPED
         return kinds
@@ -251,14 +260,14 @@ class ColumnarReader:
         """Decode some rows of one kind.
 
         Returns:
-            None, or which of them has to be read slowly, and how many of its records were yielded.
+            None, or which of them has to be read slowly, and from where on.
         """
         content = entries.value(int(rows[0]), "content")
         if kind != kinds_of.CONTROL:
             is_plain = kind == kinds_of.PLAIN and self._module.CONTENTS[content].is_repeated
             self._plain_content = content if is_plain else None
         if kind == kinds_of.SLOW:
-            return 0, 0
+            return 0, Start()
         decoder = self._decoder_of(content, kind == kinds_of.CONTROL)
         if kind != kinds_of.CONTROL and decoder is not self._decoder:
             yield from self._flush()
@@ -289,16 +298,16 @@ class ColumnarReader:
             )
             done += num_inflated
             if stopped is not None or done == len(rows):
-                return None if stopped is None else (done, stopped[1])
+                return None if stopped is None else (done, stopped.start)
             try:
                 num_plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
             except KafkaFormatError:
-                return done, 0
+                return done, Start()
             following = done + num_plain
             spans[done:following, :2] = places[done:following]
-            stopped = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
-            if stopped is not None:
-                return done + stopped[0], stopped[1]
+            refused = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
+            if refused is not None:
+                return done + refused[0], refused[1]
             done = following
         return None
 
@@ -306,7 +315,7 @@ class ColumnarReader:
         """The messages in wrappers; those of one codec, magic and timestamp type together."""
         unwrapping = self._unwrapping_of(decoder, entries.value(int(rows[0]), "content"))
         if unwrapping is None:
-            return 0, 0
+            return 0, Start()
         window, address = memoryview(self._headers.window), self._headers.address
         places = np.ascontiguousarray(entries.spans(rows, self._headers.window_position)[:, :2])
         columns = {name: entries.column(name)[rows] for name in ("codec", "magic", "timestamp_type")}
@@ -318,15 +327,22 @@ class ColumnarReader:
             try:
                 num_plain = self._plain.fill(window, address, codecs, contents, magic)
             except KafkaFormatError:
-                return done, 0
+                return done, Start()
             these = slice(done, done + num_plain)
             appended = times[these] if magic and columns["timestamp_type"][done] else None
             batches = self._headers.table
-            steps = unwrapping.run(self._plain.data, contents[:num_plain], batches, rows[these], appended)
+            steps = unwrapping.run(
+                self._plain.data,
+                contents[:num_plain],
+                batches,
+                rows[these],
+                times=appended,
+                bounds=entries.items_bounds(is_bounded=self._is_bounded)[rows[these]],
+            )
             num_done, num_yielded = yield from self._chosen(steps)
             done += num_done
             if num_done == 0 or num_yielded is not None:
-                return done, num_yielded or 0
+                return done, Start(num_yielded or 0)
         return None
 
     def _chosen(self, steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:
@@ -348,7 +364,7 @@ class ColumnarReader:
 
     def _inflate(
         self, decoder: RecordDecoder, codecs: Any, places: Any, spans: Any
-    ) -> Generator[Event, None, tuple[int, tuple[int, int] | None]]:
+    ) -> Generator[Event, None, tuple[int, Stop | None]]:
         """Decompress and decode with one call as many batches as that takes; see `Inflation.run`."""
         codec = int(codecs[0])
         loop = self._plain.loop(codec)
@@ -363,27 +379,6 @@ class ColumnarReader:
         target = self._plain.begin(loop, source, places[:count])
         run = self._inflations[key].run(target, self._headers.table, places[:count], spans[:count])
         return (yield from self._chosen(run))
-
-    def _slowly(self, batch: Batch, num_yielded: int) -> Iterator[Event]:
-        """A batch by the exact way, but for the records of it that were yielded already."""
-        last_offset = None
-        records: list[Record] = []
-        damage = None
-        try:
-            payload, bound = self._scan.payload(batch), self._max_decompressed
-            opened = open_records(batch, payload, max_decompressed=bound, check_crc=self._check_crc)
-            for record in opened[1]:
-                last_offset = record.offset
-                records.append(record)
-            self._scan.passed(batch)
-        except KafkaFormatError as error:
-            damage = self._scan.damage_of(batch, error, last_offset)
-        rows = records[num_yielded:]
-        if self._is_strict or not self._range.covers(batch):
-            rows = [record for record in rows if self._range.holds(record.offset)]
-        yield from record_batches(rows, columns=self._schema.names, batch=batch)
-        if damage is not None:
-            yield damage
 
 
 def _emptied(steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:

@@ -20,6 +20,7 @@ from kafka_segments.columnar.decoding import RecordDecoder
 from kafka_segments.columnar.scanning import HeaderScan
 from kafka_segments.native.blocks import LEN_PIECE
 from kafka_segments.native.engine import load_decoder
+from kafka_segments.records import Start
 from kafka_segments_generated.columns._support import (
     AT,
     BATCH,
@@ -142,7 +143,7 @@ class Sweep:
 
     Attributes:
         num_decoded: of the last window: how many rows of its table have been decoded.
-        refused: if the next row was refused by the decoder, how many of its records were yielded; else None.
+        stop: where in the next row the decoder stopped, if that is not sound; else None.
     """
 
     def __init__(
@@ -176,7 +177,7 @@ class Sweep:
             self._arguments.set(name, array.ctypes.data, array.size)
         self._arguments.set("table", *headers.table)
         self.num_decoded = 0
-        self.refused: int | None = None
+        self.stop: Start | None = None
 
     def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
         """Scan and decode the window that the scanner has been made ready for; returns its last status."""
@@ -184,8 +185,8 @@ class Sweep:
         state[LENGTH], state[IS_OVER] = len_window, 0
         data = self._headers.address, len_window
         stopped = yield from self._decoder.decode(data, self._headers.table, self._spans, self._run)
-        self.num_decoded = int(self._decoder.state[BATCH]) if stopped is None else stopped[0]
-        self.refused = None if stopped is None else stopped[1]
+        self.num_decoded = int(self._decoder.state[BATCH]) if stopped is None else stopped.batch
+        self.stop = None if stopped is None else stopped.start
         return int(state[STATUS])
 
     def _run(self) -> int:

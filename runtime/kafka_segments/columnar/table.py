@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.compression import CODEC_NAMES
+from kafka_segments.compression.bounds import ITEMS_PER_BYTE
 from kafka_segments.entries import Batch, SoundBatches
 from kafka_segments.layout import wrap_long
 
@@ -166,8 +167,14 @@ class EntryTable:
         sizes = self.column("end_position") - self.column("position")
         return SoundBatches(int(is_read.sum()), int(sizes[is_read].sum()))
 
-    def kinds(self, start: int | None, end: int | None) -> Any:
-        """What each row is: `SKIPPED`, `PLAIN`..."""
+    def kinds(self, start: int | None, end: int | None, *, is_bounded: bool = True) -> Any:
+        """What each row is: `SKIPPED`, `PLAIN`...
+
+        Args:
+            start: rows with lower offsets alone are skipped.
+            end: rows with these and higher offsets alone are skipped.
+            is_bounded: whether compressed batches of too many records, see `compression.bounds`, are `SLOW`.
+        """
         codec = self.column("codec")
         if start is None and end is None and self._is_all_plain(codec):
             return np.full(len(self), PLAIN)
@@ -180,11 +187,18 @@ class EntryTable:
         kinds[is_batch & (self.column("is_control") != 0)] = CONTROL
         # A negative count has words of its own; compressed control batches go another way.
         kinds[is_batch & ((count < 0) | ((kinds == CONTROL) & (codec != 0)))] = SLOW
+        if is_bounded:
+            kinds[is_batch & (codec != 0) & (count > self.items_bounds(is_bounded=True))] = SLOW
         kinds[~is_batch & (codec != 0)] = WRAPPED if _has_wrappers(self._module) else SLOW
         kinds[~is_batch & (codec > _HIGHEST_IN_WRAPPERS)] = SLOW
         if start is not None or end is not None:
             kinds[~self.in_range(start, end)] = SKIPPED
         return kinds
+
+    def items_bounds(self, *, is_bounded: bool) -> Any:
+        """How many records each entry may hold if it is compressed, and the data is not trusted."""
+        sizes = self.column("end_position") - self.column("position")
+        return ITEMS_PER_BYTE * sizes if is_bounded else np.full(len(self), _HIGHEST)
 
     def has(self, name: str) -> Any:
         """Whether an entry has what a column says, or something left over stands there."""

@@ -182,7 +182,14 @@ class Unwrapping:
         self._arguments.set("spans", self._spans.ctypes.data, self._spans.size)
 
     def run(
-        self, data: tuple[int, int], places: Any, batches: tuple[int, int], rows: Any, times: Any
+        self,
+        data: tuple[int, int],
+        places: Any,
+        batches: tuple[int, int],
+        rows: Any,
+        *,
+        times: Any,
+        bounds: Any,
     ) -> Generator[pa.RecordBatch, None, tuple[int, int | None]]:
         """Decode the messages of wrappers, from the first on, as far as all is as usual.
 
@@ -192,12 +199,15 @@ class Unwrapping:
             batches: address and length of the scan's table.
             rows: int64: where in that table each wrapper stands.
             times: int64, of each wrapper the time that counts for its messages; None if it is their own.
+            bounds: int64, of each how many messages it may hold.
 
         Returns:
             How many wrappers were decoded; and of the next, if its messages were refused by the decoder, how
-            many of its records were yielded before.
+            many of its records were decoded before.
         """
         done = self._find(data, places[:_MOST_WRAPPERS], batches, rows)
+        crowded = np.flatnonzero(np.diff(self._firsts[: done + 1]) > bounds[:done])
+        done = int(crowded[0]) if len(crowded) else done
         if done == 0:
             return 0, None
         firsts = self._firsts[: done + 1]
@@ -207,7 +217,7 @@ class Unwrapping:
         stopped = yield from self._decoder.decode(data, table, self._spans[:num_messages], self._run)
         if stopped is None:
             return done, None
-        message = stopped[0]
+        message = stopped.batch
         wrapper = int(np.searchsorted(firsts, message, "right")) - 1
         return wrapper, message - int(firsts[wrapper])
 

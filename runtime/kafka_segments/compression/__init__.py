@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Protocol
 
+from kafka_segments.compression.bounds import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import DecompressionError, MissingCodecError, OptionError
 
 __all__ = [
@@ -25,14 +26,6 @@ __all__ = [
     "compress",
     "decompress",
 ]
-
-DEFAULT_MAX_DECOMPRESSED = 256 << 20
-"""Bytes that one payload may decompress to, unless the caller says otherwise: 256 MiB.
-
-A compressed batch is at most the topic's `max.message.bytes` (1 MiB by default), which the four codecs
-widen 20-fold on good days; 256 MiB leaves room for tenfold limits and very repetitive data, and a Spark
-task of 1 GiB survives it.
-"""
 
 # By Kafka's name (CompressionType), what to do if the codec's module cannot be imported.
 _REMEDIES = {

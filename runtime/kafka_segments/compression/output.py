@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_segments.compression.bounds import DEFAULT_MAX_DECOMPRESSED, EXPANSION
 from kafka_segments.errors import DecompressionError
 
 __all__ = ["BoundedOutput", "malformed"]
@@ -35,7 +36,8 @@ class BoundedOutput:
         if size > self.room:
             message = (
                 f"{self._codec} payload decompresses to more than the bound of {self._max_size} bytes "
-                "(max_decompressed); raise the bound if the data can be trusted"
+                f"(max_decompressed; up to {DEFAULT_MAX_DECOMPRESSED}, {EXPANSION} times the payload's size "
+                "is a bound too); raise it if the data can be trusted"
             )
             raise DecompressionError(message, codec=self._codec)
 

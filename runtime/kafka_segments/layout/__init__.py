@@ -27,6 +27,7 @@ from kafka_segments.layout.heads import (
     OFS_MAGIC,
     Head,
     Prefix,
+    checksum_region,
     known_magics,
     length_digits,
     read_head,
@@ -43,7 +44,7 @@ from kafka_segments.layout.others import (
     read_offset_checkpoint,
     read_redpanda_header,
 )
-from kafka_segments.layout.records import RecordReader, read_control_key, read_control_value
+from kafka_segments.layout.records import Body, RecordReader, read_control_key, read_control_value
 
 __all__ = [
     "LEN_HEAD",
@@ -55,10 +56,12 @@ __all__ = [
     "LEN_TRANSACTION_ENTRY",
     "MAX_LEN_OFFSET_CHECKPOINT",
     "OFS_MAGIC",
+    "Body",
     "Head",
     "Message",
     "Prefix",
     "RecordReader",
+    "checksum_region",
     "find_value",
     "increment_sequence",
     "java_text",

@@ -24,6 +24,7 @@ __all__ = [
     "OFS_MAGIC",
     "Head",
     "Prefix",
+    "checksum_region",
     "known_magics",
     "length_digits",
     "message_timestamp_type",
@@ -138,6 +139,22 @@ def read_head(data: bytes | memoryview, path: str, position: int, previous_offse
     except PARSE_ERRORS as error:
         detail = f"the header cannot be read: {explain(error)}"
         raise CorruptBatchError(detail, position=position, path=path) from error
+
+
+@cache
+def checksum_region(*, is_batch: bool) -> tuple[int, Callable[[bytes | memoryview, int], int]]:
+    """Where the bytes begin that the checksum of a batch or message covers, and which checksum it is.
+
+    It covers all from there to the end of the entry. Learned by parsing entries of zeros.
+    """
+    places = {
+        (head.ofs_crc_region, head.checksum)
+        for magic, body in known_magics().items()
+        if (body is KafkaRecordBatchV2) is is_batch
+        for head in [read_head(_entry_of_zeros(magic), "", 0, None)]
+    }
+    (place,) = places
+    return place
 
 
 def _timestamp_type(number: int) -> str:

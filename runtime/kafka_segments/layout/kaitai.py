@@ -6,9 +6,9 @@ from enum import IntEnum
 from io import BytesIO
 from typing import TypeVar
 
-from kaitaistruct import KaitaiStream, KaitaiStructError, ValidationFailedError
+from kaitaistruct import KaitaiStream, KaitaiStruct, KaitaiStructError, ValidationFailedError
 
-__all__ = ["PARSE_ERRORS", "constants", "explain", "name", "stream"]
+__all__ = ["PARSE_ERRORS", "constants", "explain", "name", "release", "release_failed", "stream"]
 
 T = TypeVar("T")
 
@@ -30,6 +30,30 @@ def explain(error: Exception) -> str:
 def stream(data: bytes | memoryview) -> KaitaiStream:
     """A stream as the generated classes read it."""
     return KaitaiStream(BytesIO(data))
+
+
+def release(parsed: KaitaiStruct) -> None:
+    """Let go of what an object and those in it have read, once the values have been taken out of them.
+
+    Each holds itself (as its own root) and its stream, so that a value of many MiB would stay in memory until
+    the garbage collector runs, which only the number of objects sets off.
+    """
+    members = list(vars(parsed).values())
+    vars(parsed).clear()
+    for member in members:
+        for one in member if isinstance(member, list) else (member,):
+            if isinstance(one, KaitaiStruct):
+                release(one)
+
+
+def release_failed(error: Exception) -> None:
+    """The same for the objects whose reading a parse error has ended."""
+    trace = error.__traceback__
+    while trace is not None:
+        reading = trace.tb_frame.f_locals.get("self")
+        if isinstance(reading, KaitaiStruct):
+            release(reading)
+        trace = trace.tb_next
 
 
 def constants(cls: type[T]) -> T:

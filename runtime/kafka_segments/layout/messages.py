@@ -10,7 +10,7 @@ from kaitaistruct import KaitaiStream
 
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.layout.heads import LEN_LOG_OVERHEAD, OFS_MAGIC, known_magics, message_timestamp_type
-from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, stream
+from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, release, release_failed, stream
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 
 __all__ = ["Message", "find_value", "read_inner_message", "read_message"]
@@ -56,6 +56,7 @@ class Message:
         self.key: bytes | None = getattr(parsed, "key", None)
         self.value: bytes | None = getattr(parsed, "value", None)
         self._body, self._ofs_crc_region = body, header.ofs_crc_region
+        release(parsed)
 
     @property
     def crc_region(self) -> bytes | memoryview:
@@ -82,7 +83,9 @@ def read_message(body: bytes | memoryview, offset: int) -> Message:
     try:
         return Message(KafkaMessageLegacy(offset, stream(body)), body)
     except PARSE_ERRORS as error:
-        raise CorruptBatchError(explain(error)) from error
+        detail = explain(error)
+        release_failed(error)
+        raise CorruptBatchError(detail) from error
 
 
 class _Remembering(BytesIO):

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from kafka_segments.compression.bounds import too_many_items
 from kafka_segments.entries import Batch, Header
-from kafka_segments.errors import CorruptBatchError
-from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, name, stream
+from kafka_segments.errors import CorruptBatchError, DecompressionError
+from kafka_segments.layout.java import wrap_long
+from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, name, release, release_failed, stream
 from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
 from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
 from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
 
-__all__ = ["RecordReader", "read_control_key", "read_control_value"]
+__all__ = ["Body", "RecordReader", "read_control_key", "read_control_value"]
 
 _MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
+
+
+class Body(NamedTuple):
+    """A record's own values; None is null. Offset and timestamp are wrapped as Java's are."""
+
+    offset: int
+    timestamp: int
+    offset_delta: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
 
 
 class RecordReader:
@@ -25,31 +38,56 @@ class RecordReader:
         payload: the records' bytes, decompressed.
         batch: its header.
         max_num_headers: headers that one record may have.
+        place: in the payload, where to begin; a record begins there.
+        room: for records and headers together; None is as many as there are.
     """
 
-    def __init__(self, payload: bytes | memoryview, batch: Batch, max_num_headers: int) -> None:
+    def __init__(
+        self,
+        payload: bytes | memoryview,
+        batch: Batch,
+        max_num_headers: int,
+        place: int = 0,
+        room: int | None = None,
+    ) -> None:
         assert batch.base_offset is not None and batch.base_timestamp is not None
         self._io = stream(payload)
+        self._io.seek(place)
         is_append_time = int(batch.timestamp_type == "LogAppendTime")
         times = is_append_time, batch.base_timestamp, batch.max_timestamp
         producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
         self._base = (batch.base_offset, *times, batch.partition_leader_epoch, *producer)
         self._is_control = batch.is_control
         self._max_num_headers = max_num_headers
+        self._batch, self._room = batch, room
 
-    def read(self) -> tuple[KafkaRecord.RecordBody, tuple[Header, ...]]:
-        """The next record's body, as the generated class has it, and its headers as plain values.
+    def read(self) -> Body:
+        """The next record.
 
         Raises:
             CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
+            DecompressionError: there is no room for it.
         """
         try:
-            body = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io).body
-            return body, tuple(self._headers(body))
-        except CorruptBatchError:
+            record = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
+            body = record.body
+            if self._room is not None:
+                self._room -= 1 + body.num_headers.value
+                if self._room < 0:
+                    release(record)
+                    raise too_many_items(self._batch.size, self._batch.compression)
+            headers = tuple(self._headers(body))
+            key, value = getattr(body, "key", None), getattr(body, "value", None)
+            delta = body.offset_delta.value
+            read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)
+            release(record)
+            return read
+        except (CorruptBatchError, DecompressionError):
             raise
         except PARSE_ERRORS as error:
-            raise CorruptBatchError(explain(error)) from error
+            detail = explain(error)
+            release_failed(error)
+            raise CorruptBatchError(detail) from error
 
     def _headers(self, body: KafkaRecord.RecordBody) -> Iterator[Header]:
         if not body.has_too_many_headers:

@@ -1,0 +1,263 @@
+"""Files made to cost as much as they can for their size, by number of bytes.
+
+Shares no code with the project: layouts are spelled out here from Kafka's documentation, with `struct` and
+the codecs' own libraries. What each must cost at most, `test_bounds.py` says.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from random import Random
+
+import crc32c
+import lz4.frame
+import snappy
+import zstandard
+
+__all__ = ["ADVERSARIES", "search_adversary"]
+
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+CONTROL = 0x20
+EMPTY_RECORD = bytes.fromhex("0c000000010100")  # null key, null value, no headers, the batch's own offset
+XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+
+
+def varint(number: int) -> bytes:
+    number = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def record(value: bytes = b"", headers: bytes = b"\0") -> bytes:
+    body = b"\0\0\0\x01" + varint(len(value)) + value + headers
+    return varint(len(body)) + body
+
+
+def batch(payload: bytes, count: int, attributes: int = 0, offset: int = 0, wrong_by: int = 0) -> bytes:
+    """A record batch of magic 2; its checksum is right unless `wrong_by` says otherwise."""
+    last_delta = min(max(count - 1, 0), 2**31 - 1)
+    checked = struct.pack(">hiqqqhii", attributes, last_delta, 0, 0, -1, -1, -1, count) + payload
+    crc = crc32c.crc32c(checked) ^ wrong_by
+    return struct.pack(">qiibI", offset, len(checked) + 9, 0, 2, crc) + checked
+
+
+def message(value: bytes | None, codec: int = 0, magic: int = 0, offset: int = 0, wrong_by: int = 0) -> bytes:
+    """A message of magic 0 or 1, which wraps others if it has a codec."""
+    checked = struct.pack(">bb", magic, codec) + (struct.pack(">q", 0) if magic else b"")
+    checked += struct.pack(">i", -1) + struct.pack(">i", -1 if value is None else len(value)) + (value or b"")
+    crc = zlib.crc32(checked) ^ wrong_by
+    return struct.pack(">qiI", offset, len(checked) + 4, crc) + checked
+
+
+def squeezed(codec: int, content: bytes) -> bytes:
+    if codec == GZIP:
+        return gzip.compress(content, 9, mtime=0)
+    if codec == LZ4:
+        return bytes(lz4.frame.compress(content, compression_level=9, block_linked=False))
+    if codec == SNAPPY:
+        blocks = (content[at : at + (32 << 10)] for at in range(0, len(content), 32 << 10))
+        return XERIAL + b"".join(struct.pack(">i", len(one)) + one for one in map(snappy.compress, blocks))
+    return zstandard.ZstdCompressor(level=19).compress(content)
+
+
+def repeated(one: bytes, size: int, offsets: int = 1 << 20) -> bytes:
+    """Entries as many as fit, with their base offsets ascending."""
+    head = one[8:]
+    return b"".join(struct.pack(">q", number * offsets) + head for number in range(max(1, size // len(one))))
+
+
+# Bytes that a payload of 1 KiB stands for, by codec: what each can reach with repeated records.
+_EXPANSION = {GZIP: 1000 << 10, SNAPPY: 20 << 10, LZ4: 240 << 10, ZSTD: 10_000 << 10}
+
+
+def _records(codec: int, share: int = 1, attributes: int = 0, behind: bytes = b"") -> Callable[[int], bytes]:
+    """Compressed batches of the smallest records; each takes one `share` of the file."""
+
+    def make(size: int) -> bytes:
+        count = _EXPANSION[codec] * (size // share) // 1024 // len(EMPTY_RECORD)
+        payload = squeezed(codec, EMPTY_RECORD * count + behind)
+        return repeated(batch(payload, count, codec | attributes), size, count)
+
+    return make
+
+
+def _wrapped(codec: int, magic: int, share: int = 1) -> Callable[[int], bytes]:
+    """Wrappers of the smallest messages."""
+
+    def make(size: int) -> bytes:
+        smallest = message(None, 0, magic)
+        count = max(1, _EXPANSION[codec] // 2 * (size // share) // 1024 // len(smallest))
+        return repeated(message(squeezed(codec, smallest * count), codec, magic), size)
+
+    return make
+
+
+def _nested(size: int) -> bytes:
+    value = message(squeezed(GZIP, message(None) * (size * 8)))
+    for _level in range(8):
+        value = message(squeezed(GZIP, value * 8), GZIP)
+    return repeated(value, size)
+
+
+def _zeros(len_value: int) -> Callable[[int], bytes]:
+    """Batches of one value of zeros: as much memory as can be had for a few bytes."""
+
+    def make(size: int) -> bytes:
+        return repeated(batch(squeezed(ZSTD, record(bytes(len_value))), 1, ZSTD), size)
+
+    return make
+
+
+def _headers(codec: int, count: int) -> Callable[[int], bytes]:
+    """Records of many empty headers, compressed or not."""
+
+    def make(size: int) -> bytes:
+        few = count if codec else max(1, size // 2 - 64)
+        one = record(b"", varint(few) + b"\0\x01" * few)
+        payload = squeezed(codec, one * 8) if codec else one
+        return repeated(batch(payload, 8 if codec else 1, codec), size)
+
+    return make
+
+
+def _small_batches(size: int) -> bytes:
+    return repeated(batch(squeezed(ZSTD, EMPTY_RECORD * 600), 600, ZSTD), size, 600)
+
+
+def _plain_behind(size: int) -> bytes:
+    count = size // len(EMPTY_RECORD)
+    return batch(EMPTY_RECORD * count + b"x", count)
+
+
+def _lying_count(count: int) -> Callable[[int], bytes]:
+    def make(size: int) -> bytes:
+        payload = squeezed(ZSTD, EMPTY_RECORD * (1 << 20))
+        plain = EMPTY_RECORD * (size // 2 // len(EMPTY_RECORD))
+        return batch(plain, count) + repeated(batch(payload, count, ZSTD), size // 2)
+
+    return make
+
+
+def _varints(byte: bytes) -> Callable[[int], bytes]:
+    def make(size: int) -> bytes:
+        return batch(byte * (size - 61), 1 << 20)
+
+    return make
+
+
+def _pattern(pattern: bytes) -> Callable[[int], bytes]:
+    return lambda size: (pattern * (size // len(pattern) + 1))[:size]
+
+
+def _small_bytes(size: int) -> bytes:
+    return bytes(Random(1).choices((0, 1, 2), k=size))
+
+
+def _random(size: int) -> bytes:
+    return Random(2).randbytes(size)
+
+
+def _wrong_checksums(one: bytes) -> Callable[[int], bytes]:
+    """Entries of right lengths, one behind the other, none with the checksum that it should have."""
+    return lambda size: repeated(one, size)
+
+
+def _to_the_end(step: int) -> Callable[[int], bytes]:
+    """Headers of messages everywhere, each of which claims all that follows in the file."""
+
+    def make(size: int) -> bytes:
+        out = bytearray(size)
+        for number, at in enumerate(range(0, size - step, step)):
+            struct.pack_into(">qiIb", out, at, number + 1, size - at - 12, 0, 0)
+        return bytes(out)
+
+    return make
+
+
+def _spread(size: int) -> bytes:
+    """The same, with ends all over the file."""
+    out, dice = bytearray(size), Random(3)
+    for number, at in enumerate(range(0, size - 64, 17)):
+        struct.pack_into(">qiIb", out, at, number + 1, dice.randrange(14, size - at - 12), 0, 0)
+    return bytes(out)
+
+
+def _inside_values(size: int) -> bytes:
+    """Compressed batches inside the value of a batch whose checksum is wrong."""
+    bomb = _records(ZSTD, 8)(size)
+    return batch(record(bomb), 1, 0, 1, wrong_by=1)
+
+
+def _enclosed(codec: int) -> Callable[[int], bytes]:
+    """Damaged wrappers that hold sound messages byte for byte, behind many that have to be gone through."""
+
+    def make(size: int) -> bytes:
+        dice = Random(4)
+        inner = b"".join(message(dice.randbytes(200), offset=number) for number in range(8))
+        many = message(None) * (200_000 if codec == GZIP else 40_000)
+        value = squeezed(codec, many + inner)
+        if codec == GZIP:
+            deflate = zlib.compressobj(9, wbits=-15)
+            start = deflate.compress(many) + deflate.flush(zlib.Z_FULL_FLUSH)
+            stored = b"\x01" + struct.pack("<HH", len(inner), len(inner) ^ 0xFFFF) + inner
+            end = struct.pack("<II", zlib.crc32(many + inner), len(many + inner))
+            value = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + start + stored + end
+        return repeated(message(value, codec, offset=1, wrong_by=1), size)
+
+    return make
+
+
+ADVERSARIES: dict[str, Callable[[int], bytes]] = {
+    "zstd records": _records(ZSTD),
+    "zstd records, a byte behind them": _records(ZSTD, 10, behind=b"x"),
+    "zstd records in control batches": _records(ZSTD, 10, CONTROL),
+    "gzip records": _records(GZIP),
+    "gzip records, a byte behind them": _records(GZIP, 4, behind=b"x"),
+    "lz4 records, a byte behind them": _records(LZ4, 4, behind=b"x"),
+    "snappy records, a byte behind them": _records(SNAPPY, 4, behind=b"x"),
+    "small zstd batches": _small_batches,
+    "gzip wrapper of magic 0": _wrapped(GZIP, 0),
+    "gzip wrappers of magic 1": _wrapped(GZIP, 1, 16),
+    "lz4 wrapper of magic 1": _wrapped(LZ4, 1),
+    "snappy wrapper of magic 1": _wrapped(SNAPPY, 1),
+    "wrappers in wrappers": _nested,
+    "values of 31 MiB": _zeros(31 << 20),
+    "values of 250 MiB": _zeros(250 << 20),
+    "a million headers": _headers(ZSTD, 1_000_000),
+    "many headers, plain": _headers(0, 0),
+    "a byte behind plain records": _plain_behind,
+    "a count of 2^31 - 1": _lying_count(2**31 - 1),
+    "a count of -1": _lying_count(-1),
+    "varints that do not end": _varints(b"\x80"),
+    "varints of ones": _varints(b"\xff"),
+    "00 01": _pattern(b"\0\x01"),
+    "01 00 00": _pattern(b"\x01\0\0"),
+    "zeros": _pattern(b"\0"),
+    "zeros before a byte": lambda size: bytes(size - 1) + b"x",
+    "bytes of 0, 1 and 2": _small_bytes,
+    "random bytes": _random,
+    "wrong checksums, magic 0": _wrong_checksums(message(None, wrong_by=1)),
+    "wrong checksums, magic 1": _wrong_checksums(message(b"value", magic=1, wrong_by=1)),
+    "wrong checksums, magic 2": _wrong_checksums(batch(EMPTY_RECORD, 1, wrong_by=1)),
+    "entries to the end of the file": _to_the_end(17),
+    "entries that overlap": _spread,
+    "batches inside a value": _inside_values,
+    "messages enclosed in lz4": _enclosed(LZ4),
+    "messages enclosed in gzip": _enclosed(GZIP),
+}
+"""By name: makes a file of about so many bytes, and of no more than a quarter above that."""
+
+
+def search_adversary(name: str, size: int) -> Iterator[bytes]:
+    """A file for the search behind damage, in pieces: a damaged entry, then `size` bytes of what is named."""
+    yield struct.pack(">qiIb", 0, 20, 0, 9) + bytes(15)  # magic 9: nothing says where it ends
+    piece = ADVERSARIES[name](min(size, 16 << 20))
+    for at in range(0, size, len(piece)):
+        yield piece[: size - at]

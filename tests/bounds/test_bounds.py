@@ -1,0 +1,81 @@
+"""Any file costs bounded time and memory: 64 KiB at most 20 s of CPU and 600 MiB, a GiB at most 3 minutes.
+
+Where that is too little to read all, an error names the bound. Each file is read in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.bounds.adversaries import ADVERSARIES, search_adversary
+from tests.bounds.measured import WAYS
+from tests.forms import IS_FULL, pick
+
+pytest.importorskip("numba")
+pytest.importorskip("snappy")
+
+pytestmark = pytest.mark.long
+
+_ROOT = Path(__file__).parents[2]
+_SIZE = pick(16 << 10, 64 << 10)
+_MOST_CPU = 20 * _SIZE / (64 << 10)
+_MOST_MEMORY = 600  # MiB, at the peak
+_START = 1.5  # seconds of CPU that a process may take to load machine code
+
+# Of the search behind damage: bytes, and seconds of CPU for them.
+_LEN_SEARCHED = pick(8 << 20, 1 << 30)
+_MOST_SEARCHING = 180 * _LEN_SEARCHED / (1 << 30)
+_SEARCHED = (
+    "00 01",
+    "01 00 00",
+    "zeros before a byte",
+    "bytes of 0, 1 and 2",
+    "random bytes",
+    "wrong checksums, magic 0",
+    "wrong checksums, magic 2",
+    "entries to the end of the file",
+    "entries that overlap",
+)
+
+
+def measure(path: Path, ways: list[str]) -> list[dict]:
+    command = [sys.executable, "-m", "tests.bounds.measured", str(path), *ways]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_code(tmp_path_factory):
+    """Compile once what is needed, before anything is measured."""
+    path = tmp_path_factory.mktemp("warm") / "00000000000000000000.log"
+    kinds = ("small zstd batches", "snappy wrapper of magic 1", "a byte behind plain records")
+    sound = b"".join(ADVERSARIES[kind](1 << 17) for kind in kinds)
+    path.write_bytes(sound + b"".join(search_adversary("00 01", 1 << 19)))
+    measure(path, list(WAYS))
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_small_file_costs_little(name, tmp_path):
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(ADVERSARIES[name](_SIZE))
+    # In the short form one process reads in all ways, and its peak is that of the worst.
+    runs = [[way] for way in WAYS] if IS_FULL else [list(WAYS)]
+    measured = [one for ways in runs for one in measure(path, ways)]
+    assert len(measured) == len(WAYS)
+    for one in measured:
+        assert one["cpu"] <= _MOST_CPU + _START, one
+        assert one["peak"] <= _MOST_MEMORY, one
+
+
+@pytest.mark.parametrize("name", _SEARCHED)
+def test_search_is_fast(name, tmp_path):
+    path = tmp_path / "00000000000000000000.log"
+    with path.open("wb") as file:
+        file.writelines(search_adversary(name, _LEN_SEARCHED))
+    (one,) = measure(path, ["read_batches"])
+    assert one["cpu"] <= _MOST_SEARCHING + _START, one
