@@ -3,23 +3,32 @@
 Strategy: a regular expression over windows of the file finds the places where a plausible length and a known
 magic stand; it is made from what the generated classes say of the prefix. Each such place is then judged by
 its checksum, which `SpanChecksums` gives at a fixed price whatever length is claimed. Blocks that cannot be
-read are stepped over.
+read are stepped over. A search that goes far is left to machine code (`searching`), a hundred times as fast,
+where that can be had.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
 
 from kafka_segments import checksum, layout
 from kafka_segments.entries import Batch
-from kafka_segments.errors import CorruptBatchError, ReadError
+from kafka_segments.errors import CorruptBatchError, MissingExtraError, ReadError
 from kafka_segments.spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, Checksum, SpanChecksums
 from kafka_segments.storage import BLOCK_SIZE, Source
+
+if TYPE_CHECKING:
+    from kafka_segments.searching import Searcher
 
 __all__ = ["Resync", "candidate_pattern"]
 
 _STEP = 1 << 20
+_LEN_NEAR = 32 << 10  # where most searches end, before machine code would be loaded
+_LEN_SLOW = 256 << 10  # of all searches, after which it is worth its while at once
+_LEAST_LONG = -(1 << 63)
 
 
 def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
@@ -54,6 +63,9 @@ class Resync:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._len_searched = 0  # by expression
+        self._can_compile = True
+        self._searcher: Searcher | None = None
         self._spans: dict[Checksum, SpanChecksums] = {
             checksum.crc32c: SpanChecksums(source, checksum.crc32c, CRC32C_POLYNOMIAL),
             checksum.crc32: SpanChecksums(source, checksum.crc32, CRC32_POLYNOMIAL),
@@ -80,14 +92,49 @@ class Resync:
             sound_offset: only those whose base offset is above this count.
             belongs: whether what looks like one is a part of what is damaged; that is passed over.
         """
+        near = min(position + _LEN_NEAR, self._source.size)
+        if self._len_searched >= _LEN_SLOW:
+            near = position
+        searcher = None
         for candidate, prefix in self._candidates(position):
+            if candidate >= near and (searcher := self._searcher_from(candidate)) is not None:
+                near = candidate
+                break
             if sound_offset is not None and prefix.base_offset <= sound_offset:
                 continue
             if _is_plausible(prefix, self._source.size - candidate):
                 batch = self._judge(prefix, candidate)
                 if batch is not None and not belongs(batch):
+                    self._len_searched += candidate - position
                     return batch
+        self._len_searched += near - position
+        return None if searcher is None else self._next_far(searcher, near, sound_offset, belongs)
+
+    def _next_far(
+        self, searcher: Searcher, position: int, sound_offset: int | None, belongs: Callable[[Batch], bool]
+    ) -> Batch | None:
+        """The same by machine code, which finds places; what stands there is read as everywhere else."""
+        lowest = _LEAST_LONG if sound_offset is None else sound_offset + 1
+        if lowest > -_LEAST_LONG - 1:
+            return None
+        while (place := searcher.next_place(position, lowest)) is not None:
+            batch = self.true_entry(place)
+            if batch is not None and not belongs(batch):
+                return batch
+            position = place + 1
         return None
+
+    def _searcher_from(self, position: int) -> Searcher | None:
+        """What searches from there on with machine code; None where the extra `arrow` is not installed."""
+        if self._searcher is None or self._searcher.position > position:
+            searcher_type = _searcher_type() if self._can_compile else None
+            if searcher_type is None:
+                return None
+            try:
+                self._searcher = searcher_type(self._source, position)
+            except MissingExtraError:  # it was compiled nowhere, and the compiler is switched off
+                self._can_compile = False
+        return self._searcher
 
     def _judge(self, prefix: layout.Prefix, position: int) -> Batch | None:
         try:
@@ -121,6 +168,15 @@ class Resync:
                 if bad > position:
                     yield position, bytes(self._source.read(position, bad - position))
                 position = (bad // BLOCK_SIZE + 1) * BLOCK_SIZE
+
+
+@cache
+def _searcher_type() -> type[Searcher] | None:
+    try:
+        from kafka_segments.searching import Searcher
+    except ImportError:
+        return None
+    return Searcher
 
 
 def _is_plausible(prefix: layout.Prefix, left: int) -> bool:

@@ -17,7 +17,7 @@ from functools import cache
 from kafka_segments.errors import ReadError
 from kafka_segments.storage import BLOCK_SIZE, Source
 
-__all__ = ["CRC32C_POLYNOMIAL", "CRC32_POLYNOMIAL", "Checksum", "SpanChecksums"]
+__all__ = ["CRC32C_POLYNOMIAL", "CRC32_POLYNOMIAL", "Checksum", "SpanChecksums", "multiply", "power_of_x"]
 
 # Bit-reversed, as the checksums process bits: x^0 is the highest bit.
 CRC32_POLYNOMIAL = 0xEDB88320
@@ -45,7 +45,7 @@ class SpanChecksums:
         self._polynomial = polynomial
         self._lines = array("L", [0])  # the checksum of [0, i * _GRID)
         self._unreadable: list[int] = []  # cells of the grid, ascending
-        self._powers = [_power_of_x(8 * _GRID, polynomial)]  # x to 8 * _GRID * 2^i
+        self._powers = [power_of_x(8 * _GRID, polynomial)]  # x to 8 * _GRID * 2^i
 
     def checksum(self, start: int, end: int) -> int:
         """The checksum of `[start, end)`.
@@ -95,14 +95,14 @@ class SpanChecksums:
         bit = 0
         while num_cells >> bit:
             if len(self._powers) == bit:
-                self._powers.append(_multiply(self._powers[-1], self._powers[-1], self._polynomial))
+                self._powers.append(multiply(self._powers[-1], self._powers[-1], self._polynomial))
             if num_cells >> bit & 1:
-                value = _multiply(self._powers[bit], value, self._polynomial)
+                value = multiply(self._powers[bit], value, self._polynomial)
             bit += 1
         return value
 
 
-def _multiply(one: int, other: int, polynomial: int) -> int:
+def multiply(one: int, other: int, polynomial: int) -> int:
     """The product of two polynomials modulo a third."""
     product = 0
     while one:
@@ -114,11 +114,12 @@ def _multiply(one: int, other: int, polynomial: int) -> int:
 
 
 @cache
-def _power_of_x(exponent: int, polynomial: int) -> int:
+def power_of_x(exponent: int, polynomial: int) -> int:
+    """x to that power, modulo the polynomial."""
     power, square = _ONE, _ONE >> 1
     while exponent:
         if exponent & 1:
-            power = _multiply(power, square, polynomial)
-        square = _multiply(square, square, polynomial)
+            power = multiply(power, square, polynomial)
+        square = multiply(square, square, polynomial)
         exponent >>= 1
     return power
