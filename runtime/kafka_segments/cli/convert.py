@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
+from kafka_segments.cli.notlogs import refuse_other_file
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.entries import Damage
 from kafka_segments.errors import MissingCodecError, OptionError
@@ -61,12 +62,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     destination = _checked_destination(arguments.source, arguments.destination)
     outputs.check_absent(destination)
+    refuse_other_file(arguments.source)
     damages = _Damages()
     conversion = _conversion(arguments, damages)
     output = outputs.OutputFile(outputs.hidden_sibling(destination), arguments.destination)
     try:
         for data in conversion:
             output.write(data)
+        if damages.status and not conversion.report.num_bytes:
+            raise OptionError(
+                "nothing in it is sound, so nothing is written: is this a segment?", path=arguments.source
+            )
         output.finish()
         outputs.publish_files([(output.path, destination)])
     finally:

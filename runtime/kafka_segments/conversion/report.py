@@ -55,6 +55,7 @@ class ConversionReport:
         num_damaged: damaged regions, of which what is sound was taken.
         num_records: records that were written anew.
         num_skipped: records that were left out because the caller wanted it.
+        num_records_copied: records in entries that were copied, as far as these say how many they hold.
         num_bytes: bytes written.
         losses: what could not be carried, by name.
     """
@@ -65,6 +66,7 @@ class ConversionReport:
     num_dropped: int = 0
     num_damaged: int = 0
     num_records: int = 0
+    num_records_copied: int = 0
     num_skipped: int = 0
     num_bytes: int = 0
     losses: dict[str, Loss] = field(default_factory=dict)
@@ -90,8 +92,9 @@ class ConversionReport:
         lines = [
             f"{self.num_entries} entries read: {self.num_untouched} copied as they were, "
             f"{self.num_rewritten} written anew, {self.num_dropped} dropped",
-            f"{self.num_records} records and {self.num_bytes} bytes written"
-            + (f", {self.num_skipped} records left out" if self.num_skipped else ""),
+            f"records copied: {self.num_records_copied}, written anew: {self.num_records}"
+            + (f", left out: {self.num_skipped}" if self.num_skipped else "")
+            + f"; bytes written: {self.num_bytes}",
         ]
         lines += [
             f"lost: {loss.num} {loss.what} ({LOSSES[loss.what]}), "
@@ -113,4 +116,5 @@ _COUNTS = (
     "num_records",
     "num_skipped",
     "num_bytes",
+    "num_records_copied",
 )

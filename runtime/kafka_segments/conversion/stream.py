@@ -75,6 +75,7 @@ class Conversion:
             for piece in pieces(entries, self.report):
                 if isinstance(piece, Untouched):
                     data = segment.read_entry(piece.batch)
+                    self.report.num_records_copied += max(piece.batch.num_records or 0, 0)
                 else:
                     data = encode(piece)
                     self.report.num_records += len(piece.records)
