@@ -6,8 +6,8 @@ Example:
     ...     for event in segment.iter_events(on_damage="skip"):
     ...         print(event)
 
-`read_table` and all that writes need the extra `arrow` and are imported when they are first asked for;
-control records and index files also need `construct`.
+`read_table` and all that writes need the extra `arrow` and are imported when they are first used. Without
+it their names are there, and calling one raises `errors.MissingExtraError`, which says what to install.
 """
 
 from __future__ import annotations
@@ -85,10 +85,31 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PLACES:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
         return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    except errors.MissingExtraError as error:
+        return _unusable(name, error)
+
+
+def _unusable(name: str, missing: errors.MissingExtraError) -> Any:
+    """A class or function for a name whose extra is missing: `help`, `import *` and `hasattr` look at it.
+
+    Raising here would end all three: an error cannot be an ImportError and an AttributeError at once.
+    """
+
+    def fail(*_arguments: Any, **_named: Any) -> Any:
+        raise errors.MissingExtraError(missing.detail, extra=missing.extra) from missing
+
+    told = {"__doc__": f"Cannot be used here: {missing.detail}", "__module__": __name__}
+    if name[0].isupper():
+        return type(name, (), {"__new__": fail, **told})
+    fail.__name__ = fail.__qualname__ = name
+    for attribute, value in told.items():
+        setattr(fail, attribute, value)
+    return fail
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_PLACES]
+    return [*__all__, *(name for name in globals() if name.startswith("__") and name not in __all__)]
