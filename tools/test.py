@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools import java  # noqa: E402  the root is no package
+from tools import extras, java  # noqa: E402  the root is no package
 
 
 class NotHereError(Exception):
@@ -87,7 +87,8 @@ def wheel_folder() -> Path:
 
 
 def prepare_packaging() -> None:
-    """Download the wheels of the core dependencies, by hash."""
+    """Download the wheels of the core dependencies and of the extras, by hash."""
+    extras.prepare()
     folder = wheel_folder()
     if (folder / "complete").exists():
         return

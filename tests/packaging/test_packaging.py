@@ -8,15 +8,15 @@ test's id says so.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.packaging.isolated import BY, ISOLATION, Run, network_off
 from tools.test import prepare_packaging, wheel_folder
 
 pytestmark = pytest.mark.packaging
@@ -25,51 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "vectors" / "recorded"
 ORACLE = ROOT / "tests" / "vectors" / "oracle"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-SOURCES = ("runtime", "generated", "schemas", "compiler", "docs")
-FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "codegen.py")
-NOWHERE = "http://127.0.0.1:9"
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def isolation() -> list[str]:
-    """The command prefix that takes the network away; empty where the kernel does not allow it."""
-    for prefix in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
-        if shutil.which(prefix[0]) and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0:
-            return prefix
-    return []
-
-
-ISOLATION = isolation()
-BY = "network namespace" if ISOLATION else "dead proxies"
-
-
-def network_off(path: Path) -> dict[str, str]:
-    """An environment with no settings of this machine, `path` as the whole PATH, and no way out."""
-    proxies = {f"{scheme}_proxy": NOWHERE for scheme in ("http", "https", "HTTP", "HTTPS", "ALL")}
-    kept = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
-    return {**kept, **proxies, "PIP_INDEX_URL": NOWHERE, "PIP_CONFIG_FILE": os.devnull, "PATH": str(path)}
-
-
-@pytest.fixture(scope="session")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel that was built from it, out of a copy of the tree."""
-    tree, dist = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
-    unwanted = shutil.ignore_patterns("__pycache__", "node_modules")
-    for name in SOURCES:
-        shutil.copytree(ROOT / name, tree / name, ignore=unwanted)
-    for name in FILES:
-        shutil.copy(ROOT / name, tree / name)
-    build(tree, dist)
-    build(tree, dist / "direct", "--wheel")
-    return dist
-
-
-def build(tree: Path, out: Path, *options: str) -> None:
-    """Build with the locked backend of the running environment; an isolated one would have to be fetched."""
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), *options, str(tree)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="session")
@@ -125,6 +80,13 @@ def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
     )
     said = installed("python", "-c", code).stdout
     assert said == "Apache-2.0 >=3.11 ['all', 'arrow', 'construct', 'spark']\n"
+
+
+def test_the_description_leads_to_nothing_that_only_a_clone_has(installed: Run) -> None:
+    code = "from importlib.metadata import metadata as m; print(m('kafka-segments').get_payload())"
+    description = installed("python", "-c", code).stdout
+    assert "Reads what a Kafka broker leaves on disk" in description
+    assert "](" not in description
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -1,0 +1,55 @@
+"""The distributions, built once a session."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.packaging.isolated import Run, runner
+from tools import extras
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("runtime", "generated", "schemas", "compiler", "docs")
+FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "codegen.py")
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it, out of a copy of the tree."""
+    tree, dist = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
+    unwanted = shutil.ignore_patterns("__pycache__", "node_modules")
+    for name in SOURCES:
+        shutil.copytree(ROOT / name, tree / name, ignore=unwanted)
+    for name in FILES:
+        shutil.copy(ROOT / name, tree / name)
+    build(tree, dist)
+    build(tree, dist / "direct", "--wheel")
+    return dist
+
+
+def build(tree: Path, out: Path, *options: str) -> None:
+    """Build with the locked backend of the running environment; an isolated one would have to be fetched."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), *options, str(tree)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def environments(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
+    """Makes a function that runs code in an environment with one extra, with the network off."""
+    extras.prepare()
+    made: dict[tuple[str, tuple[int, int]], Run] = {}
+    (wheel,) = distributions.glob("*.whl")
+
+    def of(extra: str, version: tuple[int, int]) -> Run:
+        key = extra, version
+        if key not in made:
+            home = extras.environment(wheel, extra, version)
+            made[key] = runner(home, tmp_path_factory.mktemp("kept"))
+        return made[key]
+
+    return of

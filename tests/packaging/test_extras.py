@@ -1,0 +1,122 @@
+"""Each extra alone, on the oldest and the newest Python, does what README says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tools import extras
+
+pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("environments")]
+
+RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
+SEGMENT = RECORDED / "kafka-4.3" / "clean" / "shapes-0" / "00000000000000000000.log"
+PYTHONS = [
+    pytest.param(
+        version,
+        id="{}.{}".format(*version),
+        marks=pytest.mark.skipif(version not in extras.pythons(), reason="no such Python on the PATH"),
+    )
+    for version in extras.PYTHONS
+]
+
+
+CORE = """
+import sys, inspect, pydoc
+import kafka_segments
+from kafka_segments import *
+assert {"open_segment", "read_table"} <= {name for name, _ in inspect.getmembers(kafka_segments)}
+assert "open_segment" in pydoc.render_doc(kafka_segments)
+public = [name for name in dir(kafka_segments) if not name.startswith("__")]
+assert set(public) == set(kafka_segments.__all__) - {"__version__"}, public
+assert not hasattr(kafka_segments, "no_such_name")
+with kafka_segments.open_segment(sys.argv[1]) as segment:
+    print(sum(isinstance(event, kafka_segments.Record) for event in segment.iter_events()))
+"""
+WITHOUT_ARROW = """
+import kafka_segments
+for name in ("read_table", "open_writer", "SegmentWriter", "encode_records", "up_convert", "Retention"):
+    try:
+        getattr(kafka_segments, name)("x.log")
+    except kafka_segments.errors.MissingExtraError as error:
+        assert error.extra == "arrow" and "pip install 'kafka-segments[arrow]'" in str(error), error
+    else:
+        raise AssertionError(name)
+print("each says what to install")
+"""
+ARROW = """
+import sys, tempfile
+import kafka_segments
+table = kafka_segments.read_table(sys.argv[1])
+with kafka_segments.open_segment(sys.argv[1]) as segment:
+    assert sum(batch.num_rows for batch in segment.read_batches()) == table.num_rows
+    assert segment.read_headers().num_rows > 0
+rows = [{"timestamp": 1714000000000, "value": b"hello"}]
+with tempfile.TemporaryDirectory() as folder:
+    path = f"{folder}/00000000000000000042.log"
+    with kafka_segments.open_writer(path) as writer:
+        for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
+            writer.write(rows, compression=codec)
+        writer.write(rows, producer_id=7, producer_epoch=0, is_transactional=True)
+        writer.write_marker("COMMIT", producer_id=7, producer_epoch=0, timestamp=1714000000005)
+        writer.close()
+    assert kafka_segments.read_table(path).column("offset").to_pylist() == [*range(42, 48)]
+print(table.num_rows)
+"""
+CONSTRUCT = """
+from kafka_segments_generated.construct.kafka_log_segment import KafkaLogSegment
+content = {"base_timestamp": 0, "records": [{"body": {"key": b"k", "value": b"v"}}]}
+built = KafkaLogSegment.build({"entries": [{"base_offset": 7, "body": {"magic": 2, "content": content}}]})
+import kafka_segments
+with kafka_segments.open_segment(built) as segment:
+    print([event.key for event in segment.iter_events() if isinstance(event, kafka_segments.Record)])
+"""
+SPARK = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+print(spark.read.format("kafka-segments").option("subscribe", "shapes").load(sys.argv[1]).count())
+spark.stop()
+"""
+NUM_RECORDS = 24
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_core_alone(environments, version):
+    run = environments("core", version)
+    done = run("python", "-c", CORE, SEGMENT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{NUM_RECORDS}\n", "")
+    done = run("python", "-c", WITHOUT_ARROW)
+    assert (done.returncode, done.stdout) == (0, "each says what to install\n"), done.stderr
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.parametrize("extra", ["arrow", "spark"])
+def test_arrow_reads_and_writes(environments, extra, version):
+    done = environments(extra, version)("python", "-c", ARROW, SEGMENT)
+    assert (done.returncode, done.stdout) == (0, f"{NUM_RECORDS}\n"), done.stderr
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.parametrize("extra", ["construct", "arrow"])
+def test_construct_builds(environments, extra, version):
+    done = environments(extra, version)("python", "-c", CONSTRUCT)
+    assert (done.returncode, done.stdout) == (0, "[b'k']\n"), done.stderr
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_construct_alone_brings_no_arrow(environments, version):
+    done = environments("construct", version)("python", "-c", WITHOUT_ARROW)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("version", PYTHONS)
+def test_spark_alone_reads_and_ingests(environments, version, tmp_path):
+    """The workers are started as `python3` of the PATH, which is the environment's."""
+    run, log_dir = environments("spark", version), RECORDED / "kafka-4.3" / "clean"
+    done = run("python", "-c", SPARK, log_dir, network=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"{NUM_RECORDS}\n"), done.stderr[-3000:]
+    done = run("kafka-segments", "ingest", log_dir, tmp_path / "out", network=True, cwd=tmp_path)
+    assert done.returncode in (0, 1), done.stderr[-3000:]
+    assert list((tmp_path / "out").rglob("*.parquet"))
