@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.packaging import readme
 
 import kafka_segments
 
@@ -69,41 +70,36 @@ def test_the_readme_shows_the_schema_as_it_is() -> None:
     assert 8 <= len(excerpt.splitlines()) <= 12
 
 
-def test_the_readme_runs_in_python() -> None:
-    code = code_blocks(ROOT / "README.md", "python")[0]
-    assert len(code.splitlines()) <= 5
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+def run_here(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name(program)), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
 
-def run_python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def test_the_readme_is_short_where_it_counts() -> None:
+    programs = readme.programs()
+    assert len(programs["write"].splitlines()) <= 5
+    assert len(programs["events"].splitlines()) <= 5
+    assert len(code_blocks(ROOT / "README.md", "python")[5].splitlines()) <= 3, "PySpark, with a session"
 
 
-def test_the_readme_reads_columns_and_builds() -> None:
-    """Arrow, then Construct; the block before them has a test of its own."""
-    arrow, construct = code_blocks(ROOT / "README.md", "python")[1:3]
-    lines = run_python(f"import kafka_segments\n{arrow}").splitlines()
-    assert len(lines) == 2 and lines[1].startswith("[{'base_offset': ")
-    assert bytes.fromhex(run_python(construct))
+def test_the_readme_shows_output_first_then_the_schema_then_code() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    places = [text.index(f"```{language}\n") for language in ("console", "yaml", "python")]
+    assert places == sorted(places)
+    assert text[: places[0]].count("\n") < 12, "the first screen"
 
 
-def test_the_readme_writes() -> None:
-    code = code_blocks(ROOT / "README.md", "python")[4]
-    message, written = run_python(code).splitlines()
-    assert bytes.fromhex(message)
-    assert "num_batches=2, num_records=3" in written
+def test_the_readme_runs_in_a_clone(tmp_path: Path) -> None:
+    readme.check(readme.run_without_spark(run_here, tmp_path))
 
 
 @pytest.mark.spark
-def test_the_readme_runs_in_pyspark() -> None:
-    code = code_blocks(ROOT / "README.md", "python")[3]
-    assert len(code.splitlines()) <= 3
-    session = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
-    assert "|" in run_python(session + code), "no table was shown"
+def test_the_readme_runs_in_pyspark(tmp_path: Path) -> None:
+    programs = readme.programs()
+    assert run_here("python", "-c", programs["write"], cwd=tmp_path).returncode == 0
+    done = run_here("python", "-c", programs["spark"], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "|orders|    2|" in done.stdout
 
 
 def test_the_design_lists_every_module() -> None:
