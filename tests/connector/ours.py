@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.connector.queries import EXTREME, Query
-from tests.connector.served import METADATA
+from tests.connector.served import METADATA, partitions
 from tests.recording.sets import RECORDED
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ def read(spark: SparkSession, query: Query) -> pa.Table:
 
 
 def read_all(spark: SparkSession, name: str) -> pa.Table:
-    """All of a set, asked for without an option; but the metadata log, which the source cannot read."""
-    frame = spark.read.format("kafka-segments").option("includeHeaders", "true").load(str(RECORDED / name))
-    found = frame.filter(f"topic != '{METADATA}'").toArrow()
+    """All of a set; internal topics by name, but the metadata log, which the source cannot read."""
+    options = {"includeHeaders": "true", "subscribe": ",".join(partitions(name))}
+    frame = spark.read.format("kafka-segments").options(**options).load(str(RECORDED / name))
+    found = frame.toArrow()
     return found.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
 
 

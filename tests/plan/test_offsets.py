@@ -245,3 +245,27 @@ def test_nothing_at_all_is_a_plan_without_tasks() -> None:
     assert plan([], Query(), PLACES).tasks == ()
     bare = PartitionLog("t", 0, ())
     assert plan([bare], Query(), PLACES).tasks == ()
+
+
+INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
+
+
+@pytest.mark.parametrize("options", [{}, {"subscribePattern": ".*"}])
+@pytest.mark.parametrize("is_live", [False, True])
+def test_internal_topics_are_read_by_name_only(
+    options: dict[str, str], is_live: bool, tmp_path: Path
+) -> None:
+    found = []
+    for topic in ("t", "__cluster_metadata", "__consumer_offsets"):
+        (tmp_path / topic).mkdir()
+        path = logs.write(tmp_path / topic, [Entry("create2", (at * 100,)) for at in range(3)])
+        log = replace(logs.log_of(path), topic=topic)
+        found.append(replace(log, end=LogEnd(is_live=True, high_watermark=3)) if is_live else log)
+    named = {name: query_of({"subscribe": name}) for name in ("__cluster_metadata", "__consumer_offsets")}
+    for name, query in named.items():
+        assert {one.topic for one in plan(found, query, PLACES).ranges} == {name}
+    one = plan(found, query_of(options), PLACES)
+    assert {found.topic for found in one.ranges} == {"t"}
+    assert {(left.topic, left.why) for left in one.left_out} == {(name, INTERNAL_WHY) for name in named}
+    (alone,) = plan(found[1:2], query_of({}), PLACES).ranges
+    assert alone.topic == "__cluster_metadata", "the paths name it"

@@ -78,6 +78,15 @@ def rows(name: str) -> list[Row]:
     return found
 
 
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+
+
+def source_rows(name: str) -> list[Row]:
+    """What the source gives of a whole log directory: no internal topics, unless there are no others."""
+    found = rows(name)
+    return [row for row in found if row.topic not in INTERNAL] or found
+
+
 def split_name(directory: str) -> tuple[str, int]:
     topic, _, number = directory.rpartition("-")
     return topic, int(number)

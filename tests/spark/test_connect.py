@@ -19,7 +19,7 @@ def test_rows_through_connect(connect: SparkSession) -> None:
     assert type(connect).__module__.startswith("pyspark.sql.connect."), "not a session of Spark Connect"
     reader = connect.read.format("kafka-segments").option("includeHeaders", "true")
     frame = reader.load(str(kafka_rows.RECORDED / NAME))
-    assert kafka_rows.of_arrow(frame.toArrow()) == kafka_rows.rows(NAME)
+    assert kafka_rows.of_arrow(frame.toArrow()) == kafka_rows.source_rows(NAME)
 
 
 def test_filters_and_views_through_connect(connect: SparkSession) -> None:

@@ -20,7 +20,7 @@ FORMAT = "kafka-segments"
 def test_snapshot_and_views_through_connect(connect: SparkSession, tmp_path: Path) -> None:
     from kafka_segments.spark import take_snapshot
 
-    expected = kafka_rows.rows("kafka-4.3/clean")
+    expected = kafka_rows.source_rows("kafka-4.3/clean")
     view = f"CREATE TEMPORARY VIEW heads USING `{FORMAT}` OPTIONS (path '{CLEAN}', view 'batches')"
     connect.sql(view)
     counted = connect.sql("SELECT sum(numRecords) FROM heads WHERE NOT isControl").first()

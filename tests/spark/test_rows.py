@@ -29,7 +29,7 @@ def test_every_recorded_set_is_compared() -> None:
 @pytest.mark.parametrize("name", kafka_rows.SETS)
 def test_rows_of_a_set(spark: SparkSession, name: str) -> None:
     root = kafka_rows.RECORDED / name
-    expected = by_topic(kafka_rows.rows(name))
+    expected = by_topic(kafka_rows.source_rows(name))
     assert expected
     table = spark.read.format("kafka-segments").option("includeHeaders", "true").load(str(root)).toArrow()
     actual = by_topic(kafka_rows.of_arrow(table))
@@ -48,7 +48,7 @@ def test_counts_and_offsets_by_sql(spark: SparkSession) -> None:
         "SELECT topic, partition, count(*), min(offset), max(offset) FROM t GROUP BY topic, partition"
     ).collect()
     expected = {}
-    for row in kafka_rows.rows("kafka-4.3/clean"):
+    for row in kafka_rows.source_rows("kafka-4.3/clean"):
         count, first, last = expected.get((row.topic, row.partition), (0, row.offset, row.offset))
         expected[row.topic, row.partition] = count + 1, min(first, row.offset), max(last, row.offset)
     assert {(row[0], row[1]): tuple(row[2:]) for row in found} == expected

@@ -37,7 +37,7 @@ def test_no_key_is_told(workers_path: None, tmp_path: Path) -> None:
             )
     said = (told / "output").read_text(errors="replace")
     assert done.returncode == 0, said[-4000:]
-    count = len(kafka_rows.rows(NAME))
+    count = len(kafka_rows.source_rows(NAME))
     assert {name: int((told / f"{name}.rows").read_text()) for name in ("options", "snapshot")} == {
         "options": count,
         "snapshot": count,

@@ -29,11 +29,16 @@ from kafka_segments.places import Places
 
 __all__ = ["LogView", "Range", "check_partitions", "resolve", "select"]
 
-_INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Topics that a consumer's pattern does not match: Topic.INTERNAL_TOPICS."""
-
+_INTERNAL = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
+)
+"""Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
+the log of the controllers, which no consumer is given."""
 
 _MAX_OFFSET = (1 << 63) - 1
+
+
+_INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +82,32 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
             raise _absent(f"partition {partition} of {topic}", map(str, own))
         raise _absent(f"topic {topic}", names)
     chosen = [log for log in logs if _is_asked_for(log, topics)]
+    if not chosen and topics == Topics():
+        chosen = logs  # nothing but internal topics: the paths name them
     if not chosen and logs and topics.pattern is not None:
         raise _absent(f"topic that matches {topics.pattern!r}", names)
     return chosen, [
-        _whole(log, "its topic or partition is not asked for") for log in logs if log not in chosen
+        _whole(
+            log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not asked for"
+        )
+        for log in logs
+        if log not in chosen
     ]
 
 
 def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
     if topics.names is not None:
         return log.topic in topics.names
-    if topics.pattern is not None:
-        return log.topic not in _INTERNAL and java_pattern(topics.pattern).search(log.topic) is not None
-    return topics.partitions is None or (log.topic, log.partition) in topics.partitions
+    if topics.partitions is not None:
+        return (log.topic, log.partition) in topics.partitions
+    return not _is_passed_over(log, topics) and (
+        topics.pattern is None or java_pattern(topics.pattern).search(log.topic) is not None
+    )
+
+
+def _is_passed_over(log: PartitionLog, topics: Topics) -> bool:
+    """Whether it is an internal topic, and none is asked for by name."""
+    return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
 
 
 def _absent(what: str, there: Iterable[str]) -> OptionError:

@@ -42,12 +42,12 @@ Column = Literal["topic", "partition", "offset", "timestamp"]
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """Which partitions; with nothing given, all there are. At most one of these is.
+    """Which partitions; with nothing given, all of topics that are not internal. At most one of these is.
 
     Attributes:
         names: topics (`subscribe`).
         pattern: a regular expression in Java's syntax that is found in a topic's name (`subscribePattern`);
-            Kafka's internal topics are left out, as a consumer does.
+            internal topics (`__consumer_offsets`, `__cluster_metadata`) are left out, as a consumer does.
         partitions: topics and numbers (`assign`).
 
     Raises:
