@@ -211,7 +211,7 @@ WRONG = {
     "a refused option": (["/", "-o", "minPartitions=0"], "above 0"),
     "no condition": (["/", "-w", "value = 3"], "give a column"),
     "no operator": (["/", "-w", "offset near 3"], "none of"),
-    "no number": (["/", "-w", "offset = x"], "give a column"),
+    "no number": (["/", "-w", "offset = x"], "offset takes a number"),
     "both": (["/", "--snapshot", "x"], "not both"),
     "no snapshot": (["--snapshot", "/nowhere/x"], "check the path"),
     "no such path": (["/nowhere"], "check the path"),
