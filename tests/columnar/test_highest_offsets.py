@@ -8,7 +8,12 @@ from tests.runtime.build import batch, record
 from kafka_segments import Batch, open_segment
 from kafka_segments.columnar import reader, scanning
 from kafka_segments.columnar.coverage import Coverage
+from kafka_segments.columnar.isolation import iter_steps
 from kafka_segments.columnar.stretch import Stretch
+from kafka_segments.framing import Scan
+from kafka_segments.markers import scan_steps
+from kafka_segments.storage import open_source
+from kafka_segments.transactions import DataBatch
 
 HIGHEST = (1 << 63) - 1
 BEFORE = HIGHEST - 1 - 2 * 40
@@ -50,3 +55,14 @@ def test_an_entry_that_was_read_slowly_ends_where_it_begins_at_the_least() -> No
     coverage = Coverage()
     coverage.batch(entry)
     assert (coverage.first, coverage.last) == (7, 7)
+
+
+def test_a_transaction_that_reaches_beyond_the_end_is_told_alike() -> None:
+    """Kafka adds last offsets up in longs (DefaultRecordBatch.lastOffset); so do both ways."""
+    data = batch(
+        HIGHEST - 1, [record(at) for at in range(3)], attributes=0x10, producer_id=7, last_offset_delta=2
+    )
+    source = open_source(data)
+    slowly = list(scan_steps(Scan(source), 1 << 20))
+    assert list(iter_steps(source, check_crc=True, max_decompressed=1 << 20)) == slowly
+    assert [step.last_offset for step in slowly if isinstance(step, DataBatch)] == [HIGHEST - 1]

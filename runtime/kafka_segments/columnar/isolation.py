@@ -17,7 +17,7 @@ from kafka_segments.columnar.table import EntryTable
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
-from kafka_segments.layout import increment_sequence
+from kafka_segments.layout import increment_sequence, wrap_long
 from kafka_segments.markers import Markers, steps_of
 from kafka_segments.storage import Source
 from kafka_segments.transactions import DataBatch, Lost, Marker, Step, Void
@@ -115,7 +115,7 @@ class _Steps:
             if is_control[row]:
                 yield from self._control(entries, row, producer_id, base_offset)
             else:
-                last = base_offset + max(delta, 0)
+                last = max(base_offset, wrap_long(base_offset + delta))
                 last_sequence = -1 if sequence == -1 else increment_sequence(sequence, delta)
                 yield DataBatch(producer_id, epoch, base_offset, last, sequence, last_sequence)
         self._scan.sound_offset = entries.last_offset(len(entries) - 1)
