@@ -41,7 +41,7 @@ def _store(array: Any, at: int, value: int) -> None:
     _check(array, at, 1)
     if array.dtype == np.uint8:
         value &= 0xFF
-    array[at] = value
+    support.store(array, at, value)
 
 
 def _clear_bit(bitmap: Any, at: int) -> None:

@@ -255,8 +255,12 @@ def load(array: Longs, at: int) -> int:
 
 
 def store(array: Longs, at: int, value: int) -> None:
-    """Set an element of an array of integers, which has to be wide enough."""
-    array[at] = value
+    """Set an element of an array of integers: to the lowest bits of `value`, as Java's casts do."""
+    try:
+        array[at] = value
+    except OverflowError:
+        half = 1 << (8 * array.itemsize - 1)
+        array[at] = (value + half) % (2 * half) - half
 
 
 def store_1(data: Bytes, at: int, value: int) -> None:
