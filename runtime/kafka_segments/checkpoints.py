@@ -57,7 +57,11 @@ class Checkpoints:
 
     def is_cleaned(self, directory: Directory) -> bool | None:
         """True if the log cleaner was here; None if nothing tells: a follower may fetch cleaned records."""
-        return None if self._noted(directory, CLEANED) is None else True
+        return None if self.cleaned_up_to(directory) is None else True
+
+    def cleaned_up_to(self, directory: Directory) -> int | None:
+        """Below this offset the log cleaner was here; None if that is not noted."""
+        return self._noted(directory, CLEANED)
 
     def is_live(self, directory: Directory) -> bool:
         """Whether a broker holds the log directory open at this moment; see `places.locks`."""

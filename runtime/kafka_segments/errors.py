@@ -28,6 +28,7 @@ __all__ = [
     "ReadError",
     "RecordTooLargeError",
     "ReplicaMismatchError",
+    "SegmentOrderError",
     "StoreError",
     "TimestampRangeError",
     "TransactionInDoubtError",
@@ -115,6 +116,10 @@ class DataLossError(KafkaFormatError):
     partition: int | None = None
     first_offset: int | None = None
     last_offset: int | None = None
+
+
+class SegmentOrderError(DecodeError):
+    """A segment holds offsets that belong to others by the names: swapped, renamed, or overlapping files."""
 
 
 class LengthMismatchError(CorruptBatchError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.disposal import OnDamage
 from kafka_segments.entries import Batch, Damage, Padding, Record
-from kafka_segments.errors import TransactionInDoubtError
+from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.outcomes import Outcome
 from kafka_segments.records import Rows
 from kafka_segments.segment import Segment, dispose
@@ -17,7 +17,16 @@ from kafka_segments.transactions import DoubtfulTransaction, OpenTransaction, Vo
 if TYPE_CHECKING:
     from kafka_segments.columnar.reader import Event
 
-__all__ = ["IsolatedSegment", "LostSegment", "Offsets", "held_back", "left_out"]
+__all__ = [
+    "IsolatedSegment",
+    "LostSegment",
+    "Offsets",
+    "check_isolation",
+    "greatest",
+    "held_back",
+    "least",
+    "left_out",
+]
 
 Offsets = tuple[int | None, int | None]
 
@@ -153,3 +162,21 @@ def _doubt(damage: Damage, producer_id: int, first_offset: int, detail: str, las
     )
     place = damage.path, damage.position, damage.end_position
     return Damage(*place, error, first_offset, last_lost_offset)
+
+
+def greatest(one: int | None, other: int | None) -> int | None:
+    """The greater of two offsets, of which None is no bound."""
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+def least(one: int | None, other: int) -> int:
+    """The lower of two offsets; None is no bound."""
+    return other if one is None else min(one, other)
+
+
+def check_isolation(isolation: str) -> None:
+    """Raise `OptionError` if there is no such isolation level."""
+    if isolation not in ("read_uncommitted", "read_committed"):
+        raise OptionError(f"isolation is {isolation!r}; give 'read_uncommitted' or 'read_committed'")

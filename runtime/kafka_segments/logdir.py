@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
+from kafka_segments.continuity import Noted
 from kafka_segments.directories import Directory, Finder
 from kafka_segments.errors import OptionError
 from kafka_segments.logs import get_logger
@@ -26,13 +27,18 @@ __all__ = [
     "group_files",
     "list_partitions",
     "log_dir_root",
+    "noted_of",
     "parse_directory_name",
     "with_ends",
+    "without_log",
 ]
 
 _log = get_logger(__name__)
 
 _BESIDE = frozenset(["log", "index", "timeindex", "txnindex", "snapshot"])
+_NOTHING_NOTED = Noted()
+_WITH_LOG = frozenset(["log", "index", "timeindex"])
+"""What is of a segment; a snapshot of the producers stands at any offset."""
 
 Path = str | os.PathLike[str]
 
@@ -64,7 +70,7 @@ class PartitionDir:
 
     Segments wholly below `log_start_offset` are not in it; records below it in the others are deleted ones.
     It is None where the broker noted none: then everything in the segments counts. `live` are all segments,
-    also those that were not asked for.
+    also those that were not asked for. `noted` is what else is known of the partition beside its segments.
     """
 
     path: str
@@ -73,6 +79,7 @@ class PartitionDir:
     segments: tuple[SegmentFile, ...]
     log_start_offset: int | None
     live: tuple[SegmentFile, ...] = ()
+    noted: Noted = _NOTHING_NOTED
 
 
 @dataclass(slots=True)
@@ -159,13 +166,36 @@ def group_files(entries: Iterable[Entry]) -> list[Group]:
     return found
 
 
+def without_log(entries: Iterable[Entry]) -> tuple[int, ...]:
+    """The base offsets of indexes whose segment is not there."""
+    stems: dict[str, set[str]] = {}
+    for entry in entries:
+        stem, _, suffix = entry.name.partition(".")
+        if suffix in _WITH_LOG and SEGMENT_NAME.fullmatch(f"{stem}.log"):
+            stems.setdefault(stem, set()).add(suffix)
+    return tuple(sorted(int(stem) for stem, suffixes in stems.items() if "log" not in suffixes))
+
+
+def noted_of(directory: Directory, checkpoints: Checkpoints) -> Noted:
+    """What a broker notes of a partition beside its segments, as `continuity` asks for it."""
+    is_live = checkpoints.is_live(directory)
+    return Noted(
+        checkpoints.log_start_offset(directory),
+        None if is_live else checkpoints.high_watermark(directory),
+        None if is_live else checkpoints.recovery_point(directory),
+        checkpoints.cleaned_up_to(directory),
+        () if is_live else without_log(directory.entries),
+    )
+
+
 def _partition_dir(directory: Directory, checkpoints: Checkpoints) -> PartitionDir:
     start = checkpoints.log_start_offset(directory)
     live = tuple(_segments(directory, start))
     wanted = directory.wanted
     asked = tuple(one for one in live if wanted is None or os.path.basename(one.path) in wanted)
     name = directory.name
-    return PartitionDir(directory.path, name.topic, name.partition, asked, start, live)
+    noted = noted_of(directory, checkpoints)
+    return PartitionDir(directory.path, name.topic, name.partition, asked, start, live, noted)
 
 
 def _segments(directory: Directory, log_start_offset: int | None) -> Iterator[SegmentFile]:

@@ -90,6 +90,7 @@ def by_records(
     check: Check = _anything,
     *,
     may_lack_segments: bool = False,
+    gaps: Sequence[Damage] = (),
 ) -> Outcome:
     """Read the headers of all segments.
 
@@ -100,6 +101,7 @@ def by_records(
         check: is called with the segments that will be read, before; it may raise.
         may_lack_segments: where offsets are missing between two, the snapshot of the second one tells whose
             markers were there; the outcome of these transactions is in doubt.
+        gaps: offsets that are in no segment, see `continuity`: the markers there are lost with them.
 
     Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
     """
@@ -110,7 +112,7 @@ def by_records(
     for producer in _snapshot(files[0], found) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
-    ends = _follow(state, files, found if may_lack_segments else None)
+    ends = _follow(state, files, found if may_lack_segments else None, gaps)
     return _outcome(state, log_start_offset, found, ends)
 
 
@@ -181,13 +183,20 @@ def _outcome(
 
 
 def _follow(
-    state: Transactions, files: Sequence[LogFile], findings: list[KafkaFormatError] | None = None
+    state: Transactions,
+    files: Sequence[LogFile],
+    findings: list[KafkaFormatError] | None = None,
+    gaps: Sequence[Damage] = (),
 ) -> list[int]:
     """Go through segments; returns where each ends. With findings, see `by_records`, some may be missing."""
     ends: list[int] = []
+    own: dict[str, list[Damage]] = {}
+    for gap in gaps:
+        own.setdefault(gap.path, []).append(gap)
     for at, (file, following) in enumerate(with_ends(files)):
         if findings is not None and ends and ends[-1] < file.base_offset:
             _miss_markers(state, files[at - 1], file, findings)
+        behind = list(_gaps_before(state, own.get(file.path, ())))
         state.begin_file(file.base_offset)
         try:
             opened = file.open_file()
@@ -196,9 +205,23 @@ def _follow(
         else:
             with opened as segment:
                 state.follow(file.steps_of(segment))
+        num_known = len(state.damage)
         state.end_file(following)
+        for gap in behind if len(state.damage) == num_known else ():
+            state.damaged(gap)
         ends.append(state.file_end_offset)
     return ends
+
+
+def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage]:
+    """Tell the gaps in front of a segment; yields those behind it."""
+    for gap in gaps:
+        if gap.first_lost_offset is None:  # a wrong name: what the segment holds is read all the same
+            state.damage.append(gap)
+        elif gap.position == 0:
+            state.damaged(gap)
+        else:
+            yield gap
 
 
 def _miss_markers(

@@ -17,21 +17,32 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
+from kafka_segments.arranged import Arranged, up_to
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import first_offset_in_name
-from kafka_segments.isolated import IsolatedSegment, LostSegment, Offsets, held_back, left_out
+from kafka_segments.isolated import (
+    IsolatedSegment,
+    LostSegment,
+    Offsets,
+    check_isolation,
+    greatest,
+    held_back,
+    least,
+    left_out,
+)
 from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, with_ends
 from kafka_segments.logfiles import UNOPENED, LogFile, lost_file
 from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
-from kafka_segments.segment import Segment, open_segment
+from kafka_segments.segment import Segment, dispose, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:
@@ -96,9 +107,8 @@ def open_partition_of(
         ReadError: the file or its directory cannot be opened.
     """
     path = os.fspath(path)
-    open_file = partial(
-        open_segment, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed
-    )
+    open_file = partial(open_segment, check_crc=check_crc, max_decompressed=max_decompressed)
+    open_file = partial(open_file, headers_only=headers_only)
     directory = os.path.dirname(path) or "."
     try:
         found = [] if path == "-" else list_partitions([directory])
@@ -148,7 +158,9 @@ class Partition:
         self._open_path = open_file
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
-        self._ends = [end for _file, end in with_ends(self.segments)]
+        self._arranged = Arranged(
+            replace(directory, segments=self.segments), self.open_file, is_whole=is_whole
+        )
 
     def __enter__(self) -> Partition:
         return self
@@ -164,11 +176,26 @@ class Partition:
             self._newest.close()
             self._newest = None
 
+    @property
+    def gaps(self) -> tuple[Damage, ...]:
+        """Offsets that are in no segment, and segments that hold other offsets than their names say."""
+        return self._arranged.gaps
+
+    @cached_property
+    def _files(self) -> tuple[SegmentFile, ...]:
+        # Who goes by the indexes takes the directory to be in order, and spares looking into each segment.
+        return self.segments if self._by_indexes else self._arranged.files
+
+    @cached_property
+    def _ends(self) -> list[int | None]:
+        return [end for _file, end in with_ends(self._files)]
+
     @cached_property
     def outcome(self) -> Outcome:
         """How the transactions ended; worked out when first asked for."""
-        way = by_indexes if self._by_indexes else by_records
-        return way(self._log_files(), self.log_start_offset)
+        if self._by_indexes:
+            return by_indexes(self._log_files(), self.log_start_offset)
+        return by_records(self._log_files(), self.log_start_offset, gaps=self.gaps)
 
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
         """Those that an ABORT marker has ended, in the order of the markers."""
@@ -191,15 +218,15 @@ class Partition:
         """What is wrong with the files beside the segments, as far as transactions are concerned."""
         outcome, files = self.outcome, self._log_files()
         if self._by_indexes:
-            outcome = by_records(files, self.log_start_offset)
+            outcome = by_records(files, self.log_start_offset, gaps=self.gaps)
         return [*outcome.findings, *check_indexes(files, outcome)]
 
     def _log_files(self) -> list[LogFile]:
-        return [self._log_file(file) for file in self.segments]
+        return [self._log_file(file) for file in self._files]
 
     def _log_file(self, file: SegmentFile) -> LogFile:
         def beside(suffix: str) -> str | None:
-            path = os.path.join(os.path.dirname(file.path), f"{file.base_offset:020d}.{suffix}")
+            path = f"{os.path.splitext(file.path)[0]}.{suffix}"
             return path if os.path.exists(path) else None
 
         return LogFile(file.path, file.base_offset, file.size, partial(self.open_file, file), beside)
@@ -222,11 +249,11 @@ class Partition:
             OptionError: there is no such level, or the file is no live segment of the partition.
             ReadError: it cannot be opened.
         """
-        _check_isolation(isolation)
+        check_isolation(isolation)
         at = self._place_of(os.fspath(path))
         if at is None:
             raise OptionError("this is no live segment of the partition", path=os.fspath(path))
-        with self.open_file(self.segments[at]) as segment:
+        with self.open_file(self._files[at]) as segment:
             yield self._isolated(segment, at, isolation, (None, None))
 
     def holds(self, path: str | os.PathLike[str]) -> bool:
@@ -235,7 +262,7 @@ class Partition:
 
     def _place_of(self, path: str) -> int | None:
         wanted = os.path.realpath(path)
-        places = (at for at, file in enumerate(self.segments) if os.path.realpath(file.path) == wanted)
+        places = (at for at, file in enumerate(self._files) if os.path.realpath(file.path) == wanted)
         return next(places, None)
 
     def iter_events(
@@ -258,7 +285,7 @@ class Partition:
             OptionError: there is no such isolation level, or another `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
-        _check_isolation(isolation)
+        check_isolation(isolation)
         check_on_damage(on_damage)
         return self._events(isolation, on_damage, rows)
 
@@ -282,9 +309,9 @@ class Partition:
         """
         from kafka_segments.columnar.stream import check_offsets, only_records
 
-        _check_isolation(isolation)
+        check_isolation(isolation)
         start, end = check_offsets(offsets)
-        start = _greatest(start, self.log_start_offset)
+        start = greatest(start, self.log_start_offset)
         events = self._columnar(columns, (start, end), isolation)
         return only_records(events, columns, (start, end), on_damage)
 
@@ -302,33 +329,39 @@ class Partition:
     def _events(
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
+        gaps = self._arranged.gaps_by_place(self._files)
         for at in self._places(isolation, (None, None)):
+            for gap in up_to(gaps, at):
+                yield from dispose(gap, on_damage)
             with self._open_or_lost(at) as segment:
                 isolated = self._isolated(segment, at, isolation, (None, None))
                 yield from isolated.iter_events(on_damage=on_damage, rows=rows)
+        for gap in up_to(gaps, len(self._files)):
+            yield from dispose(gap, on_damage)
 
     def _columnar(
         self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
     ) -> Iterator[Event]:
+        gaps = self._arranged.gaps_by_place(self._files)
         for at in self._places(isolation, offsets):
+            yield from up_to(gaps, at)
             with self._open_or_lost(at) as segment:
                 yield from self._isolated(segment, at, isolation, offsets).iter_columnar(columns)
+        yield from up_to(gaps, len(self._files))
 
     def _open_or_lost(self, at: int) -> AbstractContextManager[Segment | LostSegment]:
         try:
-            return self.open_file(self.segments[at])
+            return self.open_file(self._files[at])
         except UNOPENED as error:
-            return nullcontext(
-                LostSegment(lost_file(self._log_file(self.segments[at]), self._ends[at], error))
-            )
+            return nullcontext(LostSegment(lost_file(self._log_file(self._files[at]), self._ends[at], error)))
 
     def _places(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
         """Which segments may hold offsets of a range that are to be read."""
         start, end = offsets
         if isolation == "read_committed":
             # The segment that the reading stops in may have more to tell, if not to show.
-            end = _least(end, self.last_stable_offset + 1)
-        for at, (file, file_end) in enumerate(zip(self.segments, self._ends, strict=True)):
+            end = least(end, self.last_stable_offset + 1)
+        for at, (file, file_end) in enumerate(zip(self._files, self._ends, strict=True)):
             is_before = start is not None and file_end is not None and file_end <= start
             if not is_before and (end is None or file.base_offset < end):
                 yield at
@@ -336,13 +369,13 @@ class Partition:
     def _isolated(
         self, segment: Segment | LostSegment, at: int, isolation: Isolation, offsets: Offsets
     ) -> IsolatedSegment:
-        file, file_end = self.segments[at], self._ends[at]
-        start, end = _greatest(offsets[0], self.log_start_offset), offsets[1]
+        file, file_end = self._files[at], self._ends[at]
+        start, end = greatest(offsets[0], self.log_start_offset), offsets[1]
         outcome = None
         doubts: list[Damage] = []
         if isolation == "read_committed":
             outcome = self.outcome
-            end = _least(end, outcome.last_stable_offset)
+            end = least(end, outcome.last_stable_offset)
             # Offsets that no checksum covers may lead beyond the next segment's.
             file_end = max(file_end or 0, outcome.file_ends[at])
             doubts = list(self._doubts(at, (start, end), offsets[1]))
@@ -355,7 +388,7 @@ class Partition:
         """What is to be told behind a segment: doubts about transactions that begin in it."""
         start, end = offsets
         outcome, file_end = self.outcome, self._ends[at]
-        begins = self.segments[at].base_offset if at else -1
+        begins = self._files[at].base_offset if at else -1
         for one in outcome.doubtful:
             is_inside = begins <= one.first_offset and (file_end is None or one.first_offset < file_end)
             if is_inside and one.last_offset >= (start or 0) and (end is None or one.first_offset < end):
@@ -365,18 +398,3 @@ class Partition:
             is_inside = begins <= stop and (file_end is None or stop < file_end)
             if first.damage is not None and is_inside and (asked_end is None or asked_end > stop):
                 yield held_back(first, outcome)
-
-
-def _check_isolation(isolation: str) -> None:
-    if isolation not in ("read_uncommitted", "read_committed"):
-        raise OptionError(f"isolation is {isolation!r}; give 'read_uncommitted' or 'read_committed'")
-
-
-def _greatest(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other)
-
-
-def _least(one: int | None, other: int) -> int:
-    return other if one is None else min(one, other)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.continuity import Holding
 from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
@@ -18,6 +19,7 @@ from kafka_segments.errors import (
 )
 from kafka_segments.foreign import refuse_foreign
 from kafka_segments.framing import Scan, read_payload
+from kafka_segments.holdings import hold, is_cleaned
 from kafka_segments.markers import scan_steps
 from kafka_segments.records import Rows, open_records
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
@@ -285,6 +287,14 @@ class Segment:
                 is_found = isinstance(entry, Batch) and entry.base_offset == base_offset
                 return entry if is_found and isinstance(entry, Batch) else None
         return None
+
+    def hold(self, base_offset: int) -> Holding:
+        """The offsets that the segment holds; `base_offset` is what its name says."""
+        return hold(self._source, base_offset)
+
+    def is_cleaned(self) -> bool:
+        """Whether the segment shows that the log cleaner has been in it."""
+        return is_cleaned(self._source)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
         """The damage of a batch whose checksum is right (or was not looked at) and whose records are wrong.

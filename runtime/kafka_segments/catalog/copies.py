@@ -157,6 +157,8 @@ def _log_of(
         left_out=(*chain.from_iterable(copy.left_out for copy in copies), *left_out),
         findings=tuple({id(one): one for copy in copies for one in copy.findings}.values()),
         leader_epochs=tuple(epochs),
+        cleaned_up_to=copies[0].cleaned_up_to if len(copies) == 1 else None,
+        without_log=copies[0].without_log if len(copies) == 1 else (),
     )
 
 

@@ -21,7 +21,7 @@ from kafka_segments.directories import Directory, Finder, Wanted, run_at_once
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
 from kafka_segments.globs import compile_glob, expand, is_glob
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs, read_partition_metadata
-from kafka_segments.logdir import Group, group_files
+from kafka_segments.logdir import Group, group_files, without_log
 from kafka_segments.logs import get_logger
 from kafka_segments.naming import is_address
 from kafka_segments.places import Entry, Places
@@ -187,6 +187,8 @@ class _Reader:
             leader_epochs=notes.leader_epochs,
             end=end,
             is_compacted=is_compacted,
+            cleaned_up_to=checkpoints.cleaned_up_to(directory),
+            without_log=without_log(directory.entries),
             left_out=tuple(left_out),
             findings=(*notes.findings, *checkpoints.findings(directory)),
         )

@@ -22,13 +22,13 @@ from kafka_segments.catalog.stored import open_stored
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import (
     CorruptIndexError,
-    MissingExtraError,
     OptionError,
     ReadError,
     TruncatedError,
     pass_over,
 )
 from kafka_segments.framing import Scan
+from kafka_segments.holdings import near_end
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
 
@@ -106,7 +106,7 @@ def find_end(places: Places, segment: StoredSegment) -> SegmentEnd:
         found = None if hint is None else _from(source, segment, *hint)
         if found is not None:
             return found
-        position = 0 if source.descriptor < 0 else _near_end(source)
+        position = 0 if source.descriptor < 0 else near_end(source)
         found = _scanned(source, segment, position)
         if found.last is None and position:
             found = _scanned(source, segment, 0)
@@ -256,17 +256,6 @@ def _scanned(source: Source, segment: StoredSegment, position: int) -> SegmentEn
             end_offset = max(end_offset, entry.last_offset + 1, (entry.base_offset or 0) + 1)
             end_position = entry.end_position
     return SegmentEnd(end_offset, end_position, last, tail)
-
-
-def _near_end(source: Source) -> int:
-    """Where one of the last batches begins, by a walk through all headers; 0 if that is not to be had."""
-    try:
-        from kafka_segments.columnar.headers import read_headers
-
-        positions = read_headers(source, on_damage=lambda _damage: None).column("position")
-        return int(positions[max(0, len(positions) - 2)].as_py()) if len(positions) else 0
-    except MissingExtraError:
-        return 0
 
 
 def _left_out(

@@ -16,11 +16,11 @@ from kafka_segments.catalog.ends import find_end
 from kafka_segments.catalog.model import Piece, StoredSegment
 from kafka_segments.catalog.opening import open_stored
 from kafka_segments.catalog.walking import Budget, iter_heads
-from kafka_segments.entries import Batch, Damage
-from kafka_segments.framing import Scan
+from kafka_segments.entries import Damage
+from kafka_segments.holdings import is_cleaned
 from kafka_segments.places import Places
 
-__all__ = ["find_holes", "first_missing"]
+__all__ = ["find_holes", "first_missing", "is_cleaned_at"]
 
 _LEAST_SHARE = 0.75  # of the bytes that another copy has; copies that rolled elsewhere differ by less
 
@@ -78,7 +78,7 @@ def first_missing(places: Places, before: Piece, piece: Piece, offset: int, budg
     if reached >= piece.start:
         return None
     may_look = budget.spend(before.segment.file)
-    return None if may_look and _is_cleaned(places, before.segment) else reached
+    return None if may_look and is_cleaned_at(places, before.segment) else reached
 
 
 def _is_first(places: Places, piece: Piece, offset: int) -> bool:
@@ -94,22 +94,13 @@ def _is_first(places: Places, piece: Piece, offset: int) -> bool:
     return False
 
 
-def _is_cleaned(places: Places, segment: StoredSegment) -> bool:
-    """Whether offsets are missing between or inside sound batches, as only the cleaner makes it."""
+def is_cleaned_at(places: Places, segment: StoredSegment) -> bool:
+    """Whether a segment shows that the cleaner has been in it."""
     source = open_stored(places, segment)
     try:
-        following = None
-        for entry in Scan(source, headers_only=True).entries():
-            if not isinstance(entry, Batch) or entry.base_offset is None or entry.magic < 2:
-                following = None
-                continue
-            num_offsets = entry.last_offset - entry.base_offset + 1
-            if following not in (None, entry.base_offset) or entry.num_records != num_offsets:
-                return True
-            following = entry.last_offset + 1
+        return is_cleaned(source)
     finally:
         source.close()
-    return False
 
 
 class _Sizes:

@@ -121,6 +121,8 @@ class PartitionCopy:
         end: see `LogEnd`.
         is_compacted: the cleaner has been here; None if nobody noted whether.
         is_tiered: it is a tier's, not a broker's.
+        cleaned_up_to: the cleaner was there below this offset; None if that is not noted.
+        without_log: base offsets of indexes whose segment is not there.
         left_out: segments that are there and do not count, and why.
         findings: files beside the segments that could not be read; what they note counts as not noted.
     """
@@ -135,6 +137,8 @@ class PartitionCopy:
     end: LogEnd = LogEnd()
     is_compacted: bool | None = None
     is_tiered: bool = False
+    cleaned_up_to: int | None = None
+    without_log: tuple[int, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     findings: tuple[KafkaFormatError, ...] = ()
 
@@ -172,6 +176,8 @@ class PartitionLog:
         left_out: what is there and does not count, and why: of each copy, and of those that went astray.
         findings: of the copies.
         leader_epochs: the lineage of the log as it was put together; empty if it is not known.
+        cleaned_up_to: see `PartitionCopy`; of a log that is of one copy, as the next.
+        without_log: likewise.
     """
 
     topic: str
@@ -185,6 +191,8 @@ class PartitionLog:
     left_out: tuple[LeftOut, ...] = ()
     findings: tuple[KafkaFormatError, ...] = ()
     leader_epochs: tuple[LeaderEpoch, ...] = ()
+    cleaned_up_to: int | None = None
+    without_log: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from kafka_segments.errors import (
 from kafka_segments.partition import Partition, open_partition_of
 from kafka_segments.records import Rows
 from kafka_segments.segment import Segment, fast_rows, open_segment
+from kafka_segments.together import gaps_between
 
 __all__ = ["OffsetRange", "add_parser", "run"]
 
@@ -130,8 +131,10 @@ def run(arguments: argparse.Namespace) -> int:
             way = stack.enter_context(_Committed(options)).open
         dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
         try:
-            dump.files(list(files_of(arguments.files)))
+            paths = list(files_of(arguments.files))
+            dump.files(paths)
             dump.flush()
+            dump.gaps([path[0] for path in paths if isinstance(path, tuple)])
         except BrokenPipeError:
             console.silence_stdout()
     return dump.status
@@ -283,6 +286,13 @@ class _Dump:
     def _write(self, line: bytes) -> None:
         with console.writing() as stdout:
             stdout.write(line)
+
+    def gaps(self, paths: Sequence[str]) -> None:
+        """Tell on standard error what segments of one partition lack between them."""
+        for gap in gaps_between(paths):
+            if self._offsets is None or gap.touches(self._offsets.start, self._offsets.end):
+                self._found(console.FINDINGS)
+                console.say(f"{type(gap.error).__name__}: {gap.error}")
 
     def flush(self) -> None:
         """Hand over what is buffered."""

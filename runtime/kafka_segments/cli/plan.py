@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from kafka_segments.catalog.asked import logs_asked_for
+from kafka_segments.catalog.checking import check_log
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.cutting import num_bytes_of
 from kafka_segments.catalog.files import FILE_OPTIONS, files_of
@@ -28,6 +29,7 @@ from kafka_segments.catalog.snapshot import (
     take_snapshot,
     write_snapshot,
 )
+from kafka_segments.catalog.walking import Budget
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
@@ -96,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         console.say(words)
     places = Places(store_settings(options))
     logs, committed, changed = _logs(arguments, query, options, places)
-    made = plan(logs, query, places, committed)
+    made = _checked(plan(logs, query, places, committed), logs, query, places)
     try:
         with console.writing() as stdout:
             for values, words in _lines(made, query, changed):
@@ -107,6 +109,33 @@ def run(arguments: argparse.Namespace) -> int:
         console.silence_stdout()
     is_lost = query.fail_on_data_loss and (made.losses or changed)
     return console.FINDINGS if is_lost or made.doubts or made.findings else console.CLEAN
+
+
+def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Places) -> Plan:
+    """The plan, with what the segments of each log say together about the range that is read."""
+    ranges = {(one.topic, one.partition): one for one in made.ranges}
+    budget = Budget(query.limits.max_walk_bytes)
+    losses, findings, remarks = list(made.losses), list(made.findings), list(made.remarks)
+    for log in logs:
+        asked = ranges.get((log.topic, log.partition))
+        if asked is None:
+            continue
+        found = check_log(places, log, budget)
+        findings += found.findings
+        remarks += found.remarks
+        start = 0 if query.start.kind == "earliest" else asked.start
+        is_to_end = query.end.kind == "latest"
+        for loss in found.losses:
+            is_before_end = is_to_end or asked.end is None or loss.first_offset < asked.end
+            is_told = any(
+                (one.topic, one.partition) == (log.topic, log.partition)
+                and one.first_offset <= loss.first_offset
+                and one.last_offset >= loss.last_offset
+                for one in made.losses
+            )
+            if loss.last_offset >= start and is_before_end and not is_told:
+                losses.append(loss)
+    return replace(made, losses=tuple(losses), findings=tuple(findings), remarks=tuple(remarks))
 
 
 def _logs(

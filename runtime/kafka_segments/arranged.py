@@ -1,0 +1,94 @@
+"""The segments of a partition in the order of their content, and what is missing between them.
+
+Strategy: `continuity` judges by the first and last offset of each segment. Where names are wrong the content
+decides in which order segments are read, so that records come in the order of the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from functools import cached_property
+from operator import itemgetter
+
+from kafka_segments.continuity import Holding, find_gaps
+from kafka_segments.entries import Damage
+from kafka_segments.errors import SegmentOrderError
+from kafka_segments.logdir import PartitionDir, SegmentFile
+from kafka_segments.logfiles import UNOPENED
+from kafka_segments.segment import Segment
+
+__all__ = ["Arranged", "up_to"]
+
+
+class Arranged:
+    """What the segments of a partition hold, looked up when it is first asked for.
+
+    Args:
+        directory: the partition and its segments.
+        open_file: opens one.
+        is_whole: whether these are all; else nothing can be said of what is missing.
+    """
+
+    def __init__(
+        self,
+        directory: PartitionDir,
+        open_file: Callable[[SegmentFile], AbstractContextManager[Segment]],
+        *,
+        is_whole: bool,
+    ) -> None:
+        self._directory, self._segments = directory, directory.segments
+        self._open_file = open_file
+        self._is_whole = is_whole
+
+    @cached_property
+    def holdings(self) -> tuple[Holding, ...]:
+        """What each segment holds, in the order of the names."""
+        return tuple(map(self._hold, self._segments))
+
+    @cached_property
+    def gaps(self) -> tuple[Damage, ...]:
+        """What is missing or in the wrong place; see `continuity.find_gaps`."""
+        if not self._is_whole or not self._segments:
+            return ()
+        name = self._directory.topic, self._directory.partition
+        return tuple(find_gaps(self.holdings, self._directory.noted, self._is_cleaned, name))
+
+    @cached_property
+    def files(self) -> tuple[SegmentFile, ...]:
+        """The segments in the order of their content, which is that of their names unless those are wrong."""
+        if not any(isinstance(gap.error, SegmentOrderError) for gap in self.gaps):
+            return self._segments
+        found = []
+        for file, one in zip(self._segments, self.holdings, strict=True):
+            found.append(file if one.extent is None else replace(file, base_offset=one.extent.first))
+        return tuple(sorted(found, key=lambda file: file.base_offset))
+
+    def gaps_by_place(self, files: Sequence[SegmentFile]) -> deque[tuple[int, Damage]]:
+        """Each gap with the number of the segment that it is told in front of."""
+        places = {file.path: at for at, file in enumerate(files)}
+        found = ((places[gap.path] + (gap.position > 0), gap) for gap in self.gaps)
+        return deque(sorted(found, key=itemgetter(0)))
+
+    def _hold(self, file: SegmentFile) -> Holding:
+        try:
+            with self._open_file(file) as segment:
+                return segment.hold(file.base_offset)
+        except UNOPENED:
+            return Holding(file.path, file.base_offset, file.size, is_unknown=True)
+
+    def _is_cleaned(self) -> bool:
+        """Whether any segment shows that the log cleaner has been in it."""
+        for file in self._segments:
+            with suppress(*UNOPENED), self._open_file(file) as segment:
+                if segment.is_cleaned():
+                    return True
+        return False
+
+
+def up_to(gaps: deque[tuple[int, Damage]], at: int) -> Iterator[Damage]:
+    """Take the gaps that are told in front of a segment or of one before it."""
+    while gaps and gaps[0][0] <= at:
+        yield gaps.popleft()[1]

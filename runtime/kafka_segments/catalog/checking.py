@@ -1,0 +1,129 @@
+"""What the segments of a log say together, looked up without reading them: for `plan`.
+
+Strategy: the ends of every segment are looked at (`extents`), as far as the budget for walking allows it, and
+`continuity` judges them. Tasks that read find the same by reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kafka_segments.catalog.extents import hold_stored
+from kafka_segments.catalog.holes import is_cleaned_at
+from kafka_segments.catalog.model import Loss, PartitionLog, Piece, Remark, StoredSegment
+from kafka_segments.catalog.opening import is_remote
+from kafka_segments.catalog.walking import Budget
+from kafka_segments.continuity import Holding, Noted, find_gaps
+from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError, pass_over
+from kafka_segments.places import Places
+
+__all__ = ["Checked", "check_log"]
+
+
+@dataclass
+class Checked:
+    """What was found.
+
+    Attributes:
+        losses: offsets that are in no segment.
+        findings: segments that cannot be read, or hold other offsets than their names say.
+        remarks: what was not looked at.
+    """
+
+    losses: list[Loss] = field(default_factory=list)
+    findings: list[KafkaFormatError] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+
+def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
+    """Look whether the segments of a log follow on each other, and whether they can be read.
+
+    Args:
+        places: where they are.
+        log: segments of stores and of tiers are not looked into, nor logs of several copies, of which
+            planning itself has compared the ends.
+        budget: bytes that may be walked through where no index says where a segment ends, or to see whether
+            the cleaner has been there.
+    """
+    found = Checked()
+    segments = [piece.segment for piece in log.pieces]
+    if not segments:
+        return found
+    if any(is_remote(one.file) or one.form != "plain" or one.file.position for one in segments):
+        _remark(found, log, "its segments lie in a store or a tier")
+        return found
+    if len(log.copies) != 1:
+        _remark(found, log, "it is put together from several copies")
+        return found
+    if not _is_whole(segments):
+        _remark(found, log, "only some of its segments were chosen")
+        return found
+    held = [_hold(places, piece, budget, found) for piece in log.pieces]
+    num_unknown = sum(one.is_unknown for one in held) - len(found.findings)
+    if num_unknown:
+        why = f"{num_unknown} of them have no index, and no more than {budget.max_bytes} bytes are walked "
+        why += "through (a higher maxWalkBytes looks into them)"
+        _remark(found, log, why)
+    for gap in find_gaps(held, _noted(log), lambda: _is_cleaned(places, log.pieces, budget)):
+        if gap.first_lost_offset is None:
+            found.findings.append(gap.error)
+            continue
+        last = gap.first_lost_offset if gap.last_lost_offset is None else gap.last_lost_offset
+        found.losses.append(Loss(log.topic, log.partition, gap.first_lost_offset, last, str(gap.error)))
+    return found
+
+
+def _is_whole(segments: Sequence[StoredSegment]) -> bool:
+    """Whether no segment of a directory was left out between others, or behind them."""
+    following = [*(one.base_offset for one in segments[1:]), None]
+    return all(one.end_offset == base_offset for one, base_offset in zip(segments, following, strict=True))
+
+
+def _remark(found: Checked, log: PartitionLog, why: str) -> None:
+    what = "whether its segments follow on each other was not looked at"
+    found.remarks.append(Remark(log.topic, log.partition, f"{what}: {why}"))
+
+
+def _hold(places: Places, piece: Piece, budget: Budget, found: Checked) -> Holding:
+    """What a segment holds; one that cannot be read, or has no sound batch, is a finding."""
+    segment = piece.segment
+    unknown = Holding(segment.file.path, segment.base_offset, segment.size, is_unknown=True)
+    if "index" not in segment.beside and not budget.spend(segment.file):
+        return unknown
+    try:
+        held = hold_stored(places, segment)
+    except KafkaFormatError as error:
+        if isinstance(error, StoreError):
+            raise
+        error.path = error.path or segment.file.path
+        found.findings.append(error)
+        return unknown
+    if held.extent is None and held.is_damaged_before:
+        detail = "no sound batch is in it: read it for what is damaged, and take its offsets from a replica"
+        found.findings.append(CorruptBatchError(detail, path=segment.file.path, position=0))
+    return held
+
+
+def _noted(log: PartitionLog) -> Noted:
+    end = log.end
+    return Noted(
+        log.log_start_offset,
+        None if end.is_live else end.high_watermark,
+        None if end.is_live else end.recovery_point,
+        log.cleaned_up_to,
+        () if end.is_live else log.without_log,
+    )
+
+
+def _is_cleaned(places: Places, pieces: Sequence[Piece], budget: Budget) -> bool:
+    return any(_shows_cleaner(places, pieces, budget))
+
+
+def _shows_cleaner(places: Places, pieces: Sequence[Piece], budget: Budget) -> Iterator[bool]:
+    for piece in pieces:
+        if budget.spend(piece.segment.file):
+            try:
+                yield is_cleaned_at(places, piece.segment)
+            except KafkaFormatError as error:
+                pass_over(error)  # it is among the findings already

@@ -1,0 +1,239 @@
+"""Whether the segments of a partition make one log: no offsets missing, none in the wrong segment.
+
+Strategy: the first and the last offset in each segment tell. Sorted by content they must follow on each
+other, from the log start offset up to the high watermark, and lie where the segments' names say. Offsets that
+are missing are lawful where the log cleaner has been: it leaves gaps between and inside batches, and a broker
+notes where it was (cleaner-offset-checkpoint). Every verb that reads a partition asks this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kafka_segments.entries import Damage
+from kafka_segments.errors import CorruptBatchError, DataLossError, KafkaFormatError, SegmentOrderError
+
+__all__ = ["Extent", "Holding", "Noted", "find_gaps"]
+
+_LARGEST = (1 << 31) - 1
+"""Bytes of a segment at most: LogConfig's segment.bytes is an int, and a larger file cannot be indexed."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Extent:
+    """The offsets of the first and the last sound entry of a segment."""
+
+    first: int
+    last: int
+
+    def touches(self, start: int, end: int | None) -> bool:
+        """Whether it may hold an offset in `[start, end)`."""
+        return self.last >= start and (end is None or self.first < end)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a segment holds.
+
+    Attributes:
+        path: of the segment.
+        base_offset: by its name.
+        size: bytes.
+        extent: its offsets; None if it holds no sound entry.
+        is_damaged_before: something in front of the first sound entry is damaged, or all of the segment is.
+        is_damaged_behind: likewise behind the last one.
+        is_unknown: it cannot be read, or was not looked into; whoever found that out tells.
+    """
+
+    path: str
+    base_offset: int
+    size: int
+    extent: Extent | None = None
+    is_damaged_before: bool = False
+    is_damaged_behind: bool = False
+    is_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a broker notes of a partition beside its segments.
+
+    Attributes:
+        log_start_offset: below it records are deleted ones; None if it is not noted.
+        high_watermark: up to it records are committed; None if it is not noted, or a broker is writing.
+        recovery_point: below it everything was on the disk; likewise.
+        cleaned_up_to: the cleaner was there below this offset; None if that is not noted.
+        without_log: base offsets of indexes that have no segment.
+    """
+
+    log_start_offset: int | None = None
+    high_watermark: int | None = None
+    recovery_point: int | None = None
+    cleaned_up_to: int | None = None
+    without_log: tuple[int, ...] = ()
+
+
+def find_gaps(
+    segments: Sequence[Holding],
+    noted: Noted,
+    is_cleaned: Callable[[], bool],
+    name: tuple[str, int] | None = None,
+) -> list[Damage]:
+    """Find offsets that are in no segment, and segments that hold other offsets than they should.
+
+    Args:
+        segments: all of a partition, by base offset.
+        noted: what is known besides.
+        is_cleaned: whether the segments show that the cleaner has been here; asked only where offsets are
+            missing.
+        name: topic and partition, for the errors.
+
+    Returns:
+        A `Damage` for each, at the end of the segment before what is missing, or of the whole segment that is
+        wrong: without lost offsets if all that it should hold is somewhere. Regions that are damaged
+        themselves are not among them: who reads them tells.
+    """
+    found = [*_wrong_segments(segments)]
+    for gap in _gaps(segments, noted):
+        is_lawful = noted.cleaned_up_to is not None and (gap.last is None or gap.last < noted.cleaned_up_to)
+        if not gap.is_certain and (is_lawful or is_cleaned()):
+            continue
+        found.append(gap.damage(name))
+    return sorted(found, key=lambda one: (one.previous_offset is None, one.previous_offset or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Offsets that are missing; `is_certain`: no cleaner takes those."""
+
+    before: Holding
+    first: int
+    last: int | None
+    why: str
+    is_certain: bool = False
+    is_at_beginning: bool = False
+
+    def damage(self, name: tuple[str, int] | None) -> Damage:
+        position = 0 if self.is_at_beginning else self.before.size
+        which = f"offsets {self.first} to {'?' if self.last is None else self.last} are missing"
+        error = DataLossError(
+            f"{which}: {self.why}; take them from a replica or a backup",
+            path=self.before.path,
+            position=position,
+            first_offset=self.first,
+            last_offset=self.last,
+            topic=None if name is None else name[0],
+            partition=None if name is None else name[1],
+        )
+        behind = None if self.last is None else self.last + 1
+        place = self.before.path, position, position
+        return Damage(*place, error, self.first, self.last, self.first - 1, behind)
+
+
+_Held = tuple[Extent, Holding]
+
+
+def _gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
+    held = [(one.extent, one) for one in segments if one.extent is not None]
+    by_content = sorted(held, key=lambda one: one[0])
+    yield from _gap_before(segments, by_content, noted)
+    reached: _Held | None = None
+    for one in by_content:
+        if reached is not None and one[0].first > reached[0].last + 1:
+            yield from _gap_between(reached, one, segments)
+        if reached is None or one[0].last >= reached[0].last:
+            reached = one
+    yield from _gap_behind(segments, reached, noted)
+
+
+def _gap_before(segments: Sequence[Holding], by_content: Sequence[_Held], noted: Noted) -> Iterator[_Gap]:
+    """What is missing in front of everything."""
+    start, lowest = noted.log_start_offset, segments[0]
+    first = min([lowest.base_offset, *(extent.first for extent, _one in by_content[:1])])
+    if start is not None and start < first:
+        why = f"the log starts at offset {start} (log-start-offset-checkpoint), the segments at {first}"
+        why += ", unless a tier holds them (remote.storage.enable)"
+        yield _Gap(lowest, start, first - 1, why, is_certain=True, is_at_beginning=True)
+    if not by_content:
+        return
+    extent, begins = by_content[0]
+    low = max(lowest.base_offset, start or 0)
+    ahead = (one for one in segments if one.base_offset < extent.first)
+    if extent.first > low and not begins.is_damaged_before and not any(map(_is_told, ahead)):
+        why = f"{lowest.path} begins with offset {low} by its name, and the first batch with {extent.first}"
+        is_zeros = lowest.extent is None and lowest.size > 0
+        yield _Gap(lowest, low, extent.first - 1, why, is_certain=is_zeros, is_at_beginning=True)
+
+
+def _gap_between(before: _Held, behind: _Held, segments: Sequence[Holding]) -> Iterator[_Gap]:
+    (extent, one), (following, other) = before, behind
+    first, last = extent.last + 1, following.first - 1
+    between = [each for each in segments if first <= each.base_offset <= last and each is not other]
+    if one.is_damaged_behind or other.is_damaged_before or any(map(_is_told, between)):
+        return
+    empty = next((each for each in between if each.extent is None), None)
+    if empty is not None:
+        held = "holds nothing but zeros" if empty.size else "is empty"
+        # The cleaner may leave an empty file, of 0 bytes.
+        yield _Gap(empty, first, last, f"{empty.path} {held}", is_certain=empty.size > 0)
+        return
+    why = (
+        f"{one.path} ends with offset {extent.last}, {other.path} begins with {following.first}, and nothing "
+    )
+    yield _Gap(one, first, last, f"{why}shows that the cleaner has been there")
+
+
+def _gap_behind(segments: Sequence[Holding], reached: _Held | None, noted: Noted) -> Iterator[_Gap]:
+    """What is missing behind everything."""
+    newest = segments[-1]
+    if _is_told(newest) or newest.is_damaged_behind:
+        return
+    end, own = (0, newest) if reached is None else (reached[0].last + 1, reached[1])
+    is_empty = reached is not None and newest.extent is None and end < newest.base_offset
+    if is_empty and not own.is_damaged_behind:
+        why = f"{own.path} ends with offset {end - 1}, and {newest.path} is empty"
+        yield _Gap(own, end, newest.base_offset - 1, why)
+    end = max(end, newest.base_offset)
+    noted_end, what = max(
+        (noted.high_watermark or 0, "high watermark (replication-offset-checkpoint)"),
+        (noted.recovery_point or 0, "recovery point (recovery-point-offset-checkpoint)"),
+    )
+    if noted_end > end:
+        why = f"the {what} is {noted_end}, and the segments end before offset {end}"
+        yield _Gap(own, end, noted_end - 1, why, is_certain=True)
+    end = max(end, noted_end)
+    beyond = [offset for offset in noted.without_log if offset >= end]
+    if beyond:
+        last = beyond[0] - 1 if beyond[0] > end else None
+        why = f"there are indexes of a segment {beyond[0]:020d}, which is gone itself"
+        yield _Gap(own, end, last, why, is_certain=True)
+
+
+def _is_told(one: Holding) -> bool:
+    """Whether whoever reads a segment tells why it lacks offsets."""
+    return one.is_unknown or one.is_damaged_before
+
+
+def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
+    """Segments with offsets that belong to others by the names, and zeros that no broker makes."""
+    ends = [*(one.base_offset for one in segments[1:]), None]
+    for one, end in zip(segments, ends, strict=True):
+        if one.extent is None:
+            if one.size > _LARGEST and not _is_told(one):
+                detail = f"{one.size} bytes of zeros: a broker makes no segment of more than {_LARGEST} bytes"
+                yield _wrong(one, CorruptBatchError(detail, path=one.path, position=0))
+            continue
+        first, last = one.extent.first, one.extent.last
+        if first < one.base_offset or (end is not None and last >= end):
+            should = f"those from {one.base_offset} on" if end is None else f"{one.base_offset} to {end - 1}"
+            detail = (
+                f"holds offsets {first} to {last}, and by the segments' names it should hold {should}: files "
+                "were swapped or renamed, or segments overlap"
+            )
+            yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
+
+
+def _wrong(one: Holding, error: KafkaFormatError) -> Damage:
+    before = None if one.extent is None else one.extent.first - 1
+    return Damage(one.path, 0, one.size, error, None, None, before, None)
