@@ -36,6 +36,13 @@ def _unknown_tail(truth: Truth, _verb: str, offset: int) -> bool:
     return offset >= truth.known_end and not _in_damage(truth, offset)
 
 
+def _torn_tail(truth: Truth, verb: str, offset: int) -> bool:
+    if verb not in ("source", "source_strict", "source_split") or offset < truth.known_end:
+        return False
+    newest = truth.directory.logs[-1]
+    return any(one.name == newest and one.is_at_end and one.covers(offset) for one in truth.regions)
+
+
 def _live_tail(truth: Truth, _verb: str, offset: int) -> bool:
     if not truth.directory.is_live:
         return False
@@ -79,6 +86,12 @@ RULES = (
         "recovery, the segments' names, the last sound batch. A log that ends earlier looks the same; zeros "
         "at the end of the newest segment are what `preallocate` leaves.",
         _unknown_tail,
+    ),
+    Rule(
+        "torn tail",
+        "A last batch that is not whole, in no checkpoint: a broker cuts it off when it starts, and nobody "
+        "was told that it is there. The Spark source stops before it (docs/spark.md), `damage` has it.",
+        _torn_tail,
     ),
     Rule(
         "live tail",
@@ -135,6 +148,15 @@ def _not_committed(truth: Truth, verb: str, at: int) -> bool:
     return at not in truth.committed or not truth.is_ordered
 
 
+def _taken(truth: Truth, verb: str, at: int) -> bool:
+    row = truth.data_rows[at][2]
+    return verb in _CONSUMERS and any(
+        other.offset == row.offset and other != row for _name, _batch, other in truth.data_rows
+    )
+
+
+_CONSUMERS = ("ingest", "source", "source_strict", "source_split")
+
 RECORD_RULES = (
     RecordRule(
         "deleted records",
@@ -146,6 +168,12 @@ RECORD_RULES = (
         "above the high watermark",
         "A live broker gives a consumer no record at or above the high watermark; the plan says so.",
         _above_high_watermark,
+    ),
+    RecordRule(
+        "offset taken",
+        "Two different records with one offset, as zeros over a base offset make: a log has one of them, and "
+        "a consumer is given one. The other is a note in the log and in the view `damage`.",
+        _taken,
     ),
     RecordRule(
         "not committed",

@@ -267,8 +267,7 @@ def _source(partition: Path, **options: str) -> Answer:
     try:
         for row in _spark_rows(partition, options):
             if options.get("view") == "damage":
-                if row["kind"] != "pending":
-                    answer.tell(_named_by_row(row))
+                answer.tell(_named_by_row(row))
             elif row.get("damage") is not None:
                 answer.tell(_named_by_words(row["damage"]))
             else:

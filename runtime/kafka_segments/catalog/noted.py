@@ -29,9 +29,10 @@ def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
     """
     log = view.log
     noted = max(log.end.high_watermark or 0, log.end.recovery_point or 0)
-    if log.end.is_live or not found.end_is.startswith(_LOG_ENDS):
+    if not noted or log.end.is_live or not found.end_is.startswith(_LOG_ENDS):
         return
-    if noted <= view.end or view.is_damaged_behind:  # who reads the damage tells of it
+    # Also where something damaged stands behind: its reader may take it for a batch that is being written.
+    if noted <= view.end:
         return
     why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_which(log)}"
     for first, behind in not_left_out(log, max(view.end, found.start), noted):

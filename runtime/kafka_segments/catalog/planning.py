@@ -190,7 +190,9 @@ class _Planner:
             following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
             if following is not None and end is not None and end < following:
                 self._note_gap(log, found, end, following)
-            why = _why_outside(found, piece.start, end)
+            # An end that only counting needed: the newest segment is read to its own, whatever is there.
+            is_open = (log.topic, log.partition) in self._open_ends
+            why = None if is_open and following is None else _why_outside(found, piece.start, end)
             if why is not None:
                 if visible is not None and piece.start >= visible:
                     continue
@@ -203,7 +205,8 @@ class _Planner:
                 continue
             asked = found.start, found.end
             is_from_beginning = self._query.start.kind == "earliest"
-            yield whole_split(log, at, asked, is_from_beginning=is_from_beginning)
+            split = whole_split(log, at, asked, is_from_beginning=is_from_beginning)
+            yield replace(split, asked=(split.asked[0], None)) if is_open else split
 
     def _note_gap(self, log: PartitionLog, found: Range, first: int, behind: int) -> None:
         """Offsets between two segments that no segment holds."""

@@ -109,6 +109,7 @@ class SplitReader:
             self._reached = max(split.start, split.reached)
         self._is_cleaned = bool(split.is_compacted)
         self._has_read = False
+        self._is_zeroed = False  # records were overwritten, which no cleaner does
         self._position = Ahead()
         self._named = split.segment.base_offset, split.segment.end_offset
         # Of a log's first split, what lies below its offsets by the names is nobody else's to read.
@@ -178,7 +179,11 @@ class SplitReader:
             elif isinstance(event, SoundBatches):
                 self._findings.batches(event)
                 recent.clear()
-            elif not isinstance(event, Batch | Padding):  # the damage of such a batch follows it
+            elif isinstance(event, Padding):
+                # A segment is trimmed when the next one begins (LogSegment.onBecomeInactiveSegment).
+                is_closed = self._split.following is not None and not found.stored.is_newest
+                self._is_zeroed = self._is_zeroed or is_closed
+            elif not isinstance(event, Batch):  # the damage of such a batch follows it
                 ahead = self._ahead(event, found.stored.file.path)
                 if ahead is not None:
                     if self.reading.is_best:
@@ -371,7 +376,9 @@ class SplitReader:
         return type(self)(split, self._places, reading, findings).batches()
 
     def _lose_unless_cleaned(self, first: int, behind: int | None, why: str) -> None:
-        if not self._is_cleaned:
+        if self._is_zeroed:
+            self._lose(first, behind, f"{why}, and zeros stand behind that")
+        elif not self._is_cleaned:
             self._lose(first, behind, f"{why}, and nothing shows that the cleaner has been there")
 
     def _lose(self, first: int, behind: int | None, why: str) -> None:

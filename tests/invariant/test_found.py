@@ -1,0 +1,68 @@
+"""What the property test has found and what was mended then, each as a directory made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.invariant.cases import CLEANER, HIGH_WATERMARK, RECOVERY_POINT
+from tests.invariant.directory import Directory, Holder
+from tests.invariant.judge import judge
+from tests.invariant.sources import Sound
+from tests.invariant.truth import Truth
+from tests.invariant.verbs import VERBS, quiet_logs
+from tests.properties.encoder import Batch, Record
+
+READERS = ("ingest", "source", "source_strict", "source_split", "source_damage")
+
+
+def _batch(first: int, count: int) -> bytes:
+    records = tuple(Record(delta, delta, None, b"v%d" % (first + delta)) for delta in range(count))
+    return Batch(first, records, base_timestamp=1_700_000_000_000, leader_epoch=0).encode()
+
+
+def _name(base: int) -> str:
+    return f"{base:020d}.log"
+
+
+def _sound(*segments: tuple[int, bytes]) -> Sound:
+    return Sound("t-0", {_name(base): data for base, data in segments}, "made by hand")
+
+
+def _faults(directory: Directory, verb: str, folder: Path) -> list[str]:
+    with Holder(folder) as holder, quiet_logs():
+        partition = directory.write(folder / "log", holder)
+        return judge(Truth(directory), verb, VERBS[verb](partition)).faults
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_the_first_segment_is_named_as_the_last(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 5)), (5, _batch(5, 5) + _batch(10, 6)))
+    files = {_name(5): sound.files[_name(5)], _name(1000): sound.files[_name(0)]}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 16}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_base_offset_beyond_the_log(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 12)), (12, _batch(12, 1) + _batch(13, 2)), (15, _batch(15, 9)))
+    files = sound.files | {_name(12): _batch(12, 1) + _batch(13 + (1 << 46), 2)}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 24}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_cleaned_segment_that_is_zeros(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 3) + _batch(5, 2)), (8, _batch(8, 4)), (20, _batch(20, 4)))
+    files = sound.files | {_name(8): bytes(len(sound.files[_name(8)]))}
+    noted = {HIGH_WATERMARK: 24, CLEANER: 20}
+    assert _faults(Directory(sound, files, noted), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("noted", [HIGH_WATERMARK, RECOVERY_POINT])
+def test_a_torn_tail_below_a_checkpoint(noted: str, verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 3) + _batch(3, 3)))
+    whole = sound.files[_name(0)]
+    for end in (len(whole) - 5, len(_batch(0, 3)) - 5):
+        files = {_name(0): whole[:end] + bytes(200)}
+        assert _faults(Directory(sound, files, {noted: 6}), verb, tmp_path) == []
+        assert _faults(Directory(sound, {_name(0): whole[:end]}, {noted: 6}), verb, tmp_path) == []
