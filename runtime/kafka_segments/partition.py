@@ -42,6 +42,7 @@ from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, wi
 from kafka_segments.logfiles import UNOPENED, LogFile, lost_file
 from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
+from kafka_segments.sanity import check_sanity
 from kafka_segments.segment import Segment, dispose, open_segment
 from kafka_segments.transactions import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
@@ -106,10 +107,9 @@ def open_partition_of(
     Raises:
         ReadError: the file or its directory cannot be opened.
     """
-    path = os.fspath(path)
     open_file = partial(open_segment, check_crc=check_crc, max_decompressed=max_decompressed)
     open_file = partial(open_file, headers_only=headers_only)
-    directory = os.path.dirname(path) or "."
+    directory = os.path.dirname(path := os.fspath(path)) or "."
     try:
         found = [] if path == "-" else list_partitions([directory])
     except OptionError:
@@ -215,11 +215,11 @@ class Partition:
         return self.outcome.last_stable_offset
 
     def check_indexes(self) -> list[KafkaFormatError]:
-        """What is wrong with the files beside the segments, as far as transactions are concerned."""
+        """What is wrong with the indexes beside the segments, by themselves or held against the records."""
         outcome, files = self.outcome, self._log_files()
         if self._by_indexes:
             outcome = by_records(files, self.log_start_offset, gaps=self.gaps)
-        return [*outcome.findings, *check_indexes(files, outcome)]
+        return [*outcome.findings, *check_indexes(files, outcome), *check_sanity(files)]
 
     def _log_files(self) -> list[LogFile]:
         return [self._log_file(file) for file in self._files]
