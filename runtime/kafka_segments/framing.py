@@ -17,7 +17,7 @@ from kafka_segments import layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.enclosed import Enclosed
 from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, StoreError, pass_over
+from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReadError, StoreError, pass_over
 from kafka_segments.messages import Messages
 from kafka_segments.naming import MAX_OFFSET
 from kafka_segments.probe import Finding, Probe
@@ -96,9 +96,20 @@ class Scan:
                 position = finding.batch.end_position
 
     def batch_at(self, position: int) -> Batch:
-        """The batch or message at a place where one stands that is known to be sound."""
+        """The batch or message at a place where one stands that is known to be sound.
+
+        Raises:
+            ReadError: there is none any more: the file was cut off or rewritten after it was looked at.
+        """
         finding = self._probe.examine(position, self.sound_offset, check_crc=False)
-        assert finding.batch is not None
+        if finding.batch is None:
+            reason = "nothing" if finding.error is None else finding.error.detail
+            raise ReadError(
+                f"the file was changed while it was read: a sound entry stood here, now {reason}; "
+                "read it again",
+                position=position,
+                path=self.source.name,
+            )
         return replace(finding.batch, crc_valid=True) if self._check_crc else finding.batch
 
     def passed(self, batch: Batch) -> None:

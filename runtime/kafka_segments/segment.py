@@ -47,7 +47,8 @@ def open_segment(
 
     Args:
         source: a path, `-` for standard input, bytes, a binary file object, or what `Places.open` returned.
-        mmap: map the file into memory. Only for disks you trust: a bad sector then kills the process.
+        mmap: map the file into memory. Only for disks you trust, and files that nobody cuts off meanwhile:
+            reading a bad sector, or behind the new end, then kills the process (SIGBUS).
         check_crc: verify the checksum of every batch.
         headers_only: read no payloads; there are then no records, and no checksum is verified.
         max_decompressed: bytes that one batch may decompress to.
