@@ -21,10 +21,10 @@ pytest.importorskip("snappy")
 pytestmark = pytest.mark.long
 
 _ROOT = Path(__file__).parents[2]
-_SIZE = pick(16 << 10, 64 << 10)
+_SIZE = pick(4 << 10, 64 << 10)
 _MOST_CPU = 20 * _SIZE / (64 << 10)
 _MOST_MEMORY = 600  # MiB, at the peak
-_START = 1.5  # seconds of CPU that a process may take to load machine code
+_START = 3  # seconds of CPU that a process may take to load machine code
 
 # Of the search behind damage: bytes, and seconds of CPU for them.
 _LEN_SEARCHED = pick(8 << 20, 1 << 30)
@@ -54,7 +54,7 @@ def machine_code(tmp_path_factory):
     """Compile once what is needed, before anything is measured."""
     path = tmp_path_factory.mktemp("warm") / "00000000000000000000.log"
     kinds = ("small zstd batches", "snappy wrapper of magic 1", "a byte behind plain records")
-    sound = b"".join(ADVERSARIES[kind](1 << 17) for kind in kinds)
+    sound = b"".join(ADVERSARIES[kind](1 << 12) for kind in kinds)
     path.write_bytes(sound + b"".join(search_adversary("00 01", 1 << 19)))
     measure(path, list(WAYS))
 
