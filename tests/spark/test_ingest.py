@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-import polars
 import pyarrow.dataset
 import pytest
 from tests.runtime import build
@@ -166,6 +164,7 @@ def test_topics_that_look_like_numbers(
     ]
     directories = pyarrow.dataset.dataset(destination, partitioning="hive").files
     assert len(directories) == len(topics), "and nothing that looks like another topic"
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     types = {"topic": polars.String, "partition": polars.Int32}
     typed = polars.scan_parquet(f"{destination}/", hive_schema=types)
     assert sorted(typed.collect()["topic"]) == sorted(topics)

@@ -8,7 +8,7 @@ from typing import Literal
 from kafka_segments.catalog import cutting
 from kafka_segments.catalog.model import PartitionLog, Split
 from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Bound, Limits, Query
+from kafka_segments.catalog.query import Bound, Limits, Query, Topics
 from kafka_segments.places import Places
 
 __all__ = ["MAX_TASK_BYTES", "Isolation", "pack", "plan_segments", "splits_of"]
@@ -25,7 +25,12 @@ def plan_segments(logs: Iterable[PartitionLog], isolation: Isolation, places: Pl
     Raises:
         KafkaFormatError: as `catalog.planning.plan`.
     """
-    return plan(logs, Query(end=Bound("log-end"), isolation=isolation, limits=_UNCUT), places)
+    logs = list(logs)
+    if not logs:
+        return Plan(())
+    names = Topics(names=frozenset(log.topic for log in logs))  # they were chosen, internal ones too
+    query = Query(topics=names, end=Bound("log-end"), isolation=isolation, limits=_UNCUT)
+    return plan(logs, query, places)
 
 
 def splits_of(planned: Plan) -> list[Split]:

@@ -39,7 +39,8 @@ def choose(
     Raises:
         OptionError: a topic that is asked for is not there, or there are internal ones only.
     """
-    asked, _left_out = select(logs, topics)
+    is_any = topics == Topics()
+    asked = list(logs) if is_any else select(logs, topics)[0]
     named = set(topics.names or ()) | set(_topics_of(sources))
     hidden = [log for log in asked if log.topic in INTERNAL_TOPICS and log.topic not in named]
     chosen = [log for log in asked if log not in hidden]
