@@ -153,4 +153,5 @@ def _pinned(partition: tuple[str, int], offset: int, pin: Pin) -> str:
     )
     if pin.timestamp is None or pin.timestamp < 0:
         return text
-    return f"{text}, for {max(0, int(time.time() - pin.timestamp / 1000))} seconds"
+    # A producer sets these times, and a copy of a log is read long after them.
+    return f"{text}, by its records' timestamps for {max(0, int(time.time() - pin.timestamp / 1000))} seconds"

@@ -8,12 +8,13 @@ format can be found, and say what is missing, without it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafka_segments.catalog.query import Condition
+from kafka_segments.errors import OptionError
 from kafka_segments.logs import get_logger
 from kafka_segments.spark.filters import Pusher, conditions_of
 from kafka_segments.spark.options import ONCE, ReadOptions
@@ -73,6 +74,41 @@ class KafkaSegmentsDataSource(DataSource):
         options = ReadOptions.parse(self.options)
         check_schema(schema, options)
         return KafkaSegmentsReader(schema, options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
+        """Refuse: the format only reads.
+
+        Raises:
+            OptionError: always.
+        """
+        raise OptionError("the format kafka-segments only reads; kafka_segments.open_writer writes segments")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802
+        """Refuse, as `writer`."""
+        self.writer(schema, overwrite)
+
+    def streamReader(self, schema: StructType) -> NoStreams:  # noqa: ARG002, N802
+        """A reader that refuses: the format reads in batches."""
+        return NoStreams()
+
+
+class NoStreams(DataSourceStreamReader):
+    """Refuses when the stream starts.
+
+    Spark hides what `streamReader` itself raises behind an UnboundLocalError of its own.
+    """
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Refuse.
+
+        Raises:
+            OptionError: always.
+        """
+        raise OptionError("the format kafka-segments reads in batches only: use spark.read, not readStream")
+
+    def read(self, partition: InputPartition) -> NoReturn:  # noqa: ARG002
+        """Refuse, as `initialOffset`."""
+        raise OptionError("the format kafka-segments reads in batches only: use spark.read, not readStream")
 
 
 class KafkaSegmentsReader(DataSourceReader):

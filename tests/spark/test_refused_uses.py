@@ -1,0 +1,26 @@
+"""What the format is not for is refused in our words, and an open transaction's age names its clock."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
+
+from kafka_segments.catalog.committed import Pin
+from kafka_segments.errors import OptionError
+from kafka_segments.spark.planning import _pinned
+from kafka_segments.spark.source import KafkaSegmentsDataSource
+
+
+def test_streams_and_writing_are_refused() -> None:
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
+    for use in (source.writer, source.streamWriter):
+        with pytest.raises(OptionError, match="only reads"):
+            use(source.schema(), False)
+    with pytest.raises(OptionError, match=r"reads in batches only: use spark\.read"):
+        source.streamReader(source.schema()).initialOffset()
+
+
+def test_the_age_of_a_transaction_is_by_its_records() -> None:
+    said = _pinned(("t", 0), 7, Pin(producer_id=3, first_offset=7, timestamp=1_000))
+    assert "open since offset 7, by its records' timestamps for " in said
+    assert "timestamps" not in _pinned(("t", 0), 7, Pin(producer_id=3, first_offset=7, timestamp=-1))
