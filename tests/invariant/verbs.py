@@ -127,7 +127,7 @@ def _lines(status: int, out: str, error: str) -> Answer:
             answer.ranges.append((line["path"], line["start"], line["end"]))
         elif kind not in ("batch", "padding", "partition", "aborted", "open", "range", "plan", "pin"):
             answer.named.append(_named_by(line, text))
-    if status == 2:
+    if status:
         answer.named += [_named_by_words(words) for words in error.splitlines()]
     return answer
 
