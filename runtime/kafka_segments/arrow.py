@@ -6,13 +6,13 @@ The columns are described in `columnar.schema`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from kafka_segments.columnar.rows import record_batches
 from kafka_segments.columnar.schema import SCHEMA
 from kafka_segments.disposal import OnDamage
 from kafka_segments.segment import open_segment
+from kafka_segments.storage import SourceLike
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ __all__ = ["SCHEMA", "read_table", "record_batches"]
 
 
 def read_table(
-    path: str | PathLike[str],
+    path: SourceLike,
     columns: Sequence[str] | None = None,
     offsets: tuple[int | None, int | None] | None = None,
     check_crc: bool = True,
@@ -30,7 +30,7 @@ def read_table(
     """The data records of one segment file; control records are left out.
 
     Args:
-        path: a `.log` or `.checkpoint` file.
+        path: a `.log` or `.checkpoint` file; also bytes or a binary file object, as `open_segment` takes it.
         columns: names of the columns wanted, in the order wanted; all of `SCHEMA` if None.
         offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
             Damage that cannot have touched these offsets is passed over.
@@ -44,5 +44,5 @@ def read_table(
         MissingCodecError: a codec's package is not installed, whatever `on_damage` says.
         OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
     """
-    with open_segment(fspath(path), check_crc=check_crc) as segment:
+    with open_segment(path, check_crc=check_crc) as segment:
         return segment.read_batches(columns, offsets, on_damage).read_all()

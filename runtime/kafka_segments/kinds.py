@@ -6,9 +6,11 @@ import errno
 import os
 import stat
 
-from kafka_segments.errors import ReadError
+from kafka_segments.errors import OptionError, ReadError
 
-__all__ = ["check_ends", "check_regular"]
+__all__ = ["check_ends", "check_regular", "refuse_name"]
+
+_MAX_LEN_NAME = 4096
 
 _KINDS = (
     (stat.S_ISFIFO, "a pipe (FIFO)"),
@@ -43,3 +45,24 @@ def check_ends(path: str, descriptor: int) -> None:
     ):
         detail = "this is a device, which may have no end: give a file, or pipe the bytes to `-`"
         raise ReadError(detail, errno=errno.EINVAL, path=path)
+
+
+def refuse_name(data: bytes | bytearray | memoryview) -> None:
+    """Refuse bytes that are the name of a file: bytes are a segment's content, and a path is text.
+
+    Entries have a zero among their first bytes, which no name can have.
+
+    Raises:
+        OptionError: they name a file that is there.
+    """
+    if not 0 < len(data) <= _MAX_LEN_NAME or 0 in bytes(data):
+        return
+    try:
+        is_name = os.path.isfile(bytes(data))
+    except (OSError, ValueError):
+        return
+    if is_name:
+        name = os.fsdecode(bytes(data))
+        raise OptionError(
+            "bytes are a segment's content, and these name a file: give the path as str", path=name
+        )

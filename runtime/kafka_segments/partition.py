@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from kafka_segments.arranged import Arranged, up_to
@@ -28,6 +27,7 @@ from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.framing import first_offset_in_name
+from kafka_segments.handles import Handle
 from kafka_segments.isolated import (
     IsolatedSegment,
     LostSegment,
@@ -123,7 +123,7 @@ def open_partition_of(
     return Partition(PartitionDir(directory, "", -1, (alone,), None), open_file, is_whole=False)
 
 
-class Partition:
+class Partition(Handle):
     """A partition that is open for reading; a context manager. An iterator is for one thread.
 
     Args:
@@ -162,16 +162,9 @@ class Partition:
             replace(directory, segments=self.segments), self.open_file, is_whole=is_whole
         )
 
-    def __enter__(self) -> Partition:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close what is open; idempotent."""
+        super().close()
         if self._newest is not None:
             self._newest.close()
             self._newest = None
@@ -189,6 +182,10 @@ class Partition:
     @cached_property
     def _ends(self) -> list[int | None]:
         return [end for _file, end in with_ends(self._files)]
+
+    def __repr__(self) -> str:
+        name = f"{self.topic}-{self.partition} " if self.topic else ""
+        return f"<{type(self).__name__} {name}in {self.path!r}, {len(self.segments)} segments, {self._state}>"
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -233,6 +230,7 @@ class Partition:
 
     def open_file(self, file: SegmentFile) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one is the same each time, and closed with the partition."""
+        self._check_open("partition")
         if not file.is_newest:
             return self._open_path(file.path)
         if self._newest is None:

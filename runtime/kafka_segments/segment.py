@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike, fspath
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
@@ -19,6 +18,7 @@ from kafka_segments.errors import (
 )
 from kafka_segments.foreign import refuse_foreign
 from kafka_segments.framing import Scan, read_payload
+from kafka_segments.handles import Handle
 from kafka_segments.holdings import hold, is_cleaned
 from kafka_segments.markers import scan_steps
 from kafka_segments.records import Rows, open_records
@@ -88,7 +88,7 @@ def open_segment(
     return segment
 
 
-class Segment:
+class Segment(Handle):
     """A segment that is open for reading; a context manager.
 
     Each iteration reads the file anew, from its start, with memory for a read window and one batch.
@@ -104,7 +104,7 @@ class Segment:
     def __init__(self, source: Source, *, check_crc: bool, headers_only: bool, max_decompressed: int) -> None:
         self.path = source.name
         self.size = source.size
-        self._source = source
+        self._opened = source
         self._check_crc = check_crc
         self._headers_only = headers_only
         self._max_decompressed = max_decompressed
@@ -115,17 +115,18 @@ class Segment:
             raise OptionError("only a segment that was opened by its path can be pickled", path=self.path)
         return self.reopen, ()
 
-    def __enter__(self) -> Segment:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the file, when no iteration is under way any more; idempotent."""
-        self._source.close()
+        super().close()
+        self._opened.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path!r}, {self.size} bytes, {self._state}>"
+
+    @property
+    def _source(self) -> Source:
+        self._check_open("segment")
+        return self._opened
 
     def _new_scan(self, len_window: int = WINDOW_SIZE) -> Scan:
         return Scan(

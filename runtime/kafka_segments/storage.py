@@ -16,10 +16,11 @@ import stat
 import sys
 import tempfile
 import threading
+import warnings
 from typing import Any, BinaryIO, Protocol
 
 from kafka_segments.errors import OptionError, ReadError
-from kafka_segments.kinds import check_ends, check_regular
+from kafka_segments.kinds import check_ends, check_regular, refuse_name
 
 __all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "open_source"]
 
@@ -111,6 +112,8 @@ class _File:
 
     def _read_all(self, position: int, size: int) -> bytes:
         """Read with as few calls as the system allows: a read may be short or interrupted."""
+        if self.descriptor < 0:
+            raise OptionError("it is closed: read before close, or inside the with", path=self.name)
         parts = []
         missing = size
         while missing > 0:
@@ -141,6 +144,11 @@ class _File:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+    def __del__(self) -> None:
+        if getattr(self, "descriptor", -1) >= 0:
+            warnings.warn(f"unclosed segment or index {self.name!r}", ResourceWarning, 2, source=self)
+            self.close()
 
 
 class _Stream:
@@ -252,6 +260,7 @@ def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = Fa
         OptionError: it is nothing that can be opened.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
+        refuse_name(source)
         return _Bytes("<bytes>", source)
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), mmap, only_files)

@@ -17,7 +17,8 @@ for _package in ("pyarrow", "numpy", "numba", "llvmlite"):
         _is_there = False
     if not _is_there:
         raise MissingExtraError(
-            f"reading into Arrow needs {_package}: pip install 'kafka-segments[arrow]'", extra="arrow"
+            f"Arrow data need {_package}, to read and to write: pip install 'kafka-segments[arrow]'",
+            extra="arrow",
         )
 
 from kafka_segments.native import binding as _binding  # noqa: E402, F401  says so if llvmlite cannot be loaded

@@ -43,7 +43,10 @@ def encode_records(data: Data, **options: Unpack[Options]) -> bytes:
 
     Args:
         data: Arrow data or rows, see `incoming`.
-        options: see `BatchOptions`.
+        options: `magic`, `compression`, `compression_level`, `timestamp_type`,
+            `log_append_time`, `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`,
+            `base_sequence`, `is_transactional`, `delete_horizon_ms`, `batch_size`, `max_message_bytes`,
+            `compacted`; see `BatchOptions`.
 
     Returns:
         What a segment with these records holds; nothing for no records.
@@ -104,7 +107,10 @@ def encode_batch(
             the offsets inside are relative to. None for the first record's.
         last_offset: that of the batch, which may be above the last record's, as compaction leaves it; magic 2
             only. None for the last record's.
-        options: see `BatchOptions`; the batch's size is bounded by `max_message_bytes` alone.
+        options: `magic`, `compression`, `compression_level`, `timestamp_type`,
+            `log_append_time`, `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`,
+            `base_sequence`, `is_transactional`, `delete_horizon_ms`, `max_message_bytes`,
+            `compacted`; see `BatchOptions`; the batch's size is bounded by `max_message_bytes` alone.
 
     Raises:
         EncodeError: no records, records that do not fit into one batch, and as `encode_records`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from numbers import Integral
 from types import NoneType
 from typing import Any, TypeAlias
@@ -23,6 +24,7 @@ Row: TypeAlias = Record | Mapping[str, Any] | tuple[Any, ...]
 _NUMBERS = ("offset", "timestamp")
 _PLAIN_NUMBERS = {int, NoneType}
 _PAIR = 2
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = ("offset", "timestamp", "key", "value", "headers")
 # Rows and bytes of an arrow batch: few enough that it is no burden, many enough that it costs nothing.
 _MAX_ROWS = 10_000
@@ -169,6 +171,15 @@ def _convert(name: str, values: Sequence[Any]) -> pa.Array:
     return pa.array(values, _TYPES[name], from_pandas=False)
 
 
+def _milliseconds(time: datetime, row: int) -> int:
+    if time.tzinfo is None:
+        raise _unwritable(row, "timestamp", time, "give a datetime with a zone, such as datetime.UTC")
+    millis, rest = divmod(time - _EPOCH, timedelta(milliseconds=1))
+    if rest:
+        raise _unwritable(row, "timestamp", time, "it has a fraction of a millisecond")
+    return millis
+
+
 def _integers(name: str, values: Sequence[Any], start: int) -> Sequence[int | None]:
     """Integers of whatever library; Arrow would cut off what is behind the point of other numbers."""
     if set(map(type, values)) <= _PLAIN_NUMBERS:
@@ -176,7 +187,10 @@ def _integers(name: str, values: Sequence[Any], start: int) -> Sequence[int | No
     listed: list[int | None] = []
     for at, given in enumerate(values):
         value = given.as_py() if isinstance(given, pa.Scalar) else given
+        if name == "timestamp" and isinstance(value, datetime):
+            value = _milliseconds(value, start + at)
         if isinstance(value, bool) or not isinstance(value, (Integral, NoneType)):
-            raise _unwritable(start + at, name, given, "it must be an integer")
+            what = "an integer" if name == "offset" else "an integer (milliseconds) or a datetime with a zone"
+            raise _unwritable(start + at, name, given, f"it must be {what}")
         listed.append(None if value is None else int(value))
     return listed

@@ -85,7 +85,7 @@ def open_writer(
             aborted.
         index_interval_bytes: bytes between their entries, as Kafka's `index.interval.bytes`.
         segment_bytes: bytes that it may have, as Kafka's `segment.bytes`.
-        options: of batches, unless `SegmentWriter.write` says otherwise; see `BatchOptions`.
+        options: of batches: `magic`, `compression`, `compression_level` and the others of `BatchOptions`.
 
     Raises:
         OptionError: the file exists, or options do not go together.

@@ -1,0 +1,119 @@
+"""What is held in the hand: segments and partitions that tell their state, and that are misused."""
+
+from __future__ import annotations
+
+import gc
+import io
+import warnings
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.codegen.vectors import VECTORS
+
+import kafka_segments
+from kafka_segments import open_partition, open_segment, open_writer, read_table
+from kafka_segments.errors import EncodeError, OptionError, ReadError
+
+FOLDER = VECTORS / "recorded/kafka-4.3/clean/multi-0"
+LOG = min(FOLDER.glob("*.log"))
+
+
+def test_a_segment_says_what_it_is() -> None:
+    with open_segment(LOG) as segment:
+        assert repr(segment) == f"<Segment {str(LOG)!r}, {LOG.stat().st_size} bytes, open>"
+    assert repr(segment).endswith("bytes, closed>")
+
+
+def test_a_partition_says_what_it_is() -> None:
+    with open_partition(FOLDER) as partition:
+        assert repr(partition) == f"<Partition multi-0 in {str(FOLDER)!r}, 2 segments, open>"
+    assert repr(partition).endswith("closed>")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda it: list(it.iter_events()),
+        lambda it: it.read_batches().read_all(),
+        lambda it: it.read_headers(),
+        lambda it: list(it.iter_entries()),
+    ],
+)
+@pytest.mark.parametrize("source", [LOG, LOG.read_bytes()], ids=["file", "bytes"])
+def test_a_closed_segment_is_not_read(read: Any, source: Any) -> None:
+    segment = open_segment(source)
+    segment.close()
+    segment.close()
+    with pytest.raises(ReadError, match="the segment is closed: read inside the with"):
+        read(segment)
+
+
+def test_a_reader_that_outlives_its_segment() -> None:
+    with open_segment(LOG) as segment:
+        events = segment.iter_events()
+    with pytest.raises(ReadError, match="the segment is closed"):
+        list(events)
+
+
+@pytest.mark.parametrize("read", [lambda it: list(it.iter_events()), lambda it: it.read_table()])
+def test_a_closed_partition_is_not_read(read: Any) -> None:
+    with open_partition(FOLDER) as partition:
+        pass
+    with pytest.raises(ReadError, match="the partition is closed"):
+        read(partition)
+
+
+def test_a_segment_that_nobody_closed_is_warned_of() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        segment = open_segment(LOG)
+        del segment
+        gc.collect()
+        with open_segment(LOG):
+            pass
+    told = [str(one.message) for one in found if one.category is ResourceWarning]
+    assert told == [f"unclosed segment or index {str(LOG)!r}"]
+
+
+def test_tables_of_what_open_segment_takes() -> None:
+    expected = read_table(LOG)
+    assert read_table(io.BytesIO(LOG.read_bytes())).equals(expected)
+    assert read_table(LOG.read_bytes()).equals(expected)
+    with LOG.open("rb") as file:
+        assert read_table(file).equals(expected)
+
+
+def test_a_path_as_bytes_is_told_from_a_segment(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="bytes are a segment's content, and these name a file"):
+        open_segment(str(LOG).encode())
+    with open_segment(b"/no such file") as segment:
+        assert segment.size == 13
+
+
+def test_help_names_the_options() -> None:
+    for function in (open_writer, kafka_segments.encode_records, kafka_segments.encode_batch):
+        assert "`compression_level`" in str(function.__doc__), function
+
+
+def test_times_that_are_datetimes() -> None:
+    moment = datetime(2024, 5, 1, 12, 30, 0, 1000, tzinfo=UTC)
+    elsewhere = moment.astimezone(timezone(timedelta(hours=-7)))
+    rows = [{"value": b"v", "timestamp": time} for time in (moment, elsewhere, None, 5)]
+    with open_segment(bytes(kafka_segments.encode_records(rows))) as segment:
+        times = segment.read_batches(["timestamp_ms"]).read_all()["timestamp_ms"].to_pylist()
+    assert times == [1714566600001, 1714566600001, -1, 5]
+
+
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [
+        (datetime(2024, 5, 1), "give a datetime with a zone"),
+        (datetime(2024, 5, 1, 0, 0, 0, 1, tzinfo=UTC), "a fraction of a millisecond"),
+        ("2024-05-01", "it must be an integer .milliseconds. or a datetime with a zone"),
+    ],
+)
+def test_times_that_are_none(time: Any, message: str) -> None:
+    with pytest.raises(EncodeError, match=message):
+        kafka_segments.encode_records([{"value": b"v", "timestamp": time}])
