@@ -21,6 +21,7 @@ __all__ = [
     "BEST",
     "DROPMALFORMED",
     "FAILFAST",
+    "NO_BROKER",
     "ONCE",
     "PERMISSIVE",
     "UNCHECKED",
@@ -39,6 +40,8 @@ UNCHECKED = "unchecked"
 
 NEVER = "never"
 ONCE = "once"
+
+NO_BROKER = "no broker is asked, so these options mean nothing here"
 
 VIEWS = ("records", "batches", "segments", "control", "aborted", "damage")
 _ISOLATION = "kafka.isolation.level"
@@ -213,7 +216,7 @@ def _columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
 def _remarks(given: Mapping[str, str], ignored: list[str]) -> Iterator[str]:
     yield from unused_options(given)
     if ignored:
-        yield f"no broker is asked, so these options mean nothing here: {', '.join(ignored)}"
+        yield f"{NO_BROKER}: {', '.join(ignored)}"
 
 
 def _one_of(given: Mapping[str, str], name: str, values: tuple[str, ...]) -> str | None:

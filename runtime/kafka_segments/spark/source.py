@@ -17,7 +17,7 @@ from kafka_segments.catalog.query import Condition
 from kafka_segments.errors import OptionError
 from kafka_segments.logs import get_logger
 from kafka_segments.spark.filters import Pusher, conditions_of
-from kafka_segments.spark.options import ONCE, ReadOptions
+from kafka_segments.spark.options import NO_BROKER, ONCE, ReadOptions
 from kafka_segments.spark.planning import Task, make_tasks
 from kafka_segments.spark.schema import arrow_schema, check_schema, schema_of
 
@@ -32,6 +32,10 @@ _log = get_logger(__name__)
 _CONDITIONED = {"records": ("topic", "partition", "offset", "timestamp", "timestampms")}
 _WHOLE = ("topic", "partition")
 
+# Remarks on options of connections, as they were logged. Spark keeps the process that calls the source from
+# one `load` to the next, and these remarks concern no record.
+_told: set[str] = set()
+
 
 class KafkaSegmentsDataSource(DataSource):
     """Reads Kafka's segment files, with the schema and the options of Spark's own `kafka` source.
@@ -43,14 +47,18 @@ class KafkaSegmentsDataSource(DataSource):
     """
 
     def __init__(self, options: dict[str, str]) -> None:
-        """Called once for each `load`, so options are checked, and remarks made, here.
+        """Check the options and log remarks on them; Spark calls this once for each `load`.
 
         Raises:
             OptionError: see `ReadOptions.parse`.
         """
         super().__init__(options)
         for remark in ReadOptions.parse(options).remarks:
-            _log.warning("kafka-segments: %s", remark)
+            if not remark.startswith(NO_BROKER):
+                _log.warning("kafka-segments: %s", remark)
+            elif remark not in _told:
+                _told.add(remark)
+                _log.warning("kafka-segments: %s", remark)
 
     @classmethod
     def name(cls) -> str:
