@@ -68,14 +68,13 @@ def near_end(source: Source) -> int:
     try:
         from kafka_segments.columnar.headers import iter_headers
 
-        pieces = iter_headers(source)
+        last: list[int] = []
+        for piece in iter_headers(source):
+            if not isinstance(piece, Damage):
+                last += piece.column("position").slice(max(0, len(piece) - 2)).to_pylist()
+                del last[:-2]
     except MissingExtraError:
         return 0
-    last: list[int] = []
-    for piece in pieces:
-        if not isinstance(piece, Damage):
-            last += piece.column("position").slice(max(0, len(piece) - 2)).to_pylist()
-            del last[:-2]
     return last[0] if last else 0
 
 

@@ -145,12 +145,12 @@ def rows_of(splits: Iterable[Split]) -> list[Row]:
     for split in splits:
         with open_segment_of(PLACES, split.segment) as segment:
             events = segment.iter_columnar(
-                ["offset", "timestamp"], (split.start, split.end), Void.of(split.void)
+                ["offset", "timestamp_ms"], (split.start, split.end), Void.of(split.void)
             )
             for event in events:
                 if hasattr(event, "num_rows"):
                     numbers = event.column("offset").to_pylist()
-                    times = event.column("timestamp").cast("int64").to_pylist()
+                    times = event.column("timestamp_ms").to_pylist()
                     found += zip(numbers, times, strict=True)
     return found
 

@@ -19,6 +19,7 @@ from kafka_segments.storage import Source
 __all__ = ["Budget", "Head", "iter_heads"]
 
 _NUM_FIRST = 6
+_NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP; the columns of headers have null for it
 _COLUMNS = (
     "position",
     "end_position",
@@ -86,6 +87,7 @@ def _heads_of(piece: Any) -> Iterator[Head]:
     columns = [piece.column(name).cast("int64").to_pylist() for name in _COLUMNS]
     for row in zip(*columns, strict=True):
         begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
+        timestamp = _NO_TIMESTAMP if timestamp is None else timestamp
         if magic >= 2:
             last = max(base, base + delta, base + count - 1)
             yield Head(begin, end, base, last, timestamp, kind == 1, producer, not is_control and count != 0)
@@ -93,7 +95,7 @@ def _heads_of(piece: Any) -> Iterator[Head]:
             first = base if codec == 0 else None
             # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
             last = (1 << 63) - 1 if first is None and base == 0 else base
-            yield Head(begin, end, first, last, -1 if timestamp is None else timestamp, kind == 1)
+            yield Head(begin, end, first, last, timestamp, kind == 1)
 
 
 def _slow_heads(source: Source, position: int) -> Iterator[Head | Damage]:

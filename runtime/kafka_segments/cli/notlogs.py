@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import re
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+
+import lz4.frame
+import zstandard
 
 from kafka_segments import layout
 from kafka_segments.entries import Batch, Damage, Padding
@@ -19,7 +29,7 @@ from kafka_segments.storage import open_source
 
 __all__ = ["check_is_log", "refuse_other_file"]
 
-_LEN_HEAD = 64
+_MAX_LEN_HEAD = 64
 _BESIDE = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
 _BY_SUFFIX = {
     "index": ("an offset index", "kafka_segments.indexes.read_offset_index"),
@@ -34,14 +44,22 @@ _BY_NAME = {
     ".lock": ("a broker's lock", None),
     ".kafka_cleanshutdown": ("the mark of a clean shutdown", None),
 }
-_BY_HEAD = (
-    (b"\x1f\x8b", "compressed by gzip", "gzip -dc"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd", "zstd -dc"),
-    (b"\x04\x22\x4d\x18", "compressed by lz4", "lz4 -dc"),
-    (b"\xfd7zXZ\0", "compressed by xz", "xz -dc"),
-    (b"BZh", "compressed by bzip2", "bzip2 -dc"),
-    (b"PK\x03\x04", "a zip archive", "unzip -p"),
+
+
+def _read_gzip(head: bytes) -> None:
+    with suppress(EOFError):
+        gzip.GzipFile(fileobj=io.BytesIO(head)).peek(1)
+
+
+# Each reads the beginning of a file, and raises one of `_REFUSALS` unless it has its format.
+_BY_HEAD: tuple[tuple[Callable[[bytes], object], str, str], ...] = (
+    (_read_gzip, "compressed by gzip", "gzip -dc"),
+    (zstandard.get_frame_parameters, "compressed by zstd", "zstd -dc"),
+    (lz4.frame.get_frame_info, "compressed by lz4", "lz4 -dc"),
+    (lambda head: lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(head), "compressed by xz", "xz -dc"),
+    (lambda head: bz2.BZ2Decompressor().decompress(head), "compressed by bzip2", "bzip2 -dc"),
 )
+_REFUSALS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, RuntimeError, OSError)
 
 
 def refuse_other_file(path: str) -> None:
@@ -60,18 +78,26 @@ def refuse_other_file(path: str) -> None:
         what_reads = f"; {reader} reads it" if reader else ""
         raise OptionError(f"this is {kind}, no log: dump reads .log files{what_reads}", path=path)
     head = _head(path)
-    for magic, what, tool in _BY_HEAD:
-        if head.startswith(magic):
+    for read, what, tool in _BY_HEAD:
+        if len(head) > layout.LEN_PREFIX and _takes(read, head):
             raise OptionError(
                 f"this file is {what}, no log; if a log is in it: {tool} FILE | kafka-segments dump -",
                 path=path,
             )
 
 
+def _takes(read: Callable[[bytes], object], head: bytes) -> bool:
+    try:
+        read(head)
+    except _REFUSALS:
+        return False
+    return True
+
+
 def _head(path: str) -> bytes:
     source = open_source(path, only_files=True)
     try:
-        return bytes(source.read(0, min(_LEN_HEAD, source.size)))
+        return bytes(source.read(0, min(_MAX_LEN_HEAD, source.size)))
     finally:
         source.close()
 

@@ -11,7 +11,7 @@ from kafka_segments.escaping import escape
 
 __all__ = ["counted", "file_line", "line", "lost_offsets", "remedy"]
 
-_LONGEST, _LEN_SHORTENED = 4096, 1024  # bytes of a value in a line
+_LONGEST, _MAX_LEN_SHORTENED = 4096, 1024  # bytes of a value in a line
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -121,7 +121,7 @@ def _data(data: bytes | None) -> str:
     if data is None:
         return "null"
     told = f"... ({len(data):,} bytes; --format jsonl has all)" if len(data) > _LONGEST else ""
-    data = data[:_LEN_SHORTENED] if told else data
+    data = data[:_MAX_LEN_SHORTENED] if told else data
     text = data.decode("utf-8", "surrogateescape").replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escape(text)}"{told}'
 

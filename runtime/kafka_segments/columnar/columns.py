@@ -198,7 +198,8 @@ def _with_nulls(array: pa.Array, none: int) -> pa.Array:
     """Numbers, null where a file has what stands for none; there is no bitmap where that is nowhere."""
     if not len(array):
         return array
-    is_there = np.frombuffer(array.buffers()[1], f"i{array.type.byte_width}", len(array)) != none
+    numbers = array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
+    is_there = numbers.to_numpy() != none
     if is_there.all():
         return array
     validity = pa.py_buffer(np.packbits(is_there, bitorder="little"))

@@ -26,7 +26,7 @@ from kafka_segments.columnar.columns import (
     columns_of,
     take_batch,
 )
-from kafka_segments.columnar.schema import STORED
+from kafka_segments.columnar.schema import stored_names
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.records import Start
 from kafka_segments_generated.columns import _support as support
@@ -79,7 +79,7 @@ class RecordDecoder:
         self._schema = schema
         self.max_items = max_items
         columns = columns_of(module.RECORD_COLUMNS, module.RECORD_NONES)
-        wanted = [STORED.get(name, name) for name in schema.names]
+        wanted = stored_names(schema)
         self._columns = [column for column in columns if column.name in wanted]
         by_name: dict[str, Column | Absent] = {column.name: column for column in columns}
         self._fields = [by_name.get(name, ABSENT) for name in wanted]

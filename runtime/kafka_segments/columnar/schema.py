@@ -38,6 +38,7 @@ __all__ = [
     "TIMESTAMP",
     "decoded_schema",
     "schema_of",
+    "stored_names",
 ]
 
 TIMESTAMP = pa.timestamp("ms", tz="UTC")
@@ -86,6 +87,12 @@ def schema_of(columns: Sequence[str] | None) -> pa.Schema:
     if isinstance(columns, str) or unknown or not columns or len(set(columns)) < len(columns):
         raise OptionError(f"columns must be some of {', '.join(_ALL.names)}, each once; not {columns!r}")
     return pa.schema([_ALL.field(name) for name in columns])
+
+
+def stored_names(schema: pa.Schema) -> list[str]:
+    """For each column of a schema, the column of a generated decoder or encoder that has its values."""
+    names = [str(name) for name in schema.names]
+    return [STORED.get(name, name) for name in names]
 
 
 def decoded_schema(schema: pa.Schema, is_ranged: bool) -> pa.Schema:

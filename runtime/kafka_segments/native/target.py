@@ -21,7 +21,8 @@ __all__ = ["has", "has_crc32c", "settings"]
 @cache
 def _features() -> frozenset[str]:
     """LLVM's names of what is there; numba says it as `+sse2,-avx`."""
-    _triple, _name, features = cpu_target.target_context.codegen().magic_tuple()
+    context: Any = cpu_target.target_context
+    _triple, _name, features = context.codegen().magic_tuple()
     return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
 
 

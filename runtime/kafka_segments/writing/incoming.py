@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.columnar.schema import SCHEMA, STORED
+from kafka_segments.columnar.schema import SCHEMA, STORED, stored_names
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.writing.refusals import refused
 from kafka_segments.writing.rows import Row, batches_of_rows
@@ -89,7 +89,7 @@ def _opened(data: Any) -> pa.RecordBatchReader:
 
 
 def _check_columns(schema: pa.Schema) -> None:
-    written = [STORED.get(name, name) for name in schema.names]
+    written = stored_names(schema)
     names = set(written)
     unknown = sorted(names - set(SCHEMA.names))
     if unknown or len(names) < len(written):
@@ -107,8 +107,8 @@ def _check_columns(schema: pa.Schema) -> None:
 def _casts(schema: pa.Schema) -> dict[str, bool]:
     """The columns that are written, and whether they have to be cast."""
     _check_columns(schema)
-    names = [name for name in schema.names if name != _IGNORED]
-    return {name: not _is_as_written(schema.field(name).type, STORED.get(name, name)) for name in names}
+    written = zip(stored_names(schema), schema, strict=True)
+    return {field.name: not _is_as_written(field.type, name) for name, field in written if name != _IGNORED}
 
 
 def _is_as_written(kind: Any, name: str) -> bool:
