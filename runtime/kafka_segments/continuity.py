@@ -31,6 +31,10 @@ class Extent:
         """Whether it may hold an offset in `[start, end)`."""
         return self.last >= start and (end is None or self.first < end)
 
+    def is_within(self, start: int, end: int | None) -> bool:
+        """Whether both lie in `[start, end)`."""
+        return self.first >= start and (end is None or self.last < end)
+
 
 @dataclass(frozen=True, slots=True)
 class Holding:
@@ -225,7 +229,7 @@ def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
                 yield _wrong(one, CorruptBatchError(detail, path=one.path, position=0))
             continue
         first, last = one.extent.first, one.extent.last
-        if first < one.base_offset or (end is not None and last >= end):
+        if not one.extent.is_within(one.base_offset, end):
             should = f"those from {one.base_offset} on" if end is None else f"{one.base_offset} to {end - 1}"
             detail = (
                 f"holds offsets {first} to {last}, and by the segments' names it should hold {should}: files "

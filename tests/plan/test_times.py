@@ -201,3 +201,9 @@ def test_what_the_cleaner_took_is_not_lost(tmp_path: Path, hole: int) -> None:
     for one in (tmp_path / "t-1").iterdir():
         shutil.copy(one, path / one.name)
     assert find(logs.log_of(path), 800) == (last + 5 if hole else last + 1)
+
+
+def test_a_batch_without_a_timestamp_is_early(tmp_path: Path) -> None:
+    batches = [*(Entry("create2", (0,)) for _ in range(8)), Entry("create2", (-1,)), Entry("create2", (5,))]
+    log = logs.log_of(logs.write(tmp_path, batches, segment_bytes=10_000), without=NO_INDEXES)
+    assert find(log, 1) == 9

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from kafka_segments.catalog.astray import astray_in
 from kafka_segments.catalog.committed import Committed, read_committed
 from kafka_segments.catalog.cutting import Cutter, num_bytes_of, pack
 from kafka_segments.catalog.ends import find_reached
@@ -154,7 +155,7 @@ class _Planner:
             self._budget,
             self._findings,
         )
-        splits = pruner.prune(splits)
+        splits = pruner.prune(splits, lambda: astray_in(self._places, log))
         self._left_out += pruner.left_out
         return splits
 

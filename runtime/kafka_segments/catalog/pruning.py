@@ -6,7 +6,8 @@ the checksum covers it. So a lower bound leaves batches out, and, by what a soun
 once, the beginnings of segments and whole ones. An upper bound does for batches whose times are the broker's
 (LogAppendTime), where the header has every record's; of the others only `max_timestamp_skew_ms` says
 anything: what stands behind a record is not earlier than that by more. Markers of transactions and batches
-that the cleaner has emptied carry times that no record has, and are no such record.
+that the cleaner has emptied carry times that no record has, and are no such record. Offsets that a segment
+holds which belongs to other ones by its name (`astray`) are read whatever the times in those are.
 
 Headers are read for this of files of this machine, as far as a budget reaches.
 """
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import groupby, repeat
 
+from kafka_segments.catalog.astray import touches_any
 from kafka_segments.catalog.claims import TimeClaims, is_before, iter_claims, position_of, verify_claim
 from kafka_segments.catalog.cutting import num_bytes_of
 from kafka_segments.catalog.lookups import open_times
@@ -24,6 +26,7 @@ from kafka_segments.catalog.model import LeftOut, Split
 from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.query import Condition
 from kafka_segments.catalog.walking import Budget, Head, iter_heads
+from kafka_segments.continuity import Extent
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
@@ -128,14 +131,28 @@ class Pruner:
         self._lowest = max((low for lows, _highs in bounds for low in lows), default=None)
         self._highest = min((high for _lows, highs in bounds for high in highs), default=None)
 
-    def prune(self, splits: Sequence[Split]) -> list[Split]:
+    def prune(self, splits: Sequence[Split], find_astray: Callable[[], Sequence[Extent]]) -> list[Split]:
         """What remains of one partition's splits.
 
         Args:
             splits: in the order of the log.
+            find_astray: says which offsets segments hold that are named otherwise; called only if something
+                could be left out.
         """
         if not self._times:
             return list(splits)
+        num_before = len(self.left_out)
+        kept = self._prune(splits)
+        if len(self.left_out) == num_before or not (astray := find_astray()):
+            return kept
+        del self.left_out[num_before:]
+        kept = []
+        for is_kept, group in groupby(splits, lambda one: touches_any(astray, one.start, one.end)):
+            run = list(group)
+            kept += run if is_kept else self._prune(run)
+        return kept
+
+    def _prune(self, splits: Sequence[Split]) -> list[Split]:
         kept: list[Split] = []
         reached: tuple[int, int] | None = None  # a timestamp behind which nothing can be early enough
         claims: Iterable[TimeClaims | None] = repeat(None)

@@ -10,7 +10,7 @@ record the cleaner took, or one without times, which is judged by the time its f
 
 Where damage may have held that record, `start` begins there, so that whoever reads is told. So it does where
 offsets are lost right before it; of those that are lost before earlier records, it is taken that they were
-earlier too.
+earlier too. Where segments hold other offsets than their names say (`astray`), all of them are searched.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kafka_segments.catalog.astray import astray_in
 from kafka_segments.catalog.claims import TimeClaims, is_before, iter_claims, position_of
 from kafka_segments.catalog.holes import first_missing
 from kafka_segments.catalog.model import PartitionLog, Piece, StoredSegment
@@ -70,6 +71,11 @@ class Finder:
             OptionError: no index helps, and the segments are too large to be walked through.
         """
         ends = [piece_end(log, at) for at in range(len(log.pieces))]
+        if astray := astray_in(self.places, log):
+            # No record below the first name counts as deleted, unless a broker has noted that.
+            lowest = min([start, *(one.first for one in astray)])
+            start = max(lowest, log.log_start_offset or 0) if start == log.pieces[0].start else start
+            return self._find_in_all(log, timestamp, (start, ends[-1]), is_start=is_start)
         pairs = zip(log.pieces, ends, strict=True)
         wanted = [(piece, end) for piece, end in pairs if end is None or end > start]
         segments = [piece.segment for piece, _end in wanted]
@@ -82,6 +88,15 @@ class Finder:
             if found is not None:
                 return self._or_lost(log, piece, found, start) if is_start else found
         return None
+
+    def _find_in_all(
+        self, log: PartitionLog, timestamp: int, offsets: tuple[int, int | None], *, is_start: bool
+    ) -> int | None:
+        """The lowest one of all segments, where names do not say which of them holds what."""
+        found = [
+            self._find_in(piece, timestamp, offsets, TimeClaims(), is_start=is_start) for piece in log.pieces
+        ]
+        return min((one for one in found if one is not None), default=None)
 
     def _or_lost(self, log: PartitionLog, piece: Piece, found: int, start: int) -> int:
         """What was found in a piece, or the first offset that is lost right before it."""
