@@ -254,7 +254,7 @@ def _stretch(
     """Where a range may be read: from a hint on, right or wrong, to another one."""
     if not is_log or start is None:
         return Stretch(is_shared=True)
-    hint = dice.choice([0, dice.randrange(len(data)), *(one.head.position for one in entries)])
+    hint = dice.choice([0, dice.randrange(len(data) or 1), *(one.head.position for one in entries)])
     base_offset = entries[0].batch.base_offset or 0 if entries else 0
     found = begin(open_source(data), start, base_offset, hint, checks.MAX_DECOMPRESSED)
     if found.position and not any(one.head.position == found.position for one in entries):
