@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,3 +167,28 @@ def test_a_form_that_is_not_known(tmp_path: Path) -> None:
     stored = find(tmp_path)[0].segments[0]
     with pytest.raises(OptionError, match="stored as 'rar' cannot be read"):
         open_stored(Places(), StoredSegment(stored.file, 0, form="rar"))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"[" + b"[]," * (16 << 20) + b"[]]", "a manifest of 50331652 bytes; 16777216 at most"),
+        (b"[" + b"[]," * (5 << 20) + b"[]]", "a manifest of 10485762 values; 65536 at most"),
+    ],
+)
+def test_manifests_larger_than_any_are_refused_before_they_are_parsed(data: bytes, says: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecodeError, match=says):
+            read_manifest(data)
+        assert tracemalloc.get_traced_memory()[1] < 17 << 20  # the text itself
+    finally:
+        tracemalloc.stop()
+
+
+def test_as_many_leader_epochs_as_brokers_write_are_read(tmp_path: Path) -> None:
+    directory = aivens(copy_of(MULTI), tmp_path)
+    manifest = json.loads(min(directory.glob("*.rsm-manifest")).read_text())
+    manifest["remoteLogSegmentMetadata"]["segmentLeaderEpochs"] = {str(n): n for n in range(50_000)}
+    epochs = read_manifest(json.dumps(manifest).encode()).leader_epochs
+    assert epochs is not None and len(epochs) == 50_000

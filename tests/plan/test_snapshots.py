@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +20,7 @@ from tests.runtime import build
 from tests.transactions import logs as model
 from tests.transactions.logs import Log
 
+from kafka_segments.catalog.committed import Pin
 from kafka_segments.catalog.model import LogEnd, PartitionLog
 from kafka_segments.catalog.planning import plan
 from kafka_segments.catalog.query import Query
@@ -29,7 +32,14 @@ from kafka_segments.catalog.snapshot import (
     take_snapshot,
     write_snapshot,
 )
-from kafka_segments.errors import OptionError, OutputError, ReadError, TransactionInDoubtError
+from kafka_segments.entries import Damage
+from kafka_segments.errors import (
+    KafkaFormatError,
+    OptionError,
+    OutputError,
+    ReadError,
+    TransactionInDoubtError,
+)
 
 
 def kept(snapshot: Snapshot, folder: Path) -> Snapshot:
@@ -172,3 +182,60 @@ def test_any_bytes_are_a_snapshot_or_our_error(tmp_path: Path, data: bytes) -> N
         assert isinstance(read_snapshot(PLACES, str(path)), Snapshot)
     except OptionError as error:
         assert error.path == str(path)
+
+
+def _places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where there are values in JSON, as what leads there."""
+    yield at
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, one in inner:
+        yield from _places(one, (*at, name))
+
+
+@pytest.fixture(scope="module")
+def doubtful(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A snapshot with everything in it that a snapshot may have, errors and damage among it, as JSON."""
+    doubt = Damage("x", 1, 2, TransactionInDoubtError("a doubt", position=1, producer_id=10), 3, None)
+    _log, folder = model.indexed(tmp_path_factory.mktemp("doubtful"))
+    taken = take_snapshot([logs.log_of(folder)], PLACES, with_transactions=True)
+    one = taken.outcomes[0]
+    pin = Pin(10, 3, None)
+    changed = replace(one.committed, void=((1, 2, 3),), pin=pin, doubts=(doubt,))
+    path = tmp_path_factory.mktemp("kept") / "s.json"
+    write_snapshot(replace(taken, outcomes=(replace(one, committed=changed),)), str(path))
+    return json.loads(path.read_text())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(data=st.data())
+def test_any_value_in_any_place_is_read_or_refused_by_our_error(
+    tmp_path: Path, doubtful: Any, data: st.DataObject
+) -> None:
+    value = json.loads(json.dumps(doubtful))
+    *way, last = data.draw(st.sampled_from([place for place in _places(value) if place]))
+    target = value
+    for name in way:
+        target = target[name]
+    if isinstance(target, dict) and data.draw(st.booleans()):
+        target[data.draw(st.sampled_from(["args", "__class__", "detail", "path", ""]))] = data.draw(texts)
+    else:
+        target[last] = data.draw(texts)
+    path = tmp_path / "any.json"
+    path.write_text(json.dumps(value))
+    try:
+        found = read_snapshot(PLACES, str(path))
+        repr(found)
+        pinned_logs(found, PLACES, fail_on_data_loss=False)
+    except KafkaFormatError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("wrong", [{}, None, 7, ["x"]])
+def test_an_error_in_a_snapshot_has_words(tmp_path: Path, doubtful: Any, wrong: Any) -> None:
+    value = json.loads(json.dumps(doubtful))
+    (doubt,) = value["outcomes"][0]["committed"]["doubts"]
+    doubt["error"]["detail"] = wrong
+    path = tmp_path / "any.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(OptionError, match="where str should be"):
+        read_snapshot(PLACES, str(path))

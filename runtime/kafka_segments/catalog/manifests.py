@@ -24,6 +24,8 @@ _INDEXES = {
     "leaderEpoch": "leader-epoch-checkpoint",
     "transaction": "txnindex",
 }
+_MAX_LEN = 16 << 20  # the sizes of a segment's chunks in base64 take most of it: some KiB as a rule
+_MAX_VALUES = 1 << 16  # most of them leader epochs; each may become an object of some 60 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,20 @@ def read_manifest(data: bytes) -> Manifest:
     """Read a `.rsm-manifest`.
 
     Raises:
-        DecodeError: it is no manifest of version 1.
+        DecodeError: it is no manifest of version 1, or larger than any that is written.
         UnknownFormatError: the segment is encrypted.
     """
+    if len(data) > _MAX_LEN:
+        raise DecodeError(f"a manifest of {len(data)} bytes; {_MAX_LEN} at most are read")
     try:
-        manifest = json.loads(data)
+        text = data.decode(json.detect_encoding(data))
+        # Counted before it is parsed: values take 30 times the memory of their text and more.
+        num_values = sum(map(text.count, ",[{"))
+        if num_values > _MAX_VALUES:
+            raise DecodeError(f"a manifest of {num_values} values; {_MAX_VALUES} at most are read")
+        manifest = json.loads(text)
+    except DecodeError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DecodeError(f"not a manifest: {error}") from error
     version = _get(manifest, "version", str)

@@ -280,16 +280,22 @@ def _decoded(kind: Any, value: Any) -> Any:
     plain: Any = kind
     if not isinstance(value, plain) or (plain is int and isinstance(value, bool)):
         raise OptionError(f"{value!r:.40} where {plain.__name__} should be")
+    if plain is int and not -1 << 63 <= value < 1 << 63:
+        raise OptionError(f"{value!r:.40} where a number of 64 bits should be")
     return value
 
 
 def _damage(value: dict[str, Any]) -> Damage:
-    return Damage(error=_error_of(value["error"]), **{name: value[name] for name in _DAMAGE})
+    hints = _hints(Damage)
+    plain = {name: _decoded(hints[name], value[name]) for name in _DAMAGE}
+    return Damage(error=_error_of(value["error"]), **plain)
 
 
-def _error_of(value: Mapping[str, Any]) -> KafkaFormatError:
+def _error_of(value: dict[str, Any]) -> KafkaFormatError:
     described = dict(value)
-    cls = getattr(errors, described.pop("class"))
+    cls = getattr(errors, _decoded(str, described.pop("class")))
     if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
         raise OptionError(f"{cls!r:.40} is no error of ours")
-    return cls(described.pop("detail"), **described)
+    hints = get_type_hints(cls)  # the attributes that errors of this class have, and their types
+    detail = _decoded(str, described.pop("detail"))
+    return cls(detail, **{name: _decoded(hints[name], one) for name, one in described.items()})
