@@ -1,7 +1,7 @@
 """Files made to cost as much as they can for their size, by number of bytes.
 
 Shares no code with the project: layouts are spelled out here from Kafka's documentation, with `struct` and
-the codecs' own libraries. What each must cost at most, `test_bounds.py` says.
+the codecs' own libraries. What each must cost at most, `test_adversaries.py` says.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def test_no_permission(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_no_source() -> None:
-    with pytest.raises(OptionError, match="cannot open a int"):
+    with pytest.raises(OptionError, match="cannot open this int"):
         open_source(3)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="null"):
         open_source("a\0b")

@@ -37,7 +37,7 @@ class BoundedOutput:
             message = (
                 f"{self._codec} payload decompresses to more than the bound of {self._max_size} bytes "
                 f"(max_decompressed; up to {DEFAULT_MAX_DECOMPRESSED}, {EXPANSION} times the payload's size "
-                "is a bound too); raise it if the data can be trusted"
+                "is a bound too); raise the bound if the data can be trusted"
             )
             raise DecompressionError(message, codec=self._codec)
 
