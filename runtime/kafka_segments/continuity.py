@@ -48,6 +48,9 @@ class Holding:
         is_damaged_before: something in front of the first sound entry is damaged, or all of the segment is.
         is_damaged_behind: likewise behind the last one.
         is_unknown: it cannot be read, or was not looked into; whoever found that out tells.
+        ends_in_zeros: zeros stand behind the last sound entry.
+        strays_to: the greatest offset of a sound entry in front of the last ones, if it is greater than
+            theirs; None also where only the ends were looked at.
     """
 
     path: str
@@ -57,6 +60,8 @@ class Holding:
     is_damaged_before: bool = False
     is_damaged_behind: bool = False
     is_unknown: bool = False
+    ends_in_zeros: bool = False
+    strays_to: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,66 +144,67 @@ _Held = tuple[Extent, Holding]
 
 
 def _gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
-    held = [(one.extent, one) for one in segments if one.extent is not None]
-    by_content = sorted(held, key=lambda one: one[0])
-    yield from _gap_before(segments, by_content, noted)
-    reached: _Held | None = None
-    for one in by_content:
-        if reached is not None and one[0].first > reached[0].last + 1:
-            yield from _gap_between(reached, one, segments)
-        if reached is None or one[0].last >= reached[0].last:
+    by_content = sorted(_covered(segments), key=lambda one: one[0])
+    yield from _gap_before(segments[0], by_content[0][0], noted)
+    reached = by_content[0]
+    for one in by_content[1:]:
+        first = max(reached[0].last + 1, noted.log_start_offset or 0)
+        if one[0].first > first:
+            yield _gap_between(reached, one, first)
+        if one[0].last >= reached[0].last:
             reached = one
-    yield from _gap_behind(segments, reached, noted)
+    yield from _gap_behind(segments[-1], reached, noted)
 
 
-def _gap_before(segments: Sequence[Holding], by_content: Sequence[_Held], noted: Noted) -> Iterator[_Gap]:
+def _covered(segments: Sequence[Holding]) -> Iterator[_Held]:
+    """What each segment holds, with what its reader names as lost; its name tells if it holds nothing."""
+    for one, end in zip(segments, [*(each.base_offset for each in segments[1:]), None], strict=True):
+        base, behind = one.base_offset, None if end is None else end - 1
+        if one.is_unknown or (one.extent is None and one.is_damaged_before):
+            yield Extent(base, base if behind is None else behind), one
+        elif one.extent is None:
+            yield Extent(base, base - 1), one
+        else:
+            first = min(base, one.extent.first) if one.is_damaged_before else one.extent.first
+            last = max(one.extent.last, behind or 0) if one.is_damaged_behind else one.extent.last
+            yield Extent(first, last), one
+
+
+def _gap_before(lowest: Holding, covered: Extent, noted: Noted) -> Iterator[_Gap]:
     """What is missing in front of everything."""
-    start, lowest = noted.log_start_offset, segments[0]
-    first = min([lowest.base_offset, *(extent.first for extent, _one in by_content[:1])])
+    start, first = noted.log_start_offset, min(lowest.base_offset, covered.first)
     if start is not None and start < first:
         why = f"the log starts at offset {start} (log-start-offset-checkpoint), the segments at {first}"
         why += ", unless a tier holds them (remote.storage.enable)"
         yield _Gap(lowest, start, first - 1, why, is_certain=True, is_at_beginning=True)
-    if not by_content:
-        return
-    extent, begins = by_content[0]
     low = max(lowest.base_offset, start or 0)
-    ahead = (one for one in segments if one.base_offset < extent.first)
-    if extent.first > low and not begins.is_damaged_before and not any(map(_is_told, ahead)):
-        why = f"{lowest.path} begins with offset {low} by its name, and the first batch with {extent.first}"
-        is_zeros = lowest.extent is None and lowest.size > 0
-        yield _Gap(lowest, low, extent.first - 1, why, is_certain=is_zeros, is_at_beginning=True)
+    if covered.first > low:
+        why = f"{lowest.path} begins with offset {low} by its name, and the first batch with {covered.first}"
+        yield _Gap(lowest, low, covered.first - 1, why, is_at_beginning=True)
 
 
-def _gap_between(before: _Held, behind: _Held, segments: Sequence[Holding]) -> Iterator[_Gap]:
+def _gap_between(before: _Held, behind: _Held, first: int) -> _Gap:
     (extent, one), (following, other) = before, behind
-    first, last = extent.last + 1, following.first - 1
-    between = [each for each in segments if first <= each.base_offset <= last and each is not other]
-    if one.is_damaged_behind or other.is_damaged_before or any(map(_is_told, between)):
-        return
-    empty = next((each for each in between if each.extent is None), None)
-    if empty is not None:
-        held = "holds nothing but zeros" if empty.size else "is empty"
+    last = following.first - 1
+    if one.extent is None and not _is_told(one):
+        held = "holds nothing but zeros" if one.size else "is empty"
         # The cleaner may leave an empty file, of 0 bytes.
-        yield _Gap(empty, first, last, f"{empty.path} {held}", is_certain=empty.size > 0)
-        return
-    why = (
-        f"{one.path} ends with offset {extent.last}, {other.path} begins with {following.first}, and nothing "
-    )
-    yield _Gap(one, first, last, f"{why}shows that the cleaner has been there")
+        return _Gap(one, first, last, f"{one.path} {held}", is_certain=one.size > 0)
+    if one.ends_in_zeros:
+        # A broker cuts the zeros of a preallocated file off when it begins the next one.
+        return _Gap(one, first, last, f"{one.path} ends in zeros", is_certain=True)
+    begins = f"{other.path} begins with {following.first}"
+    if other.extent is None:
+        begins += " by its name"
+    why = f"{one.path} ends with offset {extent.last}, {begins}, and nothing "
+    return _Gap(one, first, last, f"{why}shows that the cleaner has been there")
 
 
-def _gap_behind(segments: Sequence[Holding], reached: _Held | None, noted: Noted) -> Iterator[_Gap]:
+def _gap_behind(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]:
     """What is missing behind everything."""
-    newest = segments[-1]
     if _is_told(newest) or newest.is_damaged_behind:
         return
-    end, own = (0, newest) if reached is None else (reached[0].last + 1, reached[1])
-    is_empty = reached is not None and newest.extent is None and end < newest.base_offset
-    if is_empty and not own.is_damaged_behind:
-        why = f"{own.path} ends with offset {end - 1}, and {newest.path} is empty"
-        yield _Gap(own, end, newest.base_offset - 1, why)
-    end = max(end, newest.base_offset)
+    end, own = reached[0].last + 1, reached[1]
     noted_end, what = max(
         (noted.high_watermark or 0, "high watermark (replication-offset-checkpoint)"),
         (noted.recovery_point or 0, "recovery point (recovery-point-offset-checkpoint)"),
@@ -215,8 +221,8 @@ def _gap_behind(segments: Sequence[Holding], reached: _Held | None, noted: Noted
 
 
 def _is_told(one: Holding) -> bool:
-    """Whether whoever reads a segment tells why it lacks offsets."""
-    return one.is_unknown or one.is_damaged_before
+    """Whether whoever reads a segment that holds nothing sound tells why."""
+    return one.is_unknown or (one.extent is None and one.is_damaged_before)
 
 
 def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
@@ -229,7 +235,13 @@ def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
                 yield _wrong(one, CorruptBatchError(detail, path=one.path, position=0))
             continue
         first, last = one.extent.first, one.extent.last
-        if not one.extent.is_within(one.base_offset, end):
+        if one.strays_to is not None and (end is None or one.strays_to >= end):
+            detail = (
+                f"a batch inside has the offset {one.strays_to}, and behind it stand those up to {last}: its "
+                "base offset was changed, which no checksum covers, or segments overlap"
+            )
+            yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
+        elif not one.extent.is_within(one.base_offset, end):
             should = f"those from {one.base_offset} on" if end is None else f"{one.base_offset} to {end - 1}"
             detail = (
                 f"holds offsets {first} to {last}, and by the segments' names it should hold {should}: files "

@@ -7,7 +7,7 @@ walked through, unless an index says where they are (`catalog.extents`).
 from __future__ import annotations
 
 from kafka_segments.continuity import Extent, Holding
-from kafka_segments.entries import Batch, Damage
+from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import MissingExtraError
 from kafka_segments.framing import Scan
 from kafka_segments.storage import Source
@@ -31,10 +31,22 @@ def hold(source: Source, base_offset: int) -> Holding:
     first, is_damaged = find_first(source)
     if first is None:
         return Holding(path, base_offset, size, is_damaged_before=is_damaged)
-    last, is_torn = _last(source, near_end(source))
+    position, highest, at = _walk(source)
+    last, is_torn, has_zeros = _last(source, position)
     if last is None:
-        last, is_torn = _last(source, 0)
-    return Holding(path, base_offset, size, Extent(first, max(first, last or 0)), is_damaged, is_torn)
+        last, is_torn, has_zeros = _last(source, 0)
+    last = first if last is None else last
+    strays_to = highest if highest > last and _is_sound(source, at) else None
+    return Holding(
+        path,
+        base_offset,
+        size,
+        Extent(first, max(first, last)),
+        is_damaged,
+        is_torn,
+        ends_in_zeros=has_zeros,
+        strays_to=strays_to,
+    )
 
 
 def find_first(source: Source) -> tuple[int | None, bool]:
@@ -50,43 +62,72 @@ def find_first(source: Source) -> tuple[int | None, bool]:
     return None, is_damaged
 
 
-def _last(source: Source, position: int) -> tuple[int | None, bool]:
-    """The greatest offset of the sound entries from a position on; whether damage stands behind the last."""
+def _last(source: Source, position: int) -> tuple[int | None, bool, bool]:
+    """The greatest offset of sound entries from a position on; whether damage, and zeros, stand behind."""
     last: int | None = None
-    is_torn = False
+    is_torn = has_zeros = False
     for entry in Scan(source).entries(position):
         if isinstance(entry, Batch) and entry.crc_valid:
             own = max(entry.base_offset or 0, entry.last_offset)
             last, is_torn = max(last or 0, own), False
         elif isinstance(entry, Damage):
             is_torn = True
-    return last, is_torn
+        has_zeros = isinstance(entry, Padding)
+    return last, is_torn, has_zeros
 
 
 def near_end(source: Source) -> int:
     """Where one of the last entries begins, by a walk through all headers; 0 if that is not to be had."""
+    return _walk(source)[0]
+
+
+def _walk(source: Source) -> tuple[int, int, int]:
+    """Where one of the last entries begins; the greatest base offset by the headers, and where that stands.
+
+    All is 0 where the headers are not to be had.
+    """
+    last: list[int] = []
+    highest = at = 0
     try:
         from kafka_segments.columnar.headers import iter_headers
 
-        last: list[int] = []
         for piece in iter_headers(source):
-            if not isinstance(piece, Damage):
-                last += piece.column("position").slice(max(0, len(piece) - 2)).to_pylist()
-                del last[:-2]
+            if isinstance(piece, Damage):
+                continue
+            positions, bases = piece.column("position"), piece.column("base_offset")
+            last += positions.slice(max(0, len(piece) - 2)).to_pylist()
+            del last[:-2]
+            offsets = bases.to_numpy(zero_copy_only=False)
+            row = int(offsets.argmax()) if len(offsets) else -1
+            if row >= 0 and offsets[row] > highest:
+                highest, at = int(offsets[row]), positions[row].as_py()
     except MissingExtraError:
-        return 0
-    return last[0] if last else 0
+        return 0, 0, 0
+    return (last[0] if last else 0), highest, at
+
+
+def _is_sound(source: Source, position: int) -> bool:
+    """Whether the checksum of the entry at a position is right."""
+    entry = next(Scan(source).entries(position), None)
+    return isinstance(entry, Batch) and bool(entry.crc_valid) and entry.position == position
 
 
 def is_cleaned(source: Source) -> bool:
     """Whether offsets are missing between or inside sound batches, as only the cleaner makes it."""
-    following = None
+    before: Batch | None = None
     for entry in Scan(source, headers_only=True).entries():
         if not isinstance(entry, Batch) or entry.base_offset is None or entry.magic < 2:
-            following = None
+            before = None
             continue
         num_offsets = entry.last_offset - entry.base_offset + 1
-        if following not in (None, entry.base_offset) or entry.num_records != num_offsets:
-            return True
-        following = entry.last_offset + 1
+        is_behind = before is None or before.last_offset + 1 == entry.base_offset
+        # A bit that was flipped in a header looks like the cleaner's work: the checksum tells.
+        if not is_behind or entry.num_records != num_offsets:
+            is_sound = _is_sound(source, entry.position)
+            is_sound_before = is_behind or before is None or _is_sound(source, before.position)
+            if is_sound and is_sound_before:
+                return True
+            before = entry if is_sound else None
+            continue
+        before = entry
     return False

@@ -145,14 +145,27 @@ def left_out(one: DoubtfulTransaction) -> Damage:
     return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
 
 
-def held_back(one: OpenTransaction, outcome: Outcome) -> Damage:
-    """Why the reading stops, where that may be for damage alone."""
+def held_back(one: OpenTransaction, outcome: Outcome, noted_end: int = 0) -> Damage:
+    """Why the reading stops, where that may be for damage alone.
+
+    Args:
+        one: the earliest open transaction.
+        outcome: of all.
+        noted_end: where the log ended, as a broker noted it; 0 if it did not.
+    """
     assert one.damage is not None
     detail = "it counts as open, and nothing from there on is committed"
-    return _doubt(one.damage, one.producer_id, one.first_offset, detail, outcome.end_offset - 1)
+    # What is damaged behind the last sound batch is not told besides: nothing behind the stop is shown.
+    is_torn = any(
+        each.first_lost_offset is not None and each.last_lost_offset is None for each in outcome.damage
+    )
+    last = None if is_torn and not noted_end else max(outcome.end_offset, noted_end) - 1
+    return _doubt(one.damage, one.producer_id, one.first_offset, detail, last)
 
 
-def _doubt(damage: Damage, producer_id: int, first_offset: int, detail: str, last_lost_offset: int) -> Damage:
+def _doubt(
+    damage: Damage, producer_id: int, first_offset: int, detail: str, last_lost_offset: int | None
+) -> Damage:
     error = TransactionInDoubtError(
         f"the transaction of producer {producer_id} from offset {first_offset} on may have ended in what is "
         f"damaged here: {detail}",

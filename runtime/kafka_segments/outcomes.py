@@ -207,10 +207,18 @@ def _follow(
                 state.follow(file.steps_of(segment))
         num_known = len(state.damage)
         state.end_file(following)
-        for gap in behind if len(state.damage) == num_known else ():
-            state.damaged(gap)
+        for gap in behind:
+            if not any(_covers(own_damage, gap) for own_damage in state.damage[num_known:]):
+                state.damaged(gap)
         ends.append(state.file_end_offset)
     return ends
+
+
+def _covers(one: Damage, gap: Damage) -> bool:
+    """Whether the offsets of a gap are told as lost already."""
+    return one.last_lost_offset is None or (
+        gap.last_lost_offset is not None and gap.last_lost_offset <= one.last_lost_offset
+    )
 
 
 def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage]:

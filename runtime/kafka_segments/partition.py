@@ -155,6 +155,7 @@ class Partition(Handle):
         self.segments = directory.segments
         self.log_start_offset = directory.log_start_offset
         self.is_whole = is_whole
+        self._noted_end = max(directory.noted.high_watermark or 0, directory.noted.recovery_point or 0)
         self._open_path = open_file
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
@@ -395,4 +396,4 @@ class Partition(Handle):
             stop = outcome.last_stable_offset
             is_inside = begins <= stop and (file_end is None or stop < file_end)
             if first.damage is not None and is_inside and (asked_end is None or asked_end > stop):
-                yield held_back(first, outcome)
+                yield held_back(first, outcome, self._noted_end)

@@ -63,6 +63,10 @@ def _planning(truth: Truth, verb: str, offset: int) -> bool:
     return verb == "plan" and any(one.covers(offset) for one in truth.regions)
 
 
+def _not_stable(truth: Truth, verb: str, offset: int) -> bool:
+    return verb == "dump_committed" and offset >= truth.sound_last_stable
+
+
 def _in_damage(truth: Truth, offset: int) -> bool:
     """Whether bytes that are not sound stand where the offset may have stood: they must be named."""
     newest = truth.directory.logs[-1] if truth.directory.logs else None
@@ -104,6 +108,12 @@ RULES = (
         "Of a live directory `plan` and the Spark source read up to the high watermark, as a consumer does; "
         "where none is noted yet, nothing. What lies above it is not asked for.",
         _not_asked,
+    ),
+    Rule(
+        "above the last stable offset",
+        "A consumer of committed records is given nothing at or above the first offset of a transaction that "
+        "was open in the undamaged log too: what lies there was not asked for.",
+        _not_stable,
     ),
     Rule(
         "cleaner",

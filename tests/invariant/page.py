@@ -47,10 +47,11 @@ def verbs_table(folder: Path) -> list[str]:
     """What each verb says of each example: the status, and the offsets that are named."""
     lines = [f"| what was done | {' | '.join(COLUMNS.values())} |", "|---" * (len(COLUMNS) + 1) + "|"]
     with Holder(folder) as holder, quiet_logs():
-        for example in EXAMPLES:
+        for at, example in enumerate(EXAMPLES):
             noted = {HIGH_WATERMARK: END, RECOVERY_POINT: END}
             directory = Directory(recorded("clean/multi-0"), files_of(example), noted, is_clean=True)
-            partition = directory.write(folder / "log", holder)
+            # What was looked up is kept by path: each has its own.
+            partition = directory.write(folder / str(at) / "log", holder)
             truth = Truth(directory)
             cells = [_said(truth, VERBS[verb](partition)) for verb in COLUMNS]
             lines.append(f"| {example} | {' | '.join(cells)} |")

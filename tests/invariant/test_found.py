@@ -66,3 +66,52 @@ def test_a_torn_tail_below_a_checkpoint(noted: str, verb: str, tmp_path: Path) -
         files = {_name(0): whole[:end] + bytes(200)}
         assert _faults(Directory(sound, files, {noted: 6}), verb, tmp_path) == []
         assert _faults(Directory(sound, {_name(0): whole[:end]}, {noted: 6}), verb, tmp_path) == []
+
+
+PARTITIONS = ("dump", "dump_committed", "aborted", "partition_events", "partition_batches")
+
+
+@pytest.mark.parametrize("verb", PARTITIONS)
+def test_zeros_that_no_cleaner_leaves(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, b""), (2, _batch(2, 1)), (4, _batch(4, 1) + _batch(6, 1)), (8, _batch(8, 1)))
+    for base in (2, 4):
+        files = sound.files | {_name(base): bytes(len(sound.files[_name(base)]))}
+        assert _faults(Directory(sound, files, {CLEANER: 8}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", [*PARTITIONS, "plan"])
+def test_segments_that_hold_nothing(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 5)), (5, _batch(5, 5)), (10, _batch(10, 2)))
+    emptied: dict[str, bytes] = dict.fromkeys(sound.files, b"")
+    assert _faults(Directory(sound, emptied, {HIGH_WATERMARK: 12}), verb, tmp_path) == []
+    damaged = sound.files | {_name(0): b"", _name(5): _batch(5, 5)[:-1] + b"?"}
+    assert _faults(Directory(sound, damaged, {HIGH_WATERMARK: 12}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", [*PARTITIONS, "plan"])
+def test_a_name_beyond_the_high_watermark(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 5)), (5, _batch(5, 5)), (10, _batch(10, 2)))
+    files = {_name(1 << 40): sound.files[_name(0)], _name(5): sound.files[_name(5)]}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 12}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", [*PARTITIONS, "plan"])
+def test_a_flipped_header_is_no_cleaners_trace(verb: str, tmp_path: Path) -> None:
+    flipped = bytearray(_batch(5, 3))
+    flipped[60] ^= 4  # numRecords
+    sound = _sound((0, _batch(0, 5) + _batch(5, 3)), (8, _batch(8, 2)), (10, _batch(10, 2)))
+    files = sound.files | {_name(0): _batch(0, 5) + bytes(flipped), _name(8): b""}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 12}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", [*PARTITIONS])
+def test_a_base_offset_beyond_the_next_segment(verb: str, tmp_path: Path) -> None:
+    behind = _batch(12, 2) + _batch(14, 2)
+    sound = _sound((0, _batch(0, 5) + _batch(5, 3) + _batch(8, 2)), (10, _batch(10, 2) + behind))
+    for changed in (
+        {_name(0): _batch(0, 5) + _batch(5 + (1 << 16), 3) + _batch(8, 2)},
+        {_name(10): _batch(10 + (1 << 40), 2) + behind},
+    ):
+        with Holder(tmp_path) as holder, quiet_logs():
+            partition = Directory(sound, sound.files | changed).write(tmp_path / "log", holder)
+            assert VERBS[verb](partition).status == 1

@@ -143,6 +143,12 @@ class Truth:
         return any(batch.is_transactional for batches in all_batches for batch in batches)
 
     @cached_property
+    def sound_last_stable(self) -> int:
+        """The last stable offset of the partition before anything happened to it."""
+        sound = self.directory.sound
+        return _transactions([batch for name in sound.logs for batch in cached_batches(sound.files[name])])[1]
+
+    @cached_property
     def committed(self) -> set[int]:
         """The positions in `data_rows` of records that a consumer of committed ones is given."""
         ended, last_stable = _transactions([batch for batches in self.batches.values() for batch in batches])
