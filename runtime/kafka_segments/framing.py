@@ -15,6 +15,7 @@ from functools import cached_property
 
 from kafka_segments import layout
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.compression.bounds import ItemBudget
 from kafka_segments.enclosed import Enclosed
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReadError, StoreError, pass_over
@@ -68,6 +69,8 @@ class Scan:
         name_offset = first_offset_in_name(source.name)
         self.sound_offset = None if name_offset is None else name_offset - 1
         """The last offset known to be sound so far."""
+        self.items = ItemBudget(max_decompressed)
+        """What may still be read one by one of compressed batches."""
 
     @cached_property
     def _resync(self) -> Resync:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from kafka_segments import checksum, layout
 from kafka_segments.compression import decompress
-from kafka_segments.compression.bounds import content_bound, items_bound, too_many_items
+from kafka_segments.compression.bounds import ItemBudget, content_bound
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import ChecksumMismatchError, CorruptBatchError, KafkaFormatError
 from kafka_segments.layout import LEN_LOG_OVERHEAD, Message
@@ -31,6 +31,7 @@ class Messages:
         body: everything behind the entry's length field.
         max_decompressed: bytes that its value may decompress to.
         check_crc: verify the checksums of messages in a wrapper; that of the entry was verified before.
+        items: counts messages, where a pass reads several wrappers.
 
     Attributes:
         batch: the header, with the first offset and the number of messages of a wrapper.
@@ -41,31 +42,39 @@ class Messages:
             last of theirs.
     """
 
-    def __init__(self, batch: Batch, body: Data, *, max_decompressed: int, check_crc: bool) -> None:
+    def __init__(
+        self,
+        batch: Batch,
+        body: Data,
+        *,
+        max_decompressed: int,
+        check_crc: bool,
+        items: ItemBudget | None = None,
+    ) -> None:
         self.batch = batch
         self._check_crc = check_crc
         try:
             self._outer = layout.read_message(body, batch.last_offset)
             self._inner: Data | None = None
             if batch.compression != "none":
-                self._open(max_decompressed)
+                self._open(max_decompressed, items or ItemBudget(max_decompressed))
         except KafkaFormatError as error:
             raise self._located(error) from error.__cause__
 
-    def _open(self, max_decompressed: int) -> None:
+    def _open(self, max_decompressed: int, items: ItemBudget) -> None:
         value, codec = self._outer.value, self.batch.compression
         if value is None or codec is None:
             raise CorruptBatchError("a compressed message without a value")
         max_size = content_bound(len(value), max_decompressed)
         self._inner = decompress(codec, value, max_size=max_size, magic=self.batch.magic)
         first = last = None
-        count, bound = 0, items_bound(self.batch.size, max_decompressed)
+        count = 0
+        items.add(self.batch.size)
         for offset, _body in iter_frames(self._inner):
             first = offset if first is None else first
             last = offset
             count += 1
-            if bound is not None and count > bound:
-                raise too_many_items(self.batch.size, codec)
+            items.take(1, codec)
         if first is None or last is None:
             raise CorruptBatchError("a compressed message with no messages in it")
         self._base = self._base_offset(last)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from kafka_segments import layout
 from kafka_segments.compression import decompress
-from kafka_segments.compression.bounds import content_bound, items_bound, too_many_items
+from kafka_segments.compression.bounds import ItemBudget, content_bound
 from kafka_segments.control import decode_control
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
@@ -67,6 +67,7 @@ def open_records(
     check_crc: bool = True,
     rows: Rows | None = None,
     start: Start = _BEGINNING,
+    items: ItemBudget | None = None,
 ) -> tuple[Batch, Iterator[Record]]:
     """A batch, with what only its content knows of it, and its records.
 
@@ -77,6 +78,7 @@ def open_records(
         check_crc: verify the checksums of messages in a wrapper.
         rows: decodes the records of magic 2 faster, if there is such a thing.
         start: in magic 2, which records are known already and are not yielded.
+        items: counts records and headers, where a pass reads several batches.
 
     Returns:
         The batch: for a wrapper of magic 0 or 1 with its first offset and the number of messages. And the
@@ -87,19 +89,26 @@ def open_records(
             raised when the first record is asked for.
         CorruptBatchError: counts, lengths or offsets contradict each other.
     """
+    items = items or ItemBudget(max_decompressed)
     if batch.magic >= 2:
-        return batch, _iter_batch(batch, payload, max_decompressed, rows, start)
+        return batch, _iter_batch(batch, payload, max_decompressed, rows=rows, start=start, items=items)
     try:
         check_codec(batch)
     except KafkaFormatError as error:
         error.position, error.path = batch.position, batch.path
         raise
-    messages = Messages(batch, payload, max_decompressed=max_decompressed, check_crc=check_crc)
+    messages = Messages(batch, payload, max_decompressed=max_decompressed, check_crc=check_crc, items=items)
     return messages.batch, messages.records()
 
 
 def _iter_batch(
-    batch: Batch, payload: bytes | memoryview, max_decompressed: int, rows: Rows | None, start: Start
+    batch: Batch,
+    payload: bytes | memoryview,
+    max_decompressed: int,
+    *,
+    rows: Rows | None,
+    start: Start,
+    items: ItemBudget,
 ) -> Iterator[Record]:
     """The records of a batch of magic 2.
 
@@ -112,8 +121,10 @@ def _iter_batch(
     try:
         check_codec(batch)
         plain = _decompressed(batch, payload, max_decompressed)
-        bound = None if batch.compression == "none" else items_bound(batch.size, max_decompressed)
-        yield from _records(batch, plain, rows, start, bound)
+        budget = None if batch.compression == "none" else items
+        if budget is not None:
+            budget.add(batch.size)
+        yield from _records(batch, plain, rows, start, budget)
     except KafkaFormatError as error:
         error.position, error.path = batch.position, batch.path
         raise
@@ -140,32 +151,33 @@ def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: i
 
 
 def _records(
-    batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: Start, bound: int | None
+    batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: Start, items: ItemBudget | None
 ) -> Iterator[Record]:
-    """The records behind `start`; with their headers, those of the whole batch are no more than `bound`."""
-    room = None if bound is None else bound - start.num_records
+    """The records after `start`, as many as the budget has room for."""
     if rows is not None and not batch.is_control and start == _BEGINNING:
-        max_items = MAX_NUM_HEADERS if room is None else min(room, MAX_NUM_HEADERS)
+        max_items = MAX_NUM_HEADERS if items is None else items.largest(MAX_NUM_HEADERS)
         steps = rows.records(batch, payload, max_items)
         try:
             while True:
                 record = next(steps)
-                if room is not None and (room := room - 1 - len(record.headers)) < 0:
-                    raise too_many_items(batch.size, batch.compression)
+                if items is not None:
+                    items.take(1 + len(record.headers), batch.compression)
                 yield record
         except StopIteration as stop:
             if stop.value is None:
                 return
             start = stop.value
-    yield from _exactly(batch, payload, start, room)
+    yield from _exactly(batch, payload, start, items)
 
 
-def _exactly(batch: Batch, payload: bytes | memoryview, start: Start, room: int | None) -> Iterator[Record]:
+def _exactly(
+    batch: Batch, payload: bytes | memoryview, start: Start, items: ItemBudget | None
+) -> Iterator[Record]:
     """Records by the generated class, which knows what to say of those that are not sound."""
     count = batch.num_records
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")
-    reader = layout.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, room)
+    reader = layout.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, items)
     for index in range(start.num_records, count):
         try:
             body = reader.read()

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.compression.bounds import ItemBudget
 from kafka_segments.continuity import Holding
 from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage, Padding, Record
@@ -167,7 +168,11 @@ class Segment(Handle):
         return bytes(self._source.read(batch.position, batch.size))
 
     def _open(
-        self, batch: Batch, source: Source | Window, rows: Rows | None = None
+        self,
+        batch: Batch,
+        source: Source | Window,
+        rows: Rows | None = None,
+        items: ItemBudget | None = None,
     ) -> tuple[Batch, Iterator[Record]]:
         return open_records(
             batch,
@@ -175,6 +180,7 @@ class Segment(Handle):
             max_decompressed=self._max_decompressed,
             check_crc=self._check_crc,
             rows=rows,
+            items=items,
         )
 
     def read_batches(
@@ -352,7 +358,7 @@ class Segment(Handle):
     ) -> Iterator[Batch | Record | Damage]:
         opened, last_offset = None, None
         try:
-            opened, records = self._open(batch, scan.window, rows)
+            opened, records = self._open(batch, scan.window, rows, scan.items)
             yield opened
             for record in records:
                 last_offset = record.offset

@@ -85,6 +85,7 @@ class ExactRecords:
                 check_crc=self._check_crc,
                 rows=self._rows_for(batch),
                 start=begin,
+                items=self._scan.items,
             )
             for number, record in enumerate(opened[1]):
                 last_offset = record.offset

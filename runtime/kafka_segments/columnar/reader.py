@@ -29,7 +29,7 @@ from kafka_segments.columnar.stretch import OffsetRange, Stretch
 from kafka_segments.columnar.sweeping import Sweep
 from kafka_segments.columnar.table import EntryTable, count_alike
 from kafka_segments.columnar.unwrapping import Unwrapping
-from kafka_segments.compression.bounds import items_bound
+from kafka_segments.compression.bounds import is_trusted
 from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
@@ -85,7 +85,7 @@ class ColumnarReader:
         self._module = module
         self._range = OffsetRange(start, end)
         self._bounds = start, end
-        self._is_bounded = items_bound(1, max_decompressed) is not None
+        self._is_bounded = not is_trusted(max_decompressed)
         self._check_crc = check_crc
         self._headers = HeaderScan(
             source, module, check_crc=check_crc, end_position=stretch.end_position or None

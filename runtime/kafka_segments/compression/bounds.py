@@ -14,9 +14,10 @@ __all__ = [
     "DEFAULT_MAX_DECOMPRESSED",
     "EXPANSION",
     "ITEMS_PER_BYTE",
+    "MORE_ITEMS",
+    "ItemBudget",
     "content_bound",
-    "items_bound",
-    "too_many_items",
+    "is_trusted",
 ]
 
 DEFAULT_MAX_DECOMPRESSED = 256 << 20
@@ -27,8 +28,12 @@ widen 20-fold on good days; 256 MiB leaves room for tenfold limits and very repe
 task of 1 GiB survives it.
 """
 
-ITEMS_PER_BYTE = 4
-"""Records and headers, together, that a compressed batch may hold for each byte of its size."""
+ITEMS_PER_BYTE = 3
+"""Records and headers that are read one by one for each byte of the compressed batches that hold them."""
+
+MORE_ITEMS = 250_000
+"""Records and headers that are read besides, in one pass over a segment: the same headers with each record
+take next to nothing in a compressed batch."""
 
 EXPANSION = 1000
 """Times its size that a payload may decompress to by default, if that is more than 32 MiB."""
@@ -43,21 +48,47 @@ def content_bound(len_payload: int, max_decompressed: int) -> int:
     No more than `max_decompressed` in any case.
     A caller who raises `max_decompressed` above the default trusts the data: then it alone counts.
     """
-    if max_decompressed > DEFAULT_MAX_DECOMPRESSED:
+    if is_trusted(max_decompressed):
         return max_decompressed
     return min(max_decompressed, max(ALWAYS_ALLOWED, EXPANSION * len_payload))
 
 
-def items_bound(size: int, max_decompressed: int) -> int | None:
-    """Records and headers that a compressed batch of `size` bytes may hold; None if the data is trusted."""
-    return None if max_decompressed > DEFAULT_MAX_DECOMPRESSED else ITEMS_PER_BYTE * size
+def is_trusted(max_decompressed: int) -> bool:
+    """Whether the caller trusts the data: it may decompress to more than is allowed by default."""
+    return max_decompressed > DEFAULT_MAX_DECOMPRESSED
 
 
-def too_many_items(size: int, codec: str | None) -> DecompressionError:
-    """The error for a compressed batch or message that holds more than `compression.bounds` allows."""
-    detail = (
-        f"its {size} bytes hold more than {ITEMS_PER_BYTE * size} records and headers, the bound of "
-        f"{ITEMS_PER_BYTE} for each byte of a compressed batch (Kafka itself has no limit); a "
-        f"max_decompressed above {DEFAULT_MAX_DECOMPRESSED} lifts it, if the data can be trusted"
-    )
-    return DecompressionError(detail, codec=codec)
+class ItemBudget:
+    """How many records and headers of compressed batches one pass over a segment may still read one by one.
+
+    Args:
+        max_decompressed: bytes that a payload may decompress to; there is no bound if the data is trusted.
+    """
+
+    def __init__(self, max_decompressed: int) -> None:
+        self._is_bounded = not is_trusted(max_decompressed)
+        self._room = MORE_ITEMS
+
+    def add(self, len_batch: int) -> None:
+        """Allow for what a compressed batch of this size may hold."""
+        self._room += ITEMS_PER_BYTE * len_batch
+
+    def largest(self, most: int) -> int:
+        """How many may be taken at once, `most` at the most."""
+        return max(0, min(self._room, most)) if self._is_bounded else most
+
+    def take(self, num_items: int, codec: str | None) -> None:
+        """Count records and headers.
+
+        Raises:
+            DecompressionError: there are too many.
+        """
+        self._room -= num_items
+        if self._is_bounded and self._room < 0:
+            raise DecompressionError(
+                f"the compressed batches up to here hold more records and headers than are read by default: "
+                f"{ITEMS_PER_BYTE} for each byte of them, and {MORE_ITEMS} more (Kafka itself has no limit); "
+                f"a max_decompressed above {DEFAULT_MAX_DECOMPRESSED} lifts this bound, if the data can be "
+                "trusted",
+                codec=codec,
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kafka_segments.compression.bounds import too_many_items
+from kafka_segments.compression.bounds import ItemBudget
 from kafka_segments.entries import Batch, Header
 from kafka_segments.errors import CorruptBatchError, DecompressionError
 from kafka_segments.layout.java import wrap_long
@@ -39,7 +39,7 @@ class RecordReader:
         batch: its header.
         max_num_headers: headers that one record may have.
         place: in the payload, where to begin; a record begins there.
-        room: for records and headers together; None is as many as there are.
+        items: counts records and headers of compressed batches; None is no bound.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RecordReader:
         batch: Batch,
         max_num_headers: int,
         place: int = 0,
-        room: int | None = None,
+        items: ItemBudget | None = None,
     ) -> None:
         assert batch.base_offset is not None and batch.base_timestamp is not None
         self._io = stream(payload)
@@ -59,23 +59,21 @@ class RecordReader:
         self._base = (batch.base_offset, *times, batch.partition_leader_epoch, *producer)
         self._is_control = batch.is_control
         self._max_num_headers = max_num_headers
-        self._batch, self._room = batch, room
+        self._codec, self._items = batch.compression, items
 
     def read(self) -> Body:
         """The next record.
 
         Raises:
             CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
-            DecompressionError: there is no room for it.
+            DecompressionError: the budget has no room for it.
         """
         try:
             record = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
             body = record.body
-            if self._room is not None:
-                self._room -= 1 + body.num_headers.value
-                if self._room < 0:
-                    release(record)
-                    raise too_many_items(self._batch.size, self._batch.compression)
+            num_headers = body.num_headers.value
+            if self._items is not None and num_headers <= self._max_num_headers:
+                self._items.take(1 + num_headers, self._codec)
             headers = tuple(self._headers(body))
             key, value = getattr(body, "key", None), getattr(body, "value", None)
             delta = body.offset_delta.value
