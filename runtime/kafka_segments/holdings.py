@@ -6,6 +6,8 @@ walked through, unless an index says where they are (`catalog.extents`).
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from kafka_segments.continuity import Extent, Holding
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import MissingExtraError
@@ -14,6 +16,7 @@ from kafka_segments.storage import Source
 
 __all__ = ["find_first", "hold", "is_cleaned", "near_end"]
 
+_MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
 _NUM_LOOKED_AT = 64  # entries at the beginning of a segment, before its content counts as unknown
 
 
@@ -84,25 +87,37 @@ def near_end(source: Source) -> int:
 def _walk(source: Source) -> tuple[int, int, int]:
     """Where one of the last entries begins; the greatest base offset by the headers, and where that stands.
 
-    All is 0 where the headers are not to be had.
+    Small files are walked through without the compiled scanner, which takes longer to load than they do.
     """
+    if source.size >= _MIN_FOR_COMPILED:
+        with suppress(MissingExtraError):
+            return _compiled_walk(source)
     last: list[int] = []
     highest = at = 0
-    try:
-        from kafka_segments.columnar.headers import iter_headers
+    for entry in Scan(source, headers_only=True).entries():
+        if isinstance(entry, Batch):
+            last = [*last[-1:], entry.position]
+            base = entry.last_offset if entry.base_offset is None else entry.base_offset
+            if base > highest:
+                highest, at = base, entry.position
+    return (last[0] if last else 0), highest, at
 
-        for piece in iter_headers(source):
-            if isinstance(piece, Damage):
-                continue
-            positions, bases = piece.column("position"), piece.column("base_offset")
-            last += positions.slice(max(0, len(piece) - 2)).to_pylist()
-            del last[:-2]
-            offsets = bases.to_numpy(zero_copy_only=False)
-            row = int(offsets.argmax()) if len(offsets) else -1
-            if row >= 0 and offsets[row] > highest:
-                highest, at = int(offsets[row]), positions[row].as_py()
-    except MissingExtraError:
-        return 0, 0, 0
+
+def _compiled_walk(source: Source) -> tuple[int, int, int]:
+    from kafka_segments.columnar.headers import iter_headers
+
+    last: list[int] = []
+    highest = at = 0
+    for piece in iter_headers(source):
+        if isinstance(piece, Damage):
+            continue
+        positions, bases = piece.column("position"), piece.column("base_offset")
+        last += positions.slice(max(0, len(piece) - 2)).to_pylist()
+        del last[:-2]
+        offsets = bases.to_numpy(zero_copy_only=False)
+        row = int(offsets.argmax()) if len(offsets) else -1
+        if row >= 0 and offsets[row] > highest:
+            highest, at = int(offsets[row]), positions[row].as_py()
     return (last[0] if last else 0), highest, at
 
 
