@@ -118,7 +118,6 @@ class _Open:
     begun: int | None = None
     bases: array[int] = field(default_factory=lambda: array("q"))
     last: DataBatch | None = None
-    doubt: Damage | None = None
 
     def begin(self) -> int | None:
         """Where the part begins that the next marker decides on; None if there is none."""
@@ -246,9 +245,7 @@ class Transactions:
     def open(self) -> list[OpenTransaction]:
         """Those that no marker has ended, in the order of their first offsets."""
         found = [
-            OpenTransaction(
-                producer_id, state.first_offset, state.doubt or self._gaps.first_doubt_since(state.since)
-            )
+            OpenTransaction(producer_id, state.first_offset, self._gaps.first_doubt_since(state.since))
             for producer_id, state in self._open.items()
         ]
         return sorted(found, key=lambda one: (one.first_offset, one.producer_id))
@@ -287,7 +284,6 @@ class Transactions:
             self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubt))
             self._make_void(producer_id, state, behind)
             state.bases, state.begun = array("q"), None
-            state.doubt = state.doubt or doubt
         state.since = self._gaps.now()
 
     def _make_void(self, producer_id: int, state: _Open, before: int) -> None:

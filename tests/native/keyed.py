@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kafka_segments import searching
 from kafka_segments.columnar import inflating, sweeping, unwrapping
 from kafka_segments.compression import gzip, lz4, zstd
 from kafka_segments.native import engine
@@ -31,6 +32,8 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     gzip.loop,
     lz4.loop,
     zstd.loop,
+    searching.finder,
+    searching.lines_maker,
 )
 """What `load_decoder` is called with; `test_keys` looks for calls of others."""
 

@@ -14,6 +14,7 @@ from tests.plan import logs
 from tests.plan.logs import RECORDED, Entry
 from tests.ranges.splits import rows
 
+from kafka_segments.catalog import extents
 from kafka_segments.catalog.copies import resolve
 from kafka_segments.catalog.discovery import discover
 from kafka_segments.catalog.planning import plan
@@ -117,6 +118,7 @@ def files(kind: str) -> dict[str, bytes]:
 
 
 def read(query: Query, planning: Places, reading: Places) -> list[Any]:
+    extents._kept.clear()  # what was found the last time would not be asked for again
     made = plan(resolve(planning, discover(planning, ["m:/a", "m:/b"])), query, planning)
     found: list[Any] = []
     for task in made.tasks:

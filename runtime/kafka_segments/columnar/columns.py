@@ -199,7 +199,7 @@ def _with_nulls(array: pa.Array, none: int) -> pa.Array:
     if not len(array):
         return array
     numbers = array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
-    is_there = numbers.to_numpy() != none
+    is_there = np.from_dlpack(numbers) != none  # to_numpy would import pandas
     if is_there.all():
         return array
     validity = pa.py_buffer(np.packbits(is_there, bitorder="little"))
