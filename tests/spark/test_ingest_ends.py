@@ -121,9 +121,18 @@ def test_what_was_swept_is_told(
     assert sorted(os.listdir(tmp_path)) == ["logs", "out"]
 
 
+# What is run under nohup has its children ignore SIGHUP, too.
+HEEDING = """
+import signal, sys
+from kafka_segments.cli.main import main
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+sys.exit(main())
+"""
+
+
 def started(destination: Path) -> subprocess.Popen[str]:
     """The command in a process of its own, at its tasks."""
-    command = [sys.executable, "-m", "kafka_segments.cli.main", "ingest", str(CLEAN), str(destination)]
+    command = [sys.executable, "-c", HEEDING, "ingest", str(CLEAN), str(destination)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=destination.parent)
     assert process.stderr is not None
     assert next(line for line in process.stderr if "tasks done" in line).startswith("kafka-segments: 0 of ")
