@@ -160,7 +160,8 @@ def _number(text: str) -> int | None:
 
 
 _INGEST_REMARK = re.compile(
-    r"kafka-segments: (partitions: |\d+ of \d+ tasks? done|left out: internal topics"
+    r"kafka-segments: (partitions: |compiling decoders|waiting for another process, which compiles|"
+    r"\d+ of \d+ tasks? done|left out: internal topics"
     r"|\S+: [\d,]+ of the records written are not committed)"
 )
 """What `ingest` says when nothing is wrong."""
