@@ -12,7 +12,7 @@ from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.outcomes import Outcome
 from kafka_segments.records import Rows
 from kafka_segments.segment import Segment, dispose
-from kafka_segments.transactions import DoubtfulTransaction, OpenTransaction, Void
+from kafka_segments.transactions import DoubtfulTransaction, Void
 
 if TYPE_CHECKING:
     from kafka_segments.columnar.reader import Event
@@ -24,6 +24,7 @@ __all__ = [
     "check_isolation",
     "greatest",
     "held_back",
+    "held_back_by",
     "least",
     "left_out",
 ]
@@ -145,22 +146,35 @@ def left_out(one: DoubtfulTransaction) -> Damage:
     return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
 
 
-def held_back(one: OpenTransaction, outcome: Outcome, noted_end: int = 0) -> Damage:
-    """Why the reading stops, where that may be for damage alone.
+def held_back_by(outcome: Outcome) -> Damage | None:
+    """The damage for which the reading stops, if it does not stop for an open transaction alone.
+
+    The earliest open transaction may have ended there: behind all of it, or behind a part of it, which is in
+    doubt if more follows. One that is open beyond doubt is lawful.
+    """
+    for first in outcome.open[:1]:
+        own = (part for part in outcome.doubtful if part.producer_id == first.producer_id)
+        doubts = (part.damage for part in own if part.first_offset >= first.first_offset)
+        return next(doubts, first.damage)
+    return None
+
+
+def held_back(damage: Damage, outcome: Outcome, noted_end: int = 0) -> Damage:
+    """What is not shown because the reading stops.
 
     Args:
-        one: the earliest open transaction.
+        damage: where the earliest open transaction may have ended.
         outcome: of all.
         noted_end: where the log ended, as a broker noted it; 0 if it did not.
     """
-    assert one.damage is not None
+    one = outcome.open[0]
     detail = "it counts as open, and nothing from there on is committed"
     # What is damaged behind the last sound batch is not told besides: nothing behind the stop is shown.
     is_torn = any(
         each.first_lost_offset is not None and each.last_lost_offset is None for each in outcome.damage
     )
     last = None if is_torn and not noted_end else max(outcome.end_offset, noted_end) - 1
-    return _doubt(one.damage, one.producer_id, one.first_offset, detail, last)
+    return _doubt(damage, one.producer_id, one.first_offset, detail, last)
 
 
 def _doubt(

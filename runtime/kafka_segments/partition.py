@@ -35,6 +35,7 @@ from kafka_segments.isolated import (
     check_isolation,
     greatest,
     held_back,
+    held_back_by,
     least,
     left_out,
 )
@@ -392,8 +393,7 @@ class Partition(Handle):
             is_inside = begins <= one.first_offset and (file_end is None or one.first_offset < file_end)
             if is_inside and one.last_offset >= (start or 0) and (end is None or one.first_offset < end):
                 yield left_out(one)
-        for first in outcome.open[:1]:
-            stop = outcome.last_stable_offset
-            is_inside = begins <= stop and (file_end is None or stop < file_end)
-            if first.damage is not None and is_inside and (asked_end is None or asked_end > stop):
-                yield held_back(first, outcome, self._noted_end)
+        damage, stop = held_back_by(outcome), outcome.last_stable_offset
+        is_inside = begins <= stop and (file_end is None or stop < file_end)
+        if damage is not None and is_inside and (asked_end is None or asked_end > stop):
+            yield held_back(damage, outcome, self._noted_end)

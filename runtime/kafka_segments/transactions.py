@@ -47,7 +47,10 @@ _MOST_ENDED = 64
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A transaction that no marker has ended; with `damage` behind it, one may have been lost there."""
+    """A transaction that no marker has ended; with `damage` behind it, one may have been lost there.
+
+    What may have been lost between parts of it is told by `DoubtfulTransaction`, one for each part.
+    """
 
     producer_id: int
     first_offset: int
@@ -116,6 +119,7 @@ class _Open:
     first_offset: int
     since: Since
     begun: int | None = None
+    is_in_order: bool = True
     bases: array[int] = field(default_factory=lambda: array("q"))
     last: DataBatch | None = None
 
@@ -162,6 +166,7 @@ class Transactions:
         self.end_offset = start_offset
         self.void = Void()
         self.file_end_offset = start_offset
+        self._first_damaged = -1  # the first offset of what is damaged, by the place that goes furthest
         self._padding: Padding | None = None
         self._gaps = Gaps()
         self._open: dict[int, _Open] = {}
@@ -211,6 +216,7 @@ class Transactions:
         if batch.base_offset < state.first_offset:
             state.first_offset = batch.base_offset
             self._note_first(batch.producer_id, batch.base_offset)
+        state.is_in_order &= batch.base_offset >= self._first_damaged
         state.bases.append(batch.base_offset)
         state.last = batch
 
@@ -237,6 +243,7 @@ class Transactions:
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Something that could not be read, and of which producer, if that is known."""
         self.damage.append(damage)
+        self._first_damaged = max(self._first_damaged, _first_of(damage))
         if producer_id is None:
             self._gaps.add(damage)
         elif producer_id in self._open:
@@ -245,7 +252,7 @@ class Transactions:
     def open(self) -> list[OpenTransaction]:
         """Those that no marker has ended, in the order of their first offsets."""
         found = [
-            OpenTransaction(producer_id, state.first_offset, self._gaps.first_doubt_since(state.since))
+            OpenTransaction(producer_id, state.first_offset, self._doubt_of(state))
             for producer_id, state in self._open.items()
         ]
         return sorted(found, key=lambda one: (one.first_offset, one.producer_id))
@@ -253,6 +260,11 @@ class Transactions:
     def last_stable_offset(self, log_start_offset: int) -> int:
         """Where a reader of committed records stops; not below the log start (UnifiedLog does the same)."""
         return max(self._first_unstable(self.end_offset), log_start_offset)
+
+    def _doubt_of(self, state: _Open) -> Damage | None:
+        """Where an open transaction may have ended: in any damage, if the log is not in order around it."""
+        doubt = self._gaps.first_doubt_since(state.since)
+        return self.damage[0] if doubt is None and self.damage and not state.is_in_order else doubt
 
     def _begin(self, producer_id: int, first_offset: int) -> _Open:
         state = self._open[producer_id] = _Open(first_offset, self._gaps.now())
@@ -296,6 +308,13 @@ def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
     error = CorruptBatchError(detail, position=padding.position, path=padding.path)
     place = padding.path, padding.position, padding.end_position
     return Damage(*place, error, end_offset, following - 1, end_offset - 1, following)
+
+
+def _first_of(damage: Damage) -> int:
+    """The first offset that may be lost; -1 if nobody knows."""
+    if damage.first_lost_offset is not None:
+        return damage.first_lost_offset
+    return -1 if damage.previous_offset is None else damage.previous_offset + 1
 
 
 def _fills(state: _Open, batch: DataBatch, num_lost: int | None) -> bool:

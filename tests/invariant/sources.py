@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -67,6 +68,14 @@ class Layout:
     rng: random.Random = field(repr=False)
 
 
+@dataclass
+class _Producers:
+    """What the producers of a generated partition have come to: open transactions, sequence numbers."""
+
+    open: set[int] = field(default_factory=set)
+    sequences: Counter[int] = field(default_factory=Counter)
+
+
 @cache
 def recorded(name: str) -> Sound:
     """A recorded partition of `SETS`."""
@@ -111,12 +120,12 @@ def _noted(path: Path, topic: str, number: str) -> int | None:
 def _segments(layout: Layout) -> Iterator[tuple[int, bytes]]:
     """Base offsets and bytes."""
     rng, following = layout.rng, layout.start
-    open_since: dict[int, int] = {}
+    producers = _Producers()
     for number in range(layout.num_segments):
         base, data = following, b""
         is_last = number == layout.num_segments - 1
         for _ in range(rng.randint(1, 5)):
-            batch = _batch(layout, following, open_since)
+            batch = _batch(layout, following, producers)
             following = batch.last_offset() + 1
             if layout.is_compacted and not is_last:
                 kept = _cleaned(batch, rng)
@@ -127,14 +136,14 @@ def _segments(layout: Layout) -> Iterator[tuple[int, bytes]]:
         yield base, data
 
 
-def _batch(layout: Layout, offset: int, open_since: dict[int, int]) -> Batch:
+def _batch(layout: Layout, offset: int, producers: _Producers) -> Batch:
     rng = layout.rng
     time = _BASE_TIME + offset % 1_000_000
     if not layout.has_transactions or rng.random() < 0.3:
         return Batch(offset, _records(rng, offset), rng.choice(FORMS), base_timestamp=time, leader_epoch=0)
     producer = rng.choice((11, 12))
-    if producer in open_since and rng.random() < 0.5:
-        del open_since[producer]
+    if producer in producers.open and rng.random() < 0.5:
+        producers.open.remove(producer)
         marker = Record(0, 0, struct.pack(">hh", 0, rng.randint(0, 1)), struct.pack(">hi", 0, 0))
         return Batch(
             offset,
@@ -146,16 +155,18 @@ def _batch(layout: Layout, offset: int, open_since: dict[int, int]) -> Batch:
             producer_epoch=0,
             leader_epoch=0,
         )
-    open_since.setdefault(producer, offset)
+    producers.open.add(producer)
+    records, sequence = _records(rng, offset), producers.sequences[producer]
+    producers.sequences[producer] += len(records)
     return Batch(
         offset,
-        _records(rng, offset),
+        records,
         rng.choice(FORMS),
         is_transactional=True,
         base_timestamp=time,
         producer_id=producer,
         producer_epoch=0,
-        base_sequence=offset % 1_000_000,
+        base_sequence=sequence,
         leader_epoch=0,
     )
 

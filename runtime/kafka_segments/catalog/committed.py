@@ -20,7 +20,7 @@ from kafka_segments.catalog.times import piece_end
 from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, pass_over
-from kafka_segments.isolated import held_back, left_out
+from kafka_segments.isolated import held_back, held_back_by, left_out
 from kafka_segments.logfiles import LogFile, is_unopened
 from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.places import Places
@@ -164,10 +164,10 @@ def _committed(log: PartitionLog, places: Places, outcome: Outcome) -> Committed
         timestamp = _timestamp_at(log, places, first.producer_id, first.first_offset)
         pin = Pin(first.producer_id, first.first_offset, timestamp)
     doubts = [left_out(one) for one in outcome.doubtful]
-    for first in outcome.open[:1]:
-        # Behind a last batch that is not whole yet there is nothing that could have ended it.
-        if first.damage is not None and not _is_pending(log, first.damage):
-            doubts.append(held_back(first, outcome))
+    damage = held_back_by(outcome)
+    # Behind a last batch that is not whole yet there is nothing that could have ended it.
+    if damage is not None and not _is_pending(log, damage):
+        doubts.append(held_back(damage, outcome))
     void = [
         (producer_id, first, last)
         for producer_id, (firsts, lasts) in outcome.void.ranges.items()
