@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 
 from tests.mutations.verdicts import BROKEN, SOUND
+from tests.mutations.zstd_frames import BLOCK_FRAMES
 from tests.properties.codecs import compress
 from tests.properties.encoder import Batch, Message, Record, Wrapper
 from tests.runtime.wild_payloads import zstd_claiming, zstd_stream
@@ -37,6 +39,12 @@ def _zstd_window(size: int, window: int) -> bytes:
     stream = zstd_stream(batch.content())
     claim = struct.pack("<H", size - 256)
     return _stored(batch, stream[:4] + bytes([0b0100_0000, window]) + claim + stream[6:])
+
+
+def _zstd_blocks(size: int, frame: Callable[[bytes], bytes]) -> bytes:
+    """A batch of so much content in a frame that is made by hand."""
+    batch = _of_content(size)
+    return _stored(batch, frame(batch.content()))
 
 
 def _snappy(at: int, between: bytes) -> bytes:
@@ -84,5 +92,9 @@ FOUND = {
     "zstd, a window of 2 GiB and room": (_zstd_window(ROOM, 0xA8), SOUND),
     "zstd, a window of 2 GiB and no room": (_zstd_window(ROOM + 1, 0xA8), BROKEN),
     "zstd, a window beyond all": (_zstd_window(500, 0xFF), BROKEN),
+    **{
+        f"zstd, {name}": (_zstd_blocks(*of[:2]), SOUND if of[2] else BROKEN)
+        for name, of in BLOCK_FRAMES.items()
+    },
 }
 """Bytes, and what both say of them."""

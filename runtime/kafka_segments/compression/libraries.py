@@ -12,9 +12,9 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SIZE", "VOID", "Held", "find_address", "find_function", "find_library"]
+__all__ = ["INT", "SIZE", "VOID", "Held", "find_address", "find_function", "find_library"]
 
-VOID, SIZE = ctypes.c_void_p, ctypes.c_size_t
+VOID, SIZE, INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
 
 def find_library(package: str, module: str) -> ctypes.CDLL | None:
@@ -53,9 +53,9 @@ class Held:
     """A library's context, given back when nobody needs it any more."""
 
     def __init__(self, context: int, free: Any) -> None:
-        self._context = context
+        self.context = context
         self._free = free
 
     def __del__(self) -> None:
         """Give it back."""
-        self._free(self._context)
+        self._free(self.context)
