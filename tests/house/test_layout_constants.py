@@ -37,8 +37,8 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
         },
     ),
     "kafka_segments/compression/zstd.py": (
-        "RFC 8878's frame header: windows that the library and zstd-jni judge otherwise",
-        {"packing", "a magic", "a constant of a layout"},
+        "RFC 8878's headers of frames and blocks: where one ends, for zstd-jni's reads end elsewhere",
+        {"packing", "a magic", "a place in a buffer", "a field of bits", "a constant of a layout"},
     ),
     "kafka_segments/layout/java.py": (
         "surrogates in UTF-8: the JDK replaces them otherwise than Python",
