@@ -87,6 +87,11 @@ class HeaderScan:
         self.window_position = 0
         self.address = 0
 
+    def turn_to(self, source: Source) -> None:
+        """Scan another source from now on: a small one takes less time than to set a scanner up."""
+        self._source = source
+        self.window = b""
+
     @property
     def table(self) -> tuple[int, int]:
         """Address and length of the table that `rows` are of."""

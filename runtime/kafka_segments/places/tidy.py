@@ -33,6 +33,7 @@ _NOT_KNOWN = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
 _LEN_STRETCH = 32 << 20
 _LARGEST = 1 << 40  # who reads past us leaves pages anywhere, so that all of them are asked for before
+_SMALL = 64 << 10  # bytes of a file that is sooner read through the cache than past it
 _LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given up twice
 
 
@@ -122,7 +123,8 @@ class TidySource:
         view = buffer[:size]
         with self._lock:
             self._learn(position, position + size + _LEN_READ_AHEAD)
-            direct = self._past_cache() if self._is_cold(position, position + size) else None
+            is_cold = self.size > _SMALL and self._is_cold(position, position + size)
+            direct = self._past_cache() if is_cold else None
             if direct is None:
                 self._pass(position, size)
         if direct is not None:
