@@ -51,6 +51,7 @@ class Holding:
         ends_in_zeros: zeros stand behind the last sound entry.
         strays_to: the greatest offset of a sound entry in front of the last ones, if it is greater than
             theirs; None also where only the ends were looked at.
+        misplaced: the base offset of the first batch, if the next one has offsets that are not behind its.
     """
 
     path: str
@@ -62,6 +63,7 @@ class Holding:
     is_unknown: bool = False
     ends_in_zeros: bool = False
     strays_to: int | None = None
+    misplaced: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,13 @@ def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
                 yield _wrong(one, CorruptBatchError(detail, path=one.path, position=0))
             continue
         first, last = one.extent.first, one.extent.last
-        if one.strays_to is not None and (end is None or one.strays_to >= end):
+        if one.misplaced is not None:
+            detail = (
+                f"the first batch has the offset {one.misplaced}, and behind it stand offsets that are not "
+                "above its last: its base offset was changed, which no checksum covers, or it was put there"
+            )
+            yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
+        elif one.strays_to is not None and (end is None or one.strays_to >= end):
             detail = (
                 f"a batch inside has the offset {one.strays_to}, and behind it stand those up to {last}: its "
                 "base offset was changed, which no checksum covers, or segments overlap"

@@ -13,7 +13,7 @@ from tests.catalog.memory import MemoryPlaces
 
 from kafka_segments.catalog.copies import resolve
 from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.ends import find_read_end
+from kafka_segments.catalog.ends import find_end
 from kafka_segments.catalog.lineage import Lineage, contradiction, diverges_at
 from kafka_segments.catalog.model import PartitionCopy, PartitionLog, StoredFile, StoredSegment
 from kafka_segments.entries import Batch
@@ -188,8 +188,7 @@ def test_the_end_is_that_of_copies_which_count() -> None:
     cluster.replicas[1].noted = 24
     log = resolved(cluster.places())
     assert log.end.high_watermark == 25, "as replica 2 noted; 33 is of a history that was left"
-    assert find_read_end(cluster.places(), log, "high-watermark").end_offset == 25
-    assert find_read_end(cluster.places(), log).end_offset == 35
+    assert find_end(cluster.places(), log.pieces[-1].segment).end_offset == 35
 
 
 def test_one_copy_opens_no_segment() -> None:
@@ -298,9 +297,9 @@ def test_a_newest_segment_of_nothing_but_damage_stays_in_sight() -> None:
     places.files[path] = (bytes(damaged), 0)
     log = resolved(places)
     assert (log.pieces[-1].start, log.pieces[-1].end) == (20, None)
-    found = find_read_end(places, log)
-    assert found.log_end_offset == 20
-    assert found.damage is not None
+    found = find_end(places, log.pieces[-1].segment)
+    assert found.end_offset == 20
+    assert found.tail is not None
 
 
 def epochs(*entries: tuple[int, int]) -> tuple[LeaderEpoch, ...]:

@@ -10,10 +10,9 @@ from tests.catalog.memory import MemoryPlaces
 
 from kafka_segments import open_segment
 from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.ends import find_end, find_read_end, last_sound_batch
+from kafka_segments.catalog.ends import find_end, last_sound_batch
 from kafka_segments.catalog.model import LogEnd, PartitionLog, Piece, StoredFile, StoredSegment
 from kafka_segments.entries import Batch
-from kafka_segments.errors import OptionError
 from kafka_segments.places import Places
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
@@ -105,12 +104,8 @@ def test_every_way_in_which_a_last_batch_can_be_incomplete(index: bool) -> None:
         found = find_end(places, segment)
         assert (found.end_offset, found.position) == (before.last_offset + 1, before.end_position), cut
         assert found.is_tail_pending, cut
-        end = find_read_end(places, log_of(segment))
-        assert (end.end_offset, end.log_end_offset, end.damage) == (last.base_offset, last.base_offset, None)
-        (left,) = end.left_out
-        assert (left.first_offset, left.last_offset) == (last.base_offset, None)
-        assert left.num_bytes == cut - last.position
-        assert f"an incomplete batch at position {last.position}" in left.why
+        assert found.tail is not None
+        assert (found.tail.position, found.tail.end_position) == (last.position, cut)
 
 
 def test_a_last_batch_that_is_whole_and_wrong_is_damage() -> None:
@@ -118,71 +113,24 @@ def test_a_last_batch_that_is_whole_and_wrong_is_damage() -> None:
     data, last = bytearray(path.read_bytes()), batches(path)[-1]
     data[-1] ^= 1
     places, segment = in_memory(bytes(data))
-    end = find_read_end(places, log_of(segment))
-    assert end.log_end_offset == last.base_offset
-    assert end.damage is not None
-    assert end.damage.position == last.position
-    assert end.left_out == ()
-    # While a broker writes, nobody can say so: in a file with room the bytes come last.
-    live = find_read_end(places, log_of(segment, LogEnd(True, 0)))
-    assert live.damage is None
-    assert live.left_out[-1].first_offset == last.base_offset
+    found = find_end(places, segment)
+    assert found.end_offset == last.base_offset
+    assert found.tail is not None
+    assert found.tail.position == last.position
+    assert not found.is_tail_pending
 
 
 def test_zeros_behind_the_end_are_nothing() -> None:
     path = MULTI / f"{0:020}.log"
     last = batches(path)[-1]
     places, segment = in_memory(path.read_bytes() + bytes(100_000))
-    end = find_read_end(places, log_of(segment))
-    assert (end.end_offset, end.left_out, end.damage) == (last.last_offset + 1, (), None)
+    found = find_end(places, segment)
+    assert (found.end_offset, found.tail, found.ends_in_zeros) == (last.last_offset + 1, None, True)
 
 
 def test_an_empty_segment_ends_where_it_begins() -> None:
     places, segment = in_memory(b"", b"", 40)
     assert find_end(places, segment).end_offset == 40
-    assert find_read_end(places, log_of(segment)).end_offset == 40
-    empty = PartitionLog("t", 0, (), log_start_offset=7)
-    assert find_read_end(places, empty).end_offset == 7
-
-
-@pytest.mark.parametrize(
-    ("mode", "is_live", "high_watermark", "start", "end"),
-    [
-        ("default", False, 20, None, 40),
-        ("default", False, None, None, 40),
-        ("default", True, 20, None, 20),
-        ("default", True, None, None, 0),
-        ("default", True, None, 5, 5),
-        ("default", True, 3, 5, 5),
-        ("default", True, 999, None, 40),
-        ("high-watermark", False, 20, None, 20),
-        ("high-watermark", True, 20, None, 20),
-        ("log-end", True, 20, None, 40),
-        ("log-end", False, None, None, 40),
-    ],
-)
-def test_modes(mode: str, is_live: bool, high_watermark: int | None, start: int | None, end: int) -> None:
-    path = RECORDED / "kafka-4.3" / "clean" / "multi-0" / f"{0:020}.log"
-    segment = stored(path)
-    log_end = find_end(Places(), segment).end_offset
-    end = log_end if end == 40 else end
-    log = log_of(segment, LogEnd(is_live, high_watermark), log_start_offset=start)
-    found = find_read_end(Places(), log, mode)  # type: ignore[arg-type]
-    assert (found.end_offset, found.log_end_offset) == (end, log_end)
-    left = [(one.first_offset, one.last_offset) for one in found.left_out]
-    assert left == ([(end, log_end - 1)] if end < log_end else [])
-    if left:
-        assert "endingOffsets=log-end" in found.left_out[0].why
-        assert str(high_watermark or 0) in found.left_out[0].why
-
-
-def test_an_end_that_is_not_known_or_does_not_exist() -> None:
-    log = log_of(stored(MULTI / f"{0:020}.log"), copies=("/d/t-0",))
-    with pytest.raises(OptionError, match="no high watermark is noted for partition t-0") as caught:
-        find_read_end(Places(), log, "high-watermark")
-    assert caught.value.path == "/d/t-0"
-    with pytest.raises(OptionError, match="give 'default'"):
-        find_read_end(Places(), log, "latest")  # type: ignore[arg-type]
 
 
 def test_the_last_batch_below_an_offset() -> None:

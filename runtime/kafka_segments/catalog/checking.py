@@ -6,19 +6,22 @@ Strategy: the ends of every segment are looked at (`extents`), as far as the bud
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kafka_segments.catalog.extents import hold_stored
 from kafka_segments.catalog.holes import is_cleaned_at
 from kafka_segments.catalog.model import Loss, PartitionLog, Piece, Remark, StoredSegment
-from kafka_segments.catalog.opening import is_remote
+from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.continuity import Holding, Noted, find_gaps
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError, pass_over
 from kafka_segments.places import Places
 
 __all__ = ["Checked", "check_log"]
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -53,14 +56,16 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
     if any(is_remote(one.file) or one.form != "plain" or one.file.position for one in segments):
         _remark(found, log, "its segments lie in a store or a tier")
         return found
-    if len(log.copies) != 1:
-        _remark(found, log, "it is put together from several copies")
-        return found
-    if not _is_whole(segments):
-        _remark(found, log, "only some of its segments were chosen")
+    if len(log.copies) != 1 or not _is_whole(segments):
+        why = "only some of its segments were chosen"
+        why = why if len(log.copies) == 1 else "it is put together from several copies"
+        _remark(found, log, why)
+        for one in segments:
+            _open(places, one, found)
         return found
     held = [_hold(places, piece, budget, found) for piece in log.pieces]
-    num_unknown = sum(one.is_unknown for one in held) - len(found.findings)
+    unopened = {one.path for one in found.findings}
+    num_unknown = sum(one.is_unknown and one.path not in unopened for one in held)
     if num_unknown:
         why = f"{num_unknown} of them have no index, and no more than {budget.max_bytes} bytes are walked "
         why += "through (a higher maxWalkBytes looks into them)"
@@ -90,19 +95,32 @@ def _hold(places: Places, piece: Piece, budget: Budget, found: Checked) -> Holdi
     segment = piece.segment
     unknown = Holding(segment.file.path, segment.base_offset, segment.size, is_unknown=True)
     if "index" not in segment.beside and not budget.spend(segment.file):
+        _open(places, segment, found)
         return unknown
-    try:
-        held = hold_stored(places, segment)
-    except KafkaFormatError as error:
-        if isinstance(error, StoreError):
-            raise
-        error.path = error.path or segment.file.path
-        found.findings.append(error)
+    held = _unless_lost(lambda: hold_stored(places, segment), segment, found)
+    if held is None:
         return unknown
     if held.extent is None and held.is_damaged_before:
         detail = "no sound batch is in it: read it for what is damaged, and take its offsets from a replica"
         found.findings.append(CorruptBatchError(detail, path=segment.file.path, position=0))
     return held
+
+
+def _open(places: Places, segment: StoredSegment, found: Checked) -> None:
+    """See that a segment can be opened, where nothing more is asked of it."""
+    _unless_lost(lambda: open_stored(places, segment).close(), segment, found)
+
+
+def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: Checked) -> T | None:
+    """What is found in a segment; None, and a finding, if it cannot be read."""
+    try:
+        return look()
+    except KafkaFormatError as error:
+        if isinstance(error, StoreError):
+            raise
+        error.path = error.path or segment.file.path
+        found.findings.append(error)
+        return None
 
 
 def _noted(log: PartitionLog) -> Noted:

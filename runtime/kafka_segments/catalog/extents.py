@@ -1,9 +1,10 @@
 """The first and the last offset in a segment, by its content and not by its name.
 
 Strategy: the first and the last sound entry tell; the last entry of the `.index` says where the last ones
-are. Files are renamed or swapped by hand, by recovery tools and by copies that failed half-way, but the
-batches in them keep their offsets. What was found is kept for as long as the file stays the same, since many
-ranges of one directory ask for it.
+are. Each file is opened once, and small ones are read at once where there are many. Files are renamed or
+swapped by hand, by recovery tools and by copies that failed half-way, but the batches in them keep their
+offsets. What was found is kept for as long as the file stays the same, since many ranges of one directory ask
+for it.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-from kafka_segments.catalog.ends import find_end
+from kafka_segments.catalog.ends import end_of
 from kafka_segments.catalog.model import StoredSegment
-from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.continuity import Extent, Holding
 from kafka_segments.errors import KafkaFormatError, pass_over
-from kafka_segments.holdings import find_first
+from kafka_segments.holdings import begin_of, hold_small
 from kafka_segments.places import Places
+from kafka_segments.storage import Source
 
 __all__ = ["extent_of", "hold_stored"]
 
 _NUM_KEPT = 20_000
+_NUM_SLOW = 400  # segments that are looked into before the compiled scanner is loaded, which takes as long
 
-_kept: OrderedDict[tuple[str, str, int], Holding] = OrderedDict()
+_kept: OrderedDict[tuple[str, str, int, int], Holding] = OrderedDict()
 _lock = Lock()
 
 
@@ -43,7 +46,7 @@ def hold_stored(places: Places, segment: StoredSegment) -> Holding:
         KafkaFormatError: it cannot be opened.
     """
     file = segment.file
-    key = file.path, file.identity, file.size
+    key = file.path, file.identity, file.size, file.modified_ns
     with _lock:
         if key in _kept:
             _kept.move_to_end(key)
@@ -57,16 +60,31 @@ def hold_stored(places: Places, segment: StoredSegment) -> Holding:
 
 
 def _hold(places: Places, segment: StoredSegment) -> Holding:
-    path, base_offset, size = segment.file.path, segment.base_offset, segment.size
     source = open_stored(places, segment)
     try:
-        first, is_damaged = find_first(source)
+        if len(_kept) >= _NUM_SLOW and segment.form == "plain" and not is_remote(segment.file):
+            found = hold_small(source, segment.base_offset)
+            if found is not None:
+                return found
+        return _hold_ends(places, segment, source)
     finally:
         source.close()
-    if first is None:
-        return Holding(path, base_offset, size, is_damaged_before=is_damaged)
-    end = find_end(places, segment)
-    last = first
-    if end.last is not None:
-        last = max(first, end.last.last_offset, end.last.base_offset or 0)
-    return Holding(path, base_offset, size, Extent(first, last), is_damaged, end.tail is not None)
+
+
+def _hold_ends(places: Places, segment: StoredSegment, source: Source) -> Holding:
+    path, base_offset, size = segment.file.path, segment.base_offset, segment.size
+    begin = begin_of(source)
+    if begin.first is None:
+        return Holding(path, base_offset, size, is_damaged_before=begin.is_damaged)
+    end = end_of(source, places, segment)
+    last = begin.first if end.highest is None else max(begin.first, end.highest)
+    return Holding(
+        path,
+        base_offset,
+        size,
+        Extent(begin.first, last),
+        begin.is_damaged,
+        end.tail is not None,
+        ends_in_zeros=end.ends_in_zeros,
+        misplaced=begin.misplaced,
+    )
