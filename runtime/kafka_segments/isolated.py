@@ -106,16 +106,24 @@ class IsolatedSegment:
         def is_wanted(batch: Batch) -> bool:
             return self._shows(batch) and (wanted is None or wanted(batch))
 
-        is_shown = True
+        is_shown, waiting = True, None
         for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
             if isinstance(event, Batch):
-                is_shown = event.crc_valid is False or self._shows(event)
-                if is_shown:
+                # What an opened wrapper has first and last does not bound what is between them.
+                waiting = event if self._is_cut and _is_wrapper(event) else None
+                is_shown = waiting is not None or event.crc_valid is False or self._shows(event)
+                if is_shown and waiting is None:
                     yield event
-            elif isinstance(event, Record):
-                if is_shown and self._holds(event.offset):
+            elif isinstance(event, Record | Damage):
+                is_told = (
+                    event.touches(*self.offsets) if isinstance(event, Damage) else self._holds(event.offset)
+                )
+                if is_told and (is_shown or isinstance(event, Damage)):
+                    if waiting is not None:
+                        yield waiting
+                        waiting = None
                     yield event
-            elif isinstance(event, Padding) or event.touches(*self.offsets):
+            else:
                 yield event
         for damage in self.doubts:
             yield from dispose(damage, on_damage)
@@ -133,11 +141,21 @@ class IsolatedSegment:
             return False
         start, end = self.offsets
         first = batch.last_offset if batch.base_offset is None else batch.base_offset
-        return (start is None or batch.highest_offset >= start) and (end is None or first < end)
+        is_before_end = end is None or first < end or _is_wrapper(batch)
+        return is_before_end and (start is None or batch.highest_offset >= start)
+
+    @property
+    def _is_cut(self) -> bool:
+        return self.offsets != (None, None)
 
     def _holds(self, offset: int) -> bool:
         start, end = self.offsets
         return (start is None or offset >= start) and (end is None or offset < end)
+
+
+def _is_wrapper(batch: Batch) -> bool:
+    """Whether it is a message of an old format that holds others, whose offsets may be in any order."""
+    return batch.magic < 2 and batch.compression != "none"
 
 
 def left_out(one: DoubtfulTransaction) -> Damage:
