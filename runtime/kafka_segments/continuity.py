@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kafka_segments.entries import Damage
 from kafka_segments.errors import CorruptBatchError, DataLossError, KafkaFormatError, SegmentOrderError
 
-__all__ = ["Extent", "Holding", "Noted", "find_gaps"]
+__all__ = ["Extent", "Holding", "Noted", "find_gaps", "swapped_out"]
 
 _LARGEST = (1 << 31) - 1
 """Bytes of a segment at most: LogConfig's segment.bytes is an int, and a larger file cannot be indexed."""
@@ -76,6 +76,8 @@ class Noted:
         recovery_point: below it everything was on the disk; likewise.
         cleaned_up_to: the cleaner was there below this offset; None if that is not noted.
         without_log: base offsets of indexes that have no segment.
+        swaps: segments of the cleaner that a broker has yet to take in, and that have no other in their
+            place: base offset and path.
     """
 
     log_start_offset: int | None = None
@@ -83,6 +85,7 @@ class Noted:
     recovery_point: int | None = None
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
+    swaps: tuple[tuple[int, str], ...] = ()
 
 
 def find_gaps(
@@ -105,8 +108,11 @@ def find_gaps(
         wrong: without lost offsets if all that it should hold is somewhere. Regions that are damaged
         themselves are not among them: who reads them tells.
     """
-    found = [*_wrong_segments(segments)]
-    for gap in _gaps(segments, noted):
+    found, gaps = [*_wrong_segments(segments)], [*_gaps(segments, noted)]
+    for gap in _swapped_gaps(segments, noted):
+        if not any(one.is_certain and one.covers(gap) and not gap.covers(one) for one in gaps):
+            gaps = [gap, *(one for one in gaps if not gap.covers(one))]
+    for gap in gaps:
         is_lawful = noted.cleaned_up_to is not None and (gap.last is None or gap.last < noted.cleaned_up_to)
         if not gap.is_certain and (is_lawful or is_cleaned()):
             continue
@@ -124,6 +130,11 @@ class _Gap:
     why: str
     is_certain: bool = False
     is_at_beginning: bool = False
+
+    def covers(self, other: _Gap) -> bool:
+        """Whether all offsets of another one are among these."""
+        is_to_end = self.last is None or (other.last is not None and other.last <= self.last)
+        return self.first <= other.first and is_to_end
 
     def damage(self, name: tuple[str, int] | None) -> Damage:
         position = 0 if self.is_at_beginning else self.before.size
@@ -220,6 +231,41 @@ def _gap_behind(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]
         last = beyond[0] - 1 if beyond[0] > end else None
         why = f"there are indexes of a segment {beyond[0]:020d}, which is gone itself"
         yield _Gap(own, end, last, why, is_certain=True)
+
+
+def swapped_out(
+    noted: Noted, base_offsets: Sequence[int], end: int = 0
+) -> Iterator[tuple[int, int | None, str]]:
+    """The offsets that only segments hold which a broker has yet to take in (LogLoader, `.swap`).
+
+    The cleaner gives its work this name before it renames what it was made from, in order: so where a segment
+    of the same base offset is there, all of them are.
+
+    Args:
+        noted: what is known besides.
+        base_offsets: of the segments that are there, ascending.
+        end: an offset that the log is known to end at.
+
+    Yields:
+        The first offset, the last one (None if nothing tells), and why.
+    """
+    known = max(end, noted.high_watermark or 0, noted.recovery_point or 0)
+    for base_offset, path in noted.swaps:
+        following = next((one for one in base_offsets if one > base_offset), known)
+        if following > (noted.log_start_offset or 0) or following <= base_offset:
+            last = following - 1 if following > base_offset else None
+            first = max(base_offset, noted.log_start_offset or 0)
+            why = f"{path} has them, which a broker takes in when it starts (.swap)"
+            why += ": to read it, rename it on a copy"
+            yield first, last, why
+
+
+def _swapped_gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
+    bases = [one.base_offset for one in segments]
+    for first, last, why in swapped_out(noted, bases):
+        before = [one for one in segments if one.base_offset < first]
+        one = before[-1] if before else segments[0]
+        yield _Gap(one, first, last, why, is_certain=True, is_at_beginning=not before)
 
 
 def _is_told(one: Holding) -> bool:

@@ -5,7 +5,7 @@ Strategy: what lies in a directory says what it is, and its name says whose. A b
 `TOPIC-PARTITION-ID/<20 digits>-<id>.log`, and Aiven's tiered storage the same file in `TOPIC-ID/PARTITION/`
 (ObjectKeyFactory). What a broker passes over when it loads its logs is passed over here: directories renamed
 for deletion or for a move between disks (`-delete`, `-future`, `-stray`: LocalLog.parseTopicPartitionName),
-and files with other names (LogLoader: `.deleted`, `.cleaned`, `.swap`).
+and files with other names (LogLoader: `.deleted`, `.cleaned`, `.swap`). `passing` gathers what that is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_segments.errors import OptionError, ReadError, pass_over
-from kafka_segments.logs import get_logger
 from kafka_segments.naming import (
     LEFT_ALONE,
     SEGMENT_NAME,
@@ -32,12 +31,12 @@ from kafka_segments.naming import (
     tiered_names,
     tiers_topic,
 )
+from kafka_segments.passing import Passing
 from kafka_segments.places import Entry, Places
 
 __all__ = ["Directory", "Finder", "Wanted", "run_at_once"]
 
-_log = get_logger(__name__)
-
+_INDEX_CACHE = "remote-log-index-cache"  # RemoteIndexCache.DIR_NAME, of tiered storage
 _NUM_AT_ONCE = 32  # requests, where each takes a while
 
 T = TypeVar("T")
@@ -96,6 +95,10 @@ class Finder:
         tiers: look for tiered layouts too.
         recursive: look at all depths, not only where a broker or a tier would put them.
         wanted: says which partitions are to be looked at.
+
+    Attributes:
+        found: by where they really are.
+        passing: what was passed over.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class Finder:
         wanted: Wanted | None = None,
     ) -> None:
         self.found: dict[str, Directory] = {}
+        self.passing = Passing()
         self._places = places
         self._tiers = tiers
         self._recursive = recursive
@@ -173,7 +177,7 @@ class Finder:
         if found is None:
             if not is_match:
                 raise OptionError(_why_nameless(name_in(path or ".")), path=path)
-            _log.warning("%s: left out: %s", path, _why_nameless(name_in(path)))
+            self.passing.add(path, _why_nameless(name_in(path)))
             return False
         self._take(path, *found, entries, only=only)
         return True
@@ -189,6 +193,9 @@ class Finder:
         topic = tiers_topic(name_in(path)) if self._tiers else None
         directories = [one for one in entries if one.is_directory and not one.name.endswith(LEFT_ALONE)]
         interesting = {one.path: self._is_of_interest(one, topic) for one in directories}
+        for one in entries:
+            if one.is_directory and interesting.get(one.path, False) is False and self._is_worth_telling(one):
+                self.passing.directory(one)
         listed = [one for one in directories if interesting[one.path]]
         # Where there are segments, as far as names tell, and nobody wants them, nothing is missing.
         held = None in interesting.values()
@@ -197,6 +204,10 @@ class Finder:
             if inside is not None:
                 held = self._look_into(entry, inside, topic, beside) or held
         return held
+
+    def _is_worth_telling(self, entry: Entry) -> bool:
+        """Whether it is none of a broker or a file system; `lost+found` may be empty, or for root alone."""
+        return entry.name != _INDEX_CACHE and (entry.name != "lost+found" or any(self._peek(entry)))
 
     def _is_of_interest(self, entry: Entry, topic: tuple[str, str] | None) -> bool | None:
         """Whether a directory is to be listed, by its name; None if only its partition is not wanted."""
@@ -225,7 +236,7 @@ class Finder:
         if not _is_brokers(children):
             found = next(((name, id_) for name, id_ in tiered if isinstance(name, TopicPartition)), None)
         if found is None:
-            _log.warning("%s: left out: %s", entry.path, _why_nameless(entry.name))
+            self.passing.add(entry.path, _why_nameless(entry.name))
             return False
         self._take(entry.path, *found, children, beside=beside)
         return True
@@ -265,6 +276,8 @@ class Finder:
         key = real_path(path or ".")
         if key not in self.found:
             self.found[key] = Directory(path, name, entries, topic_id, beside=beside)
+            if topic_id is None:
+                self.passing.files(entries)
         self.found[key].want(only)
 
     def _name_of(self, path: str, entries: Sequence[Entry]) -> tuple[TopicPartition, str | None] | None:

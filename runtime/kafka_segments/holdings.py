@@ -72,7 +72,7 @@ def hold_small(source: Source, base_offset: int) -> Holding | None:
     first, misplaced = bases[0], None
     if len(bases) > 1 and bases[1] <= lasts[0] and (bases[1], checksums[1]) != (bases[0], checksums[0]):
         first, misplaced = min(bases[:2]), bases[0]
-    extent = Extent(first, max(first, *lasts[-2:]))
+    extent = Extent(min(first, bases[-1]), max(first, *lasts[-2:]))
     return Holding(source.name, base_offset, source.size, extent, misplaced=misplaced)
 
 

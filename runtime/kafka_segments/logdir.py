@@ -7,6 +7,7 @@ start offsets.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -15,8 +16,8 @@ from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
 from kafka_segments.continuity import Noted
 from kafka_segments.directories import Directory, Finder
 from kafka_segments.errors import OptionError
-from kafka_segments.logs import get_logger
 from kafka_segments.naming import MAX_OFFSET, SEGMENT_NAME, TopicPartition, parse_directory_name
+from kafka_segments.passing import PassedOver, tell
 from kafka_segments.places import Entry, Places
 
 __all__ = [
@@ -29,13 +30,13 @@ __all__ = [
     "log_dir_root",
     "noted_of",
     "parse_directory_name",
+    "swaps_in",
     "with_ends",
     "without_log",
 ]
 
-_log = get_logger(__name__)
-
 _BESIDE = frozenset(["log", "index", "timeindex", "txnindex", "snapshot"])
+_CLEANED = re.compile(r"(\d{20})\..*\.cleaned", re.ASCII)
 _NOTHING_NOTED = Noted()
 _WITH_LOG = frozenset(["log", "index", "timeindex"])
 """What is of a segment; a snapshot of the producers stands at any offset."""
@@ -101,11 +102,14 @@ class Group:
         return log_start_offset is not None and self.end is not None and self.end <= log_start_offset
 
 
-def list_partitions(paths: Path | Iterable[Path]) -> list[PartitionDir]:
+def list_partitions(
+    paths: Path | Iterable[Path], passed: list[PassedOver] | None = None
+) -> list[PartitionDir]:
     """List the partitions in log directories, partitions' directories, and `.log` files.
 
     Args:
         paths: any mixture of the three; what is given twice counts once.
+        passed: gets what is passed over there; None logs it, but for what is about to be deleted.
 
     Returns:
         Partitions by topic and number. A partition's directory without a segment is only an error if it was
@@ -124,6 +128,10 @@ def list_partitions(paths: Path | Iterable[Path]) -> list[PartitionDir]:
     finder, checkpoints = Finder(places), Checkpoints(places)
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         finder.add(os.fspath(path))
+    if passed is None:
+        tell(finder.passing.found, is_all=False)
+    else:
+        passed += finder.passing.found
     _refuse_copies(finder.found.values())
     partitions = [_partition_dir(directory, checkpoints) for directory in finder.found.values()]
     return sorted(partitions, key=lambda partition: (partition.topic, partition.partition))
@@ -156,8 +164,6 @@ def group_files(entries: Iterable[Entry]) -> list[Group]:
             if stem not in groups:
                 groups[stem] = Group(int(stem))
             groups[stem].files[suffix] = entry
-        elif entry.name.endswith(".log"):
-            _log.warning("%s: not the name of a segment; left out", entry.path)
     found = sorted(
         (group for group in groups.values() if "log" in group.files), key=lambda one: one.base_offset
     )
@@ -176,6 +182,24 @@ def without_log(entries: Iterable[Entry]) -> tuple[int, ...]:
     return tuple(sorted(int(stem) for stem, suffixes in stems.items() if "log" not in suffixes))
 
 
+def swaps_in(entries: Iterable[Entry]) -> tuple[tuple[int, str], ...]:
+    """Base offset and path of each segment that a broker has yet to take in, and that stands for others.
+
+    A broker deletes those from the least `.cleaned` file on, which were not finished (KAFKA-6264).
+    """
+    entries = list(entries)
+    names = {entry.name for entry in entries}
+    cleaned = filter(None, (_CLEANED.fullmatch(name) for name in names))
+    unfinished = min((int(match[1]) for match in cleaned), default=MAX_OFFSET + 1)
+    found = []
+    for entry in entries:
+        log = entry.name.removesuffix(".swap")
+        match = SEGMENT_NAME.fullmatch(log)
+        if match and log not in names and entry.size and int(match[1]) < unfinished:
+            found.append((int(match[1]), entry.path))
+    return tuple(sorted(found))
+
+
 def noted_of(directory: Directory, checkpoints: Checkpoints) -> Noted:
     """What a broker notes of a partition beside its segments, as `continuity` asks for it."""
     is_live = checkpoints.is_live(directory)
@@ -185,6 +209,7 @@ def noted_of(directory: Directory, checkpoints: Checkpoints) -> Noted:
         None if is_live else checkpoints.recovery_point(directory),
         checkpoints.cleaned_up_to(directory),
         () if is_live else without_log(directory.entries),
+        () if is_live else swaps_in(directory.entries),
     )
 
 

@@ -11,13 +11,18 @@ from kafka_segments.catalog.offsets import select
 from kafka_segments.catalog.pruning import drop_by_partition
 from kafka_segments.catalog.query import Query
 from kafka_segments.errors import OptionError
+from kafka_segments.passing import PassedOver
 from kafka_segments.places import Places
 
 __all__ = ["logs_asked_for"]
 
 
 def logs_asked_for(
-    places: Places, paths: Sequence[str], query: Query, files: FileOptions
+    places: Places,
+    paths: Sequence[str],
+    query: Query,
+    files: FileOptions,
+    passed: list[PassedOver] | None = None,
 ) -> list[PartitionLog]:
     """The logs at some paths, each offset once; partitions that nobody asks for are not looked at.
 
@@ -27,6 +32,7 @@ def logs_asked_for(
         query: what is asked for; if there is no such topic or partition, everything is listed, so that it
             can be said what there is.
         files: which files count.
+        passed: see `discover`.
 
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
@@ -43,9 +49,9 @@ def logs_asked_for(
             return False
         return partition is None or drop_by_partition(topic, partition, query.conditions) is None
 
-    logs = resolve(places, discover(places, paths, files, is_wanted))
+    logs = resolve(places, discover(places, paths, files, is_wanted, passed))
     try:
         select(logs, topics)
     except OptionError:
-        return resolve(places, discover(places, paths, files))
+        return resolve(places, discover(places, paths, files, None, passed))
     return logs

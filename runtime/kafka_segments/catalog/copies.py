@@ -159,6 +159,7 @@ def _log_of(
         leader_epochs=tuple(epochs),
         cleaned_up_to=copies[0].cleaned_up_to if len(copies) == 1 else None,
         without_log=copies[0].without_log if len(copies) == 1 else (),
+        swaps=copies[0].swaps if len(copies) == 1 else (),
     )
 
 

@@ -21,9 +21,10 @@ from kafka_segments.directories import Directory, Finder, Wanted, run_at_once
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
 from kafka_segments.globs import compile_glob, expand, is_glob
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs, read_partition_metadata
-from kafka_segments.logdir import Group, group_files, without_log
+from kafka_segments.logdir import Group, group_files, swaps_in, without_log
 from kafka_segments.logs import get_logger
 from kafka_segments.naming import is_address
+from kafka_segments.passing import PassedOver, tell
 from kafka_segments.places import Entry, Places
 
 __all__ = ["FileOptions", "discover", "stored_file"]
@@ -61,6 +62,7 @@ def discover(
     paths: Iterable[str],
     options: FileOptions | None = None,
     wanted: Wanted | None = None,
+    passed: list[PassedOver] | None = None,
 ) -> list[PartitionCopy]:
     """Find the copies of partitions at some paths.
 
@@ -70,6 +72,7 @@ def discover(
         options: which files count.
         wanted: which partitions do: called with a topic and a partition's number, or None for "any of them".
             The directories of others are not listed.
+        passed: gets what is passed over there; None logs it, but for what is about to be deleted.
 
     Returns:
         By topic, number and path. A copy may have no segments, if options left them out.
@@ -86,6 +89,10 @@ def discover(
             _add_matches(places, finder, path, options.ignore_missing)
         else:
             finder.add(path)
+    if passed is None:
+        tell(finder.passing.found, is_all=False)
+    else:
+        passed[:] = finder.passing.found
     chooser = _Chooser(options)
     reader = _Reader(places, chooser, Checkpoints(places))
     directories = list(finder.found.values())
@@ -189,6 +196,7 @@ class _Reader:
             is_compacted=is_compacted,
             cleaned_up_to=checkpoints.cleaned_up_to(directory),
             without_log=without_log(directory.entries),
+            swaps=swaps_in(directory.entries),
             left_out=tuple(left_out),
             findings=(*notes.findings, *checkpoints.findings(directory)),
         )

@@ -78,11 +78,12 @@ def _hold_ends(places: Places, segment: StoredSegment, source: Source) -> Holdin
         return Holding(path, base_offset, size, is_damaged_before=begin.is_damaged)
     end = end_of(source, places, segment)
     last = begin.first if end.highest is None else max(begin.first, end.highest)
+    lowest = begin.first if end.last is None or end.last.base_offset is None else end.last.base_offset
     return Holding(
         path,
         base_offset,
         size,
-        Extent(begin.first, last),
+        Extent(min(begin.first, lowest), last),
         begin.is_damaged,
         end.tail is not None,
         ends_in_zeros=end.ends_in_zeros,

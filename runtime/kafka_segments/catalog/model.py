@@ -123,6 +123,7 @@ class PartitionCopy:
         is_tiered: it is a tier's, not a broker's.
         cleaned_up_to: the cleaner was there below this offset; None if that is not noted.
         without_log: base offsets of indexes whose segment is not there.
+        swaps: see `continuity.Noted`.
         left_out: segments that are there and do not count, and why.
         findings: files beside the segments that could not be read; what they note counts as not noted.
     """
@@ -139,6 +140,7 @@ class PartitionCopy:
     is_tiered: bool = False
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
+    swaps: tuple[tuple[int, str], ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     findings: tuple[KafkaFormatError, ...] = ()
 
@@ -178,6 +180,7 @@ class PartitionLog:
         leader_epochs: the lineage of the log as it was put together; empty if it is not known.
         cleaned_up_to: see `PartitionCopy`; of a log that is of one copy, as the next.
         without_log: likewise.
+        swaps: likewise.
     """
 
     topic: str
@@ -193,6 +196,7 @@ class PartitionLog:
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
+    swaps: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ lost. A broker that is running may have noted more than is on the disk; its log 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafka_segments.catalog.model import Loss, PartitionLog
 from kafka_segments.catalog.offsets import LogView, Range
+from kafka_segments.continuity import Noted, swapped_out
 
-__all__ = ["lost_ends", "not_left_out"]
+__all__ = ["lost_ends", "lost_swaps", "not_left_out"]
 
 _LOG_ENDS = ("the end of the log", "the last stable offset")
 """What a range ends at that is to go as far as there are offsets (`Range.end_is`)."""
@@ -37,6 +38,28 @@ def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
     why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_which(log)}"
     for first, behind in not_left_out(log, max(view.end, found.start), noted):
         yield Loss(log.topic, log.partition, first, behind - 1, why)
+
+
+def lost_swaps(view: LogView, found: Range, known: Sequence[Loss], *, is_from_start: bool) -> Iterator[Loss]:
+    """The offsets that only segments hold which a broker has yet to take in; see `continuity.swapped_out`.
+
+    Args:
+        view: the log.
+        found: the range that is read.
+        known: losses that are told already.
+        is_from_start: the range begins where the log does; such a segment may lie in front of that.
+    """
+    log = view.log
+    if log.end.is_live or not log.swaps:
+        return
+    noted = Noted(log.log_start_offset, log.end.high_watermark, log.end.recovery_point, swaps=log.swaps)
+    start = 0 if is_from_start else found.start
+    for first, behind, why in swapped_out(noted, [piece.segment.base_offset for piece in log.pieces]):
+        last = first if behind is None else behind
+        is_told = any(one.first_offset <= first and last <= one.last_offset for one in known)
+        is_asked = last >= start and (found.end in (None, view.end) or first < found.end)
+        if is_asked and not is_told:
+            yield Loss(log.topic, log.partition, first, last, why)
 
 
 def _which(log: PartitionLog) -> str:

@@ -15,7 +15,7 @@ from kafka_segments.catalog.committed import Committed, read_committed
 from kafka_segments.catalog.cutting import Cutter, num_bytes_of, pack
 from kafka_segments.catalog.ends import find_reached
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Remark, Split
-from kafka_segments.catalog.noted import lost_ends, not_left_out
+from kafka_segments.catalog.noted import lost_ends, lost_swaps, not_left_out
 from kafka_segments.catalog.offsets import LogView, Range, check_partitions, resolve, select
 from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote
 from kafka_segments.catalog.pruning import Pruner, drop_by_offsets, drop_by_partition
@@ -146,6 +146,9 @@ class _Planner:
             self._doubts += [one for one in committed.doubts if _concerns(one, found)]
         visible = min((one.first_offset or 0 for one in view.left_out), default=None)
         splits = list(self._whole_splits(log, found, visible))
+        own = [one for one in self._losses if (one.topic, one.partition) == (log.topic, log.partition)]
+        is_from_start = self._query.start.kind == "earliest"
+        self._losses += lost_swaps(view, found, own, is_from_start=is_from_start)
         splits, left_out = drop_by_offsets(splits, self._query.conditions, self._log_end)
         self._left_out += left_out
         pruner = Pruner(

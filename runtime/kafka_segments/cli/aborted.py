@@ -16,6 +16,7 @@ from kafka_segments.escaping import escape
 from kafka_segments.logdir import PartitionDir, list_partitions, with_ends
 from kafka_segments.logfiles import is_unopened
 from kafka_segments.partition import Partition
+from kafka_segments.passing import PassedOver, tell
 from kafka_segments.segment import open_segment
 
 __all__ = ["add_parser", "run"]
@@ -51,7 +52,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
     status = console.CLEAN
-    partitions = list_partitions([path for given in arguments.sources for path in matches_of(given)])
+    passed: list[PassedOver] = []
+    partitions = list_partitions([path for given in arguments.sources for path in matches_of(given)], passed)
+    tell(passed, is_all=True)
     try:
         for asked in partitions:
             status = max(status, _partition(asked, arguments.format == "jsonl", arguments.check_crc))

@@ -35,6 +35,7 @@ from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.escaping import shown
 from kafka_segments.naming import is_address
+from kafka_segments.passing import PassedOver
 from kafka_segments.places import Places
 from kafka_segments.places.settings import STORE_PREFIXES, store_settings
 
@@ -97,11 +98,12 @@ def run(arguments: argparse.Namespace) -> int:
     for words in unused_options(options):
         console.say(words)
     places = Places(store_settings(options))
-    logs, committed, changed = _logs(arguments, query, options, places)
+    passed: list[PassedOver] = []
+    logs, committed, changed = _logs(arguments, query, options, places, passed)
     made = _checked(plan(logs, query, places, committed), logs, query, places)
     try:
         with console.writing() as stdout:
-            for values, words in _lines(made, query, changed):
+            for values, words in _lines(made, query, changed, passed):
                 is_jsonl = arguments.format == "jsonl"
                 stdout.write(jsonl.encode(values) if is_jsonl else f"{shown(words)}\n".encode())
             stdout.flush()
@@ -139,7 +141,11 @@ def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Pla
 
 
 def _logs(
-    arguments: argparse.Namespace, query: Query, options: Mapping[str, str], places: Places
+    arguments: argparse.Namespace,
+    query: Query,
+    options: Mapping[str, str],
+    places: Places,
+    passed: list[PassedOver],
 ) -> tuple[list[PartitionLog], dict[TopicPartition, Committed], list[Changed]]:
     if arguments.snapshot is not None:
         if arguments.sources or arguments.take_snapshot:
@@ -150,7 +156,7 @@ def _logs(
     if not arguments.sources:
         raise OptionError("give what to read: log directories, partitions' directories, .log files")
     paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
-    logs = logs_asked_for(places, paths, query, files_of(options))
+    logs = logs_asked_for(places, paths, query, files_of(options), passed)
     if arguments.take_snapshot is None:
         return logs, {}, []
     with_transactions = query.isolation == "read_committed"
@@ -214,7 +220,9 @@ def _condition(column: Column, operator: str, value: int, text: str) -> Conditio
     raise OptionError(f"--where {text!r}: {operator!r} is none of = < <= > >=")
 
 
-def _lines(made: Plan, query: Query, changed: Sequence[Changed]) -> Iterator[Line]:
+def _lines(
+    made: Plan, query: Query, changed: Sequence[Changed], passed: Sequence[PassedOver]
+) -> Iterator[Line]:
     by_partition: dict[TopicPartition, list[tuple[int, Split]]] = {}
     for number, task in enumerate(made.tasks):
         for split in task:
@@ -227,6 +235,8 @@ def _lines(made: Plan, query: Query, changed: Sequence[Changed]) -> Iterator[Lin
         yield from _left_out(out for out in made.left_out if (out.topic, out.partition) == key)
     there = {(one.topic, one.partition) for one in made.ranges}
     yield from _left_out(out for out in made.left_out if (out.topic, out.partition) not in there)
+    for other in passed:
+        yield {"type": "passed_over", "paths": list(other.paths), "why": other.why}, str(other)
     for loss in made.losses:
         yield _values("loss", loss), f"lost: {loss}"
     for remark in made.remarks:

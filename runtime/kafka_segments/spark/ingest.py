@@ -27,6 +27,7 @@ from kafka_segments.catalog.model import PartitionLog, Split
 from kafka_segments.catalog.query import Query, TopicPartition, Topics
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.passing import PassedOver, tell
 from kafka_segments.places import Places
 from kafka_segments.spark.publish import check_destination, partition_path
 from kafka_segments.spark.report import REMARK, PartitionReport, merge
@@ -102,7 +103,10 @@ def plan_ingest(
 
     places = Places()
     query = Query(topics=topics or Topics())
-    found = logs_asked_for(places, [os.path.abspath(source) for source in sources], query, FileOptions())
+    passed: list[PassedOver] = []
+    paths = [os.path.abspath(source) for source in sources]
+    found = logs_asked_for(places, paths, query, FileOptions(), passed)
+    tell(passed, is_all=True)
     logs, hidden = choose(found, sources, query.topics)
     for log in logs:
         partition_path(log.topic, log.partition)
