@@ -52,7 +52,11 @@ _NUM_STATE = REGIONS + 2 * len(kafka_log_segment.CONTENTS)
 FOUND, OVER, NEEDS_LINES, NEEDS_BLOCK = range(4)
 
 _NUM_NEAR = 2048  # lines that one table of powers reaches
-_NUM_REDUCING = 4 << 8  # the tables in front of the powers
+_NUM_BYTES = 256
+_BIT_31 = 1 << 31
+# Every fourth bit of 63, from the lowest on, the next, and so on.
+_FOURTH = 0x1111111111111111, 0x2222222222222222, 0x4444444444444444, 0x0888888888888888
+_NUM_REDUCING = 4 * _NUM_BYTES  # the tables in front of the powers
 _NUM_SLOTS = 4096
 _LEN_BLOCK = 4096
 _LEN_WINDOW = 4 << 20
@@ -68,13 +72,13 @@ def carryless(one: int, other: int) -> int:
     Of either only every fourth bit is taken at a time: no more than 8 meet in one place of a product, and
     what they carry stays in the three places beside it, which are masked out.
     """
-    a, b, c, d = one & 0x11111111, one & 0x22222222, one & 0x44444444, one & 0x88888888
-    w, x, y, z = other & 0x11111111, other & 0x22222222, other & 0x44444444, other & 0x88888888
+    a, b, c, d = one & _FOURTH[0], one & _FOURTH[1], one & _FOURTH[2], one & _FOURTH[3]
+    w, x, y, z = other & _FOURTH[0], other & _FOURTH[1], other & _FOURTH[2], other & _FOURTH[3]
     return (
-        ((a * w ^ b * z ^ c * y ^ d * x) & 0x1111111111111111)
-        | ((a * x ^ b * w ^ c * z ^ d * y) & 0x2222222222222222)
-        | ((a * y ^ b * x ^ c * w ^ d * z) & 0x4444444444444444)
-        | ((a * z ^ b * y ^ c * x ^ d * w) & 0x0888888888888888)
+        ((a * w ^ b * z ^ c * y ^ d * x) & _FOURTH[0])
+        | ((a * x ^ b * w ^ c * z ^ d * y) & _FOURTH[1])
+        | ((a * y ^ b * x ^ c * w ^ d * z) & _FOURTH[2])
+        | ((a * z ^ b * y ^ c * x ^ d * w) & _FOURTH[3])
     )
 
 
@@ -88,14 +92,11 @@ def product(one: int, other: int, powers: Longs, reducing: int) -> int:
         reducing: where those of the polynomial begin.
     """
     whole = carryless(one, other)
-    high = (whole & 0x7FFFFFFF) << 1
-    return (
-        whole >> 31
-        ^ load(powers, reducing + (high & 0xFF))
-        ^ load(powers, reducing + 0x100 + (high >> 8 & 0xFF))
-        ^ load(powers, reducing + 0x200 + (high >> 16 & 0xFF))
-        ^ load(powers, reducing + 0x300 + (high >> 24))
-    )
+    result, high = whole >> 31, whole % _BIT_31 << 1
+    for at in range(4):  # byte by byte
+        result ^= load(powers, reducing + _NUM_BYTES * at + high % _NUM_BYTES)
+        high //= _NUM_BYTES
+    return result
 
 
 def checksum_of(data: Bytes, start: int, end: int, kind: int) -> int:
