@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
 from kafka_segments.continuity import Noted
 from kafka_segments.directories import Directory, Finder
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.holdings import hold
 from kafka_segments.naming import MAX_OFFSET, SEGMENT_NAME, TopicPartition, parse_directory_name
 from kafka_segments.passing import PassedOver, tell
 from kafka_segments.places import Entry, Places
@@ -26,6 +28,7 @@ __all__ = [
     "SegmentFile",
     "TopicPartition",
     "group_files",
+    "is_deleted",
     "list_partitions",
     "log_dir_root",
     "noted_of",
@@ -98,7 +101,7 @@ class Group:
     end: int | None = None
 
     def is_deleted(self, log_start_offset: int | None) -> bool:
-        """Whether all of it lies below the log start offset."""
+        """Whether all of it lies below the log start offset, by its name."""
         return log_start_offset is not None and self.end is not None and self.end <= log_start_offset
 
 
@@ -133,7 +136,7 @@ def list_partitions(
     else:
         passed += finder.passing.found
     _refuse_copies(finder.found.values())
-    partitions = [_partition_dir(directory, checkpoints) for directory in finder.found.values()]
+    partitions = [_partition_dir(directory, checkpoints, places) for directory in finder.found.values()]
     return sorted(partitions, key=lambda partition: (partition.topic, partition.partition))
 
 
@@ -170,6 +173,24 @@ def group_files(entries: Iterable[Entry]) -> list[Group]:
     for group, end in with_ends(found):
         group.end = end
     return found
+
+
+def is_deleted(places: Places, group: Group, log_start_offset: int | None) -> bool:
+    """Whether a segment's records are deleted: by its name, and by what it holds, should its name be wrong.
+
+    Segments of stores are not looked into.
+    """
+    if log_start_offset is None or not group.is_deleted(log_start_offset):
+        return False
+    try:
+        with closing(places.open(group.files["log"].path)) as source:
+            if source.descriptor < 0:
+                return True
+            extent = hold(source, group.base_offset).extent
+    except KafkaFormatError as error:
+        pass_over(error)
+        return True
+    return extent is None or extent.last < log_start_offset
 
 
 def without_log(entries: Iterable[Entry]) -> tuple[int, ...]:
@@ -213,9 +234,9 @@ def noted_of(directory: Directory, checkpoints: Checkpoints) -> Noted:
     )
 
 
-def _partition_dir(directory: Directory, checkpoints: Checkpoints) -> PartitionDir:
+def _partition_dir(directory: Directory, checkpoints: Checkpoints, places: Places) -> PartitionDir:
     start = checkpoints.log_start_offset(directory)
-    live = tuple(_segments(directory, start))
+    live = tuple(_segments(directory, start, places))
     wanted = directory.wanted
     asked = tuple(one for one in live if wanted is None or os.path.basename(one.path) in wanted)
     name = directory.name
@@ -223,10 +244,10 @@ def _partition_dir(directory: Directory, checkpoints: Checkpoints) -> PartitionD
     return PartitionDir(directory.path, name.topic, name.partition, asked, start, live, noted)
 
 
-def _segments(directory: Directory, log_start_offset: int | None) -> Iterator[SegmentFile]:
+def _segments(directory: Directory, log_start_offset: int | None, places: Places) -> Iterator[SegmentFile]:
     for group in group_files(directory.entries):
         log = group.files["log"]
-        if not group.is_deleted(log_start_offset):
+        if not is_deleted(places, group, log_start_offset):
             path = os.path.join(directory.path, log.name)
             yield SegmentFile(path, group.base_offset, log.size, group.end is None)
 

@@ -121,7 +121,9 @@ class Names:
             if one.path is None or Path(one.path).name != name:
                 continue
             if one.position is None or one.end_position is None:
-                return True
+                if one.first is None and one.last is None:
+                    return True
+                continue
             if one.position < batch.end and batch.position < one.end_position:
                 return True
         return False

@@ -46,7 +46,9 @@ def _torn_tail(truth: Truth, verb: str, offset: int) -> bool:
 def _live_tail(truth: Truth, _verb: str, offset: int) -> bool:
     if not truth.directory.is_live:
         return False
-    return offset >= max([0, *map(base_of, truth.directory.logs), *(one + 1 for one in truth.present)])
+    newest = truth.directory.logs[-1]
+    behind_last = [batch.last_offset + 1 for batch in truth.batches[newest][-1:]]
+    return offset >= max([*map(base_of, truth.directory.logs), *behind_last])
 
 
 def _cleaner(truth: Truth, _verb: str, offset: int) -> bool:
@@ -161,7 +163,21 @@ def _not_committed(truth: Truth, verb: str, at: int) -> bool:
 def _taken(truth: Truth, verb: str, at: int) -> bool:
     row = truth.data_rows[at][2]
     return verb in _CONSUMERS and any(
-        other.offset == row.offset and other != row for _name, _batch, other in truth.data_rows
+        other.offset == row.offset and other != row
+        for batches in truth.batches.values()
+        for batch in batches
+        if batch.base_offset <= row.offset <= batch.last_offset
+        for other in batch.rows
+    )
+
+
+def _falling(truth: Truth, verb: str, at: int) -> bool:
+    if verb != "plan":
+        return False
+    name, own, _row = truth.data_rows[at]
+    return any(
+        batch.position < own.position and batch.last_offset >= own.base_offset
+        for batch in truth.batches[name]
     )
 
 
@@ -181,9 +197,16 @@ RECORD_RULES = (
     ),
     RecordRule(
         "offset taken",
-        "Two different records with one offset, as zeros over a base offset make: a log has one of them, and "
-        "a consumer is given one. The other is a note in the log and in the view `damage`.",
+        "Two different records with one offset, as zeros over a base offset make, or a record and a marker: "
+        "a log has one of them, and a consumer is given one. The other is a note in the log and in the view "
+        "`damage`.",
         _taken,
+    ),
+    RecordRule(
+        "planning reads no records",
+        "`plan` looks at names, ends and indexes; a batch inside a segment whose base offset was changed to "
+        "one below those in front of it is told by the segment's reader.",
+        _falling,
     ),
     RecordRule(
         "not committed",

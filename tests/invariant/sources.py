@@ -100,7 +100,7 @@ def generated(rng: random.Random) -> Sound:
     files: dict[str, bytes] = {}
     for base, data in segments:
         files[f"{base:020d}.log"] = data
-        files |= _indexes(base, sound_batches(data))
+        files |= indexes_of(base, sound_batches(data))
     files |= _aborted(segments)
     files["leader-epoch-checkpoint"] = f"0\n1\n0 {layout.start}\n".encode()
     files["partition.metadata"] = b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
@@ -214,7 +214,7 @@ def _cleaned(batch: Batch, rng: random.Random) -> Batch | None:
     )
 
 
-def _indexes(base: int, batches: list[Found]) -> dict[str, bytes]:
+def indexes_of(base: int, batches: list[Found]) -> dict[str, bytes]:
     """An `.index` entry for every batch but the first, and a `.timeindex` entry for the last."""
     index = b"".join(
         struct.pack(">ii", one.last_offset - base, one.position) for one in batches if one.position

@@ -11,6 +11,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,7 +21,7 @@ import pyarrow.dataset
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from tests.invariant.decode import Row
 
-from kafka_segments.cli.main import main
+from kafka_segments.cli import main as command
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.partition import open_partition
 from kafka_segments.spark import ingest as job
@@ -29,6 +30,8 @@ from kafka_segments.spark.source import KafkaSegmentsDataSource
 from kafka_segments.spark.splits import pack
 
 _OFFSETS = re.compile(r"offsets?(?: lost:)? (-?\d+|\?)(?: to (-?\d+|\?|the end))?")
+
+_POSITIONS = re.compile(r"position (\d+) to (\d+)")
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,19 @@ class Answer:
         self.status = max(self.status, 1)
 
 
+_parser = cache(command._parser)
+
+
 def run_main(arguments: list[str]) -> tuple[int, str, str]:
     """Run the command in this process: exit status, standard output, standard error."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
     error = io.StringIO()
-    with mock.patch.object(sys, "stdout", out), mock.patch.object(sys, "stderr", error):
-        status = main(arguments)
+    with (
+        mock.patch.object(sys, "stdout", out),
+        mock.patch.object(sys, "stderr", error),
+        mock.patch.object(command, "_parser", _parser),  # to make one takes as long as a small verb
+    ):
+        status = command.main(arguments)
         out.flush()
     return status, out.buffer.getvalue().decode("utf-8", "surrogateescape"), error.getvalue()  # type: ignore[attr-defined]
 
@@ -148,11 +158,13 @@ def _named_by(line: dict[str, Any], text: str) -> Named:
 def _named_by_words(words: str) -> Named:
     """What is said for people: a file or directory at the beginning, offsets somewhere."""
     offsets, place = _OFFSETS.search(words), re.search(r"(/\S+?)(?:[:,]? |: |$)", words)
+    where = _POSITIONS.search(words)
+    ends = (None, None) if where is None else (int(where[1]), int(where[2]))
     path = None if place is None else place[1].rstrip(":,")
     if offsets is None:
-        return Named(words, path, is_all=path is not None and not path.endswith(".log"))
+        return Named(words, path, None, None, *ends, is_all=path is not None and not path.endswith(".log"))
     first, last = offsets.groups()
-    return Named(words, path, _number(first), _number(first if last is None else last))
+    return Named(words, path, _number(first), _number(first if last is None else last), *ends)
 
 
 def _number(text: str) -> int | None:

@@ -140,7 +140,9 @@ def _log_of(
     trusted = [copy for copy in copies if limits is None or copy.path in limits]
     start = max((offset for offset in _noted_starts(trusted, limits)), default=None)
     name = copies[0].topic, copies[0].partition
-    deleted = [piece for piece in pieces if _is_below(piece, start)]
+    # What one copy itself notes was held against the segments where they were found.
+    noted = start if len(copies) > 1 else None
+    deleted = [piece for piece in pieces if _is_below(piece, noted)]
     why = f"its records are deleted: the log starts at offset {start}, as another copy notes"
     left_out = [
         LeftOut(*name, one.start, (one.end or 0) - 1, one.segment.file.path, one.segment.size, why)
@@ -148,7 +150,7 @@ def _log_of(
     ]
     return PartitionLog(
         *name,
-        tuple(piece for piece in pieces if not _is_below(piece, start)),
+        tuple(piece for piece in pieces if not _is_below(piece, noted)),
         topic_id=next((copy.topic_id for copy in copies if copy.topic_id), None),
         log_start_offset=start,
         end=_end_noted(trusted, limits),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from kafka_segments.catalog.ends import find_reached
 from kafka_segments.catalog.lookups import OffsetLookup, open_offsets
@@ -197,10 +198,13 @@ def _entry_near(lookup: OffsetLookup, guess: Cut, wanted: int, max_bytes: int) -
 def _cuts_in_walk(
     split: Split, heads: Sequence[Head], max_bytes: int, max_records: int | None
 ) -> Iterator[Cut]:
-    """Cuts before batches; offsets that do not grow from batch to batch make none."""
+    """Cuts before batches, where everything before is below them and nothing behind is."""
     first, begun, highest = split.start, split.position, split.start - 1
-    for head in heads:
-        if head.first_offset is None or head.first_offset <= highest:
+    # A base offset that was changed, or batches of another segment, must not part others from their offsets.
+    firsts = [head.last_offset if head.first_offset is None else head.first_offset for head in heads]
+    lowest = list(accumulate(reversed(firsts), min))[::-1]
+    for head, least in zip(heads, lowest, strict=True):
+        if head.first_offset is None or head.first_offset <= highest or least < head.first_offset:
             highest = max(highest, head.last_offset)
             continue
         if split.end is not None and head.first_offset >= split.end:

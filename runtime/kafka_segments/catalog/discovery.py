@@ -21,7 +21,7 @@ from kafka_segments.directories import Directory, Finder, Wanted, run_at_once
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
 from kafka_segments.globs import compile_glob, expand, is_glob
 from kafka_segments.indexes import LeaderEpoch, read_leader_epochs, read_partition_metadata
-from kafka_segments.logdir import Group, group_files, swaps_in, without_log
+from kafka_segments.logdir import Group, group_files, is_deleted, swaps_in, without_log
 from kafka_segments.logs import get_logger
 from kafka_segments.naming import is_address
 from kafka_segments.passing import PassedOver, tell
@@ -205,7 +205,7 @@ class _Reader:
         log = group.files["log"]
         if directory.wanted is not None and log.name not in directory.wanted:
             return "other segments were given by name"
-        if group.is_deleted(log_start_offset):
+        if is_deleted(self._places, group, log_start_offset):
             return f"its records are deleted: the log starts at offset {log_start_offset}"
         return self._chooser.why_not(log)
 

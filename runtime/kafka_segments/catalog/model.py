@@ -217,7 +217,8 @@ class Split:
         void: producer id, first and last base offset of batches that are to be left out.
         copies: directories in which to look if the segment is gone.
         preceding: base offset of the segment before this one in its directory; None for the first one.
-        asked: the range of the query that this is a part of; what lies outside it is nobody's loss.
+        asked: the range of the query that this is a part of; what lies outside it is nobody's loss, and what
+            lies behind it is not read.
         floor: of a log's first split, if reading begins where the log does: its files may hold offsets down
             to here although their names say otherwise, and no other split reads them.
         reached: of a range that goes to the log's end: behind the last offset that was there when it was

@@ -9,9 +9,10 @@ stays open, so that the reader finds it, unless a number is needed here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from kafka_segments.catalog.astray import astray_in
 from kafka_segments.catalog.claims import is_before
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.ends import find_end
@@ -53,6 +54,8 @@ class Range:
         log_start_offset: of what is there.
         log_end_offset: likewise, if it was worked out.
         end_is: why it ends there, for people.
+        limit: nothing from here on is read, although the range is open: segments whose names are wrong may
+            hold what is below; None is no limit.
     """
 
     topic: str
@@ -62,6 +65,7 @@ class Range:
     log_start_offset: int
     log_end_offset: int | None
     end_is: str
+    limit: int | None = None
 
 
 def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[LeftOut]]:
@@ -203,6 +207,14 @@ class LogView:
         found = find_end(self.places, piece.segment)
         return found.tail is not None and not (piece.segment.is_newest and found.is_tail_pending)
 
+    def is_misnamed_behind(self, offset: int) -> bool:
+        """Whether segments hold what is below an offset, and by their names nobody would read it there."""
+        pieces = self.log.pieces
+        if offset <= self.end:
+            # A broker that has just begun a segment may have noted no more yet than what is before it.
+            pieces = tuple(piece for piece in pieces if piece.start >= offset)
+        return bool(pieces) and bool(astray_in(self.places, replace(self.log, pieces=pieces)))
+
     def is_behind_newest(self, offset: int) -> bool:
         """Whether an offset may be behind the end; asking for the end takes a read."""
         return offset > self.log.pieces[-1].start
@@ -235,8 +247,14 @@ def resolve(view: LogView, query: Query) -> Range:
     if visible is not None and (end is None or end > visible):
         end, end_is = visible, why
     start = start if end is None else min(start, end)
+    limit = view.log.end.high_watermark
+    if end_is == "the high watermark" and view.log.end.is_live and limit is not None:
+        is_misnamed = query.end.kind == "latest" and view.is_misnamed_behind(limit)
+        limit, end = (limit, None) if is_misnamed else (None, end)
+    else:
+        limit = None
     log_end = view.__dict__.get("end")
-    return Range(view.log.topic, view.log.partition, start, end, view.start, log_end, end_is)
+    return Range(view.log.topic, view.log.partition, start, end, view.start, log_end, end_is, limit)
 
 
 def _visible_end(view: LogView, query: Query) -> tuple[int | None, str]:

@@ -210,7 +210,8 @@ class _Planner:
             asked = found.start, found.end
             is_from_beginning = self._query.start.kind == "earliest"
             split = whole_split(log, at, asked, is_from_beginning=is_from_beginning)
-            yield replace(split, asked=(split.asked[0], None)) if is_open else split
+            is_limited = is_open or found.limit is not None
+            yield replace(split, asked=(split.asked[0], found.limit)) if is_limited else split
 
     def _note_gap(self, log: PartitionLog, found: Range, first: int, behind: int) -> None:
         """Offsets between two segments that no segment holds."""
@@ -266,6 +267,8 @@ class _Planner:
 
     def _reached(self, split: Split) -> int | None:
         """Behind the last offset that is there; None if that is not to be had, which the reader will see."""
+        if split.asked[1] is not None:
+            return max(split.start, split.asked[1])  # names are wrong: another segment may have it
         try:
             found = find_reached(self._places, split.segment)
         except KafkaFormatError as error:

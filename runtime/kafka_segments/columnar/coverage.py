@@ -26,21 +26,27 @@ class Coverage:
     Args:
         start: where the range begins that is read; what lies below is left out.
         named: the offsets that the segment should hold by its name and that of the next one.
+        end: where the range ends; None is open.
 
     Attributes:
         first: the first sound offset; None if there was none.
-        last: the last sound offset; None if there was none.
+        last: the greatest sound offset, of those that the segment should hold if there are any; None if there
+            was none.
         is_damaged_before: something was damaged before the first sound entry.
         is_damaged_behind: something was damaged behind the last one.
         has_gaps: offsets are missing between sound neighbours, or inside an entry.
         is_ended: the reading ended with an entry behind the range, not with the file.
         misplaced: the least and the greatest offset of entries below the range that stand behind greater
             offsets, or have negative ones: whoever reads the range below will not come by.
+        before: the least and the greatest offset of entries behind the range that stand in front of others of
+            it: nor will who reads the range behind.
         below: the least and the greatest offset in entries that begin below what the segment should hold.
         beyond: likewise in entries that end behind it.
     """
 
-    def __init__(self, start: int = 0, named: tuple[int, int | None] = (0, None)) -> None:
+    def __init__(
+        self, start: int = 0, named: tuple[int, int | None] = (0, None), end: int | None = None
+    ) -> None:
         self.first: int | None = None
         self.last: int | None = None
         self.is_damaged_before = False
@@ -50,7 +56,10 @@ class Coverage:
         self.misplaced: tuple[int, int] | None = None
         self.below: tuple[int, int] | None = None
         self.beyond: tuple[int, int] | None = None
+        self.before: tuple[int, int] | None = None
         self._named = named
+        self._range_end = end
+        self._over: tuple[int, int] | None = None
         self._start, self._greatest = start, -1
         self._has_entries = False
         self._expected: int | None = None
@@ -64,9 +73,14 @@ class Coverage:
         self._begin(None if is_wrapped[0] else first)
         self._has_wrappers = self._has_wrappers or bool(is_wrapped.any())
         self._look_below(entries.column("base_offset")[~is_wrapped], entries.last_offsets()[~is_wrapped])
-        if not self._has_wrappers:
-            self.has_gaps = self.has_gaps or entries.num_records() != last - first + 1
+        if not (self.has_gaps or self._has_wrappers) and entries.num_records() != last - first + 1:
+            self.has_gaps = entries.has_gaps()
         self._end(last)
+        if self._greatest > last:  # offsets fall
+            lasts, end = entries.last_offsets(), self._named[1]
+            lasts = lasts if end is None else lasts[lasts < end]
+            if len(lasts):
+                self._end(int(lasts.max()))
 
     def batch(self, batch: Batch) -> None:
         """A sound entry that was read in another way."""
@@ -77,7 +91,7 @@ class Coverage:
             self._look_below(np.array([batch.base_offset]), np.array([last]))
         if batch.base_offset is not None and batch.num_records is not None:
             num_offsets = wrap_long(batch.last_offset - batch.base_offset) + 1
-            self.has_gaps = self.has_gaps or num_offsets != batch.num_records
+            self.has_gaps = self.has_gaps or num_offsets > batch.num_records
         self._end(last)
 
     def rows(self, batch: pa.RecordBatch) -> None:
@@ -99,6 +113,7 @@ class Coverage:
         if not len(lasts):
             return
         self._look_outside(firsts, lasts)
+        self._look_ahead(firsts, lasts)
         if lasts.min() < self._start or firsts.min() < 0:
             before = np.maximum.accumulate(np.append(self._greatest, lasts[:-1]))
             found = ((firsts <= before) & (lasts < self._start)) | (firsts < 0)
@@ -120,17 +135,40 @@ class Coverage:
             found = lasts >= end
             self.beyond = _joined(self.beyond, (max(end, int(firsts[found].min())), int(lasts[found].max())))
 
+    def _look_ahead(self, firsts: Offsets, lasts: Offsets) -> None:
+        """Note entries behind the range in front of others that are not."""
+        if self._range_end is None or (self._over is None and firsts.max() < self._range_end):
+            return
+        is_over = firsts >= self._range_end
+        inside = np.flatnonzero(~is_over)
+        if len(inside):
+            found = is_over.copy()
+            found[inside[-1] :] = False
+            for more in (self._over, _ends_of(firsts, lasts, found)):
+                self.before = self.before if more is None else _joined(self.before, more)
+            self._over = None
+            is_over[: inside[-1]] = False
+        over = _ends_of(firsts, lasts, is_over)
+        self._over = self._over if over is None else _joined(self._over, over)
+
     def _begin(self, first: int | None) -> None:
         if not self._has_entries:
             self.first = first
             self._has_entries = True
-        elif first is not None and self._expected is not None and first != self._expected:
+        elif first is not None and self._expected is not None and first > self._expected:
             self.has_gaps = True
 
     def _end(self, last: int) -> None:
-        self.last = last
-        self._expected = last + 1
+        known, end = self.last, self._named[1]
+        if known is None or last > known or (end is not None and known >= end):
+            self.last = last
+        self._expected = last + 1 if self._expected is None else max(self._expected, last + 1)
         self.is_damaged_behind = False
+
+
+def _ends_of(firsts: Offsets, lasts: Offsets, chosen: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
+    """The least and the greatest offset of some entries; None of none."""
+    return (int(firsts[chosen].min()), int(lasts[chosen].max())) if chosen.any() else None
 
 
 def _joined(known: tuple[int, int] | None, more: tuple[int, int]) -> tuple[int, int]:

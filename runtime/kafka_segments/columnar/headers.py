@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.columnar.disposal import dispose
-from kafka_segments.columnar.stretch import OffsetRange, Stretch
+from kafka_segments.columnar.stretch import Ending, OffsetRange, Stretch
 from kafka_segments.columnar.table import EntryTable, row_of
 from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage
@@ -99,7 +99,7 @@ def iter_tables(source: Source, offsets: OffsetRange, stretch: Stretch) -> Itera
         offsets: ends the reading; entries that are out of it, or only partly in it, come too.
         stretch: where to read.
     """
-    coverage, end_position = stretch.coverage, stretch.end_position
+    coverage, ending = stretch.coverage, Ending(offsets, stretch.end_position, source.size)
     headers = _Headers(source, None)
     previous = stretch.sound_offset
     for piece in headers.tables(stretch.position):
@@ -108,9 +108,7 @@ def iter_tables(source: Source, offsets: OffsetRange, stretch: Stretch) -> Itera
                 coverage.damaged()
             yield piece
             continue
-        count = len(piece)
-        if end_position is not None:
-            count = offsets.num_before_end(piece, end_position, previous)
+        count = ending.num_before(piece, previous)
         wanted = piece.before(count)
         if count:
             if coverage is not None:

@@ -25,7 +25,7 @@ from kafka_segments.columnar.isolation import VoidRows
 from kafka_segments.columnar.plain import PlainRecords
 from kafka_segments.columnar.scanning import HeaderScan
 from kafka_segments.columnar.schema import decoded_schema
-from kafka_segments.columnar.stretch import OffsetRange, Stretch
+from kafka_segments.columnar.stretch import Ending, OffsetRange, Stretch
 from kafka_segments.columnar.sweeping import Sweep
 from kafka_segments.columnar.table import EntryTable, count_alike
 from kafka_segments.columnar.unwrapping import Unwrapping
@@ -84,6 +84,7 @@ class ColumnarReader:
         self._schema = schema
         self._module = module
         self._range = OffsetRange(start, end)
+        self._ending = Ending(self._range, stretch.end_position, source.size)
         self._bounds = start, end
         self._is_bounded = not is_trusted(max_decompressed)
         self._check_crc = check_crc
@@ -148,10 +149,7 @@ class ColumnarReader:
 
     def _num_wanted(self, entries: EntryTable) -> int:
         """How many of some entries come before the end of what is to be read."""
-        end_position = self._stretch.end_position
-        if end_position is None:
-            return len(entries)
-        num_wanted = self._range.num_before_end(entries, end_position, self._scan.sound_offset)
+        num_wanted = self._ending.num_before(entries, self._scan.sound_offset)
         if self._coverage is not None:
             self._coverage.is_ended = num_wanted < len(entries)
         return num_wanted
@@ -207,8 +205,7 @@ class ColumnarReader:
 
     def _ends_with(self, batch: Batch) -> bool:
         """Whether the reading ends with an entry that the scanner has not taken."""
-        end_position = self._stretch.end_position
-        is_over = end_position is not None and self._range.is_behind(batch, end_position)
+        is_over = self._ending.is_with(batch)
         if self._coverage is not None and is_over:
             self._coverage.is_ended = True
         elif self._coverage is not None:

@@ -18,7 +18,7 @@ from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.table import EntryTable
 from kafka_segments.entries import Batch
 
-__all__ = ["OffsetRange", "Stretch"]
+__all__ = ["Ending", "OffsetRange", "Stretch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Stretch:
     Attributes:
         position: where to begin; an entry begins there.
         sound_offset: the last offset before it; None is what the file's name says.
-        end_position: where the bytes probably end. The reading ends with the first sound entry from there on
-            that begins behind the range of offsets; None goes on to the end of the file.
+        end_position: where the bytes probably end. The reading ends with the first two sound entries from
+            there on that begin behind the range of offsets; None goes on to the end of the file.
         coverage: is told what was there.
         is_shared: others read what is around the range of offsets, in the same way. Entries that are all
             inside it by their headers are then taken whole.
@@ -78,34 +78,59 @@ class OffsetRange:
             is_run = last - first + 1 == len(rows)
             yield kept.slice(first, len(rows)) if is_run else kept.filter(pa.array(inside))
 
-    def num_before_end(self, entries: EntryTable, end_position: int, previous: int | None) -> int:
+
+class Ending:
+    """Where the reading of a range ends: with an entry behind it, if the next one is behind it as well.
+
+    No checksum covers a base offset: one entry alone may have a changed one, and must not hide the others.
+
+    Args:
+        offsets: the range.
+        end_position: see `Stretch`.
+        size: of the source.
+    """
+
+    def __init__(self, offsets: OffsetRange, end_position: int | None, size: int) -> None:
+        self._end, self._end_position, self._size = offsets.end, end_position, size
+        self._was_over = False  # the entry before
+
+    def num_before(self, entries: EntryTable, previous: int | None) -> int:
         """How many rows come before the entry that the reading ends with; all of them if it goes on.
 
         Args:
             entries: sound ones, one behind the other.
-            end_position: see `Stretch`.
             previous: the last offset before them, None if it is not known.
         """
-        last = len(entries) - 1
-        if self.end is None or entries.value(last, "position") < end_position:
+        last, was_over = len(entries) - 1, self._was_over
+        self._was_over = False
+        if self._end is None or self._end_position is None:
             return len(entries)
-        is_over = (entries.column("base_offset") >= self.end) & (entries.column("position") >= end_position)
+        if entries.value(last, "position") < self._end_position:
+            return len(entries)
+        is_over = entries.column("base_offset") >= self._end
+        is_over &= entries.column("position") >= self._end_position
         if not is_over.any():
             return len(entries)
         # A wrapper has the offset of its last message: what is before it tells where it begins at least.
         before = np.empty(len(entries), np.int64)
         before[0] = -1 if previous is None else previous
         before[1:] = entries.last_offsets()[:-1]
-        is_over &= ~entries.is_wrapper() | (before >= self.end - 1)
-        rows: Any = np.flatnonzero(is_over)
+        is_over &= ~entries.is_wrapper() | (before >= self._end - 1)
+        self._was_over = bool(is_over[last])
+        is_last = entries.value(last, "end_position") >= self._size
+        is_confirmed = np.append(is_over[1:], is_last)
+        is_confirmed[0] |= was_over
+        rows: Any = np.flatnonzero(is_over & is_confirmed)
         return int(rows[0]) if len(rows) else len(entries)
 
-    def is_behind(self, batch: Batch, end_position: int) -> bool:
-        """Whether the reading ends with this entry."""
-        first = batch.base_offset
-        return (
-            self.end is not None
+    def is_with(self, batch: Batch) -> bool:
+        """Whether the reading ends with this entry, which no table has."""
+        first, was_over = batch.base_offset, self._was_over
+        self._was_over = (
+            self._end is not None
+            and self._end_position is not None
             and first is not None
-            and first >= self.end
-            and batch.position >= end_position
+            and first >= self._end
+            and batch.position >= self._end_position
         )
+        return self._was_over and (was_over or batch.end_position >= self._size)

@@ -37,11 +37,21 @@ class Skipped:
     num_rows: int
     new: tuple[int, int] | None
 
+    def __str__(self) -> str:
+        which = f"{self.num_rows} records with offsets {self.first_offset} to {self.last_offset}"
+        return f"{which} stand behind greater ones, or twice"
+
 
 class Ahead:
-    """The position of who reads: the rows of batches, in file order, from there on."""
+    """The position of who reads: the rows of batches, in file order, from there on.
 
-    def __init__(self) -> None:
+    Args:
+        limit: rows from this offset on are not asked for: of a log whose names are wrong more is read, to
+            find what is. None is any.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
         self._highest = -1
         # First and last offsets of what has come without a gap; the latest is enough, and has an end.
         self._runs: deque[tuple[Offsets, Offsets]] = deque(maxlen=_NUM_KEPT)
@@ -49,6 +59,11 @@ class Ahead:
     def of(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, Skipped | None]:
         """The rows that are ahead, None if none are, and what was left out."""
         offsets = batch.column("offset").to_numpy()
+        if self._limit is not None and int(offsets.max()) >= self._limit:
+            is_asked_for = offsets < self._limit
+            if not is_asked_for.any():
+                return None, None
+            batch, offsets = batch.filter(pa.array(is_asked_for)), offsets[is_asked_for]
         if offsets[0] > self._highest and bool((offsets[1:] > offsets[:-1]).all()):
             self._come(offsets)
             return batch, None

@@ -28,6 +28,7 @@ from kafka_segments.errors import ReadError
 from kafka_segments.framing import first_offset_in_name
 from kafka_segments.naming import SEGMENT_NAME, name_in
 from kafka_segments.places import Entry, Places
+from kafka_segments.ranges.cleaning import is_any_cleaned
 from kafka_segments.storage import Source
 
 __all__ = ["Finder", "Found", "open_stored"]
@@ -114,6 +115,10 @@ class Finder:
         if self._split.segment.form != "plain" or not SEGMENT_NAME.fullmatch(name_in(path)):
             return []
         return self._listing(_directory(path))
+
+    def is_any_cleaned(self) -> bool:
+        """Whether a segment of the same directory shows that the cleaner has been there."""
+        return is_any_cleaned(self._places, self._split.segment, self.own_directory())
 
     def _neighbours(self) -> Iterator[StoredSegment]:
         """The segments before and behind the planned one, without listing their directory."""

@@ -15,6 +15,7 @@ from kafka_segments.catalog.extents import extent_of
 from kafka_segments.catalog.model import StoredSegment
 from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
+from kafka_segments.ranges.cleaning import shows_cleaner
 from kafka_segments.ranges.missing import missing_in
 
 __all__ = ["left_out"]
@@ -26,7 +27,8 @@ def left_out(
     directory: Sequence[StoredSegment],
     offsets: tuple[int, int],
     *,
-    is_cleaned: bool,
+    is_compacted: bool,
+    is_open: bool,
 ) -> Iterator[tuple[int, int]]:
     """Which of a segment's entries no split reads: first and last offset of each.
 
@@ -35,7 +37,9 @@ def left_out(
         own: the segment.
         directory: all segments beside it, and itself, by base offset.
         offsets: the first and the last of the offsets that are not its own by the names.
-        is_cleaned: splits look for what they lack in the segments next to theirs alone.
+        is_compacted: the cleaner is known to have been there: splits of segments that hold nothing else than
+            their names say look for what they lack in the segments next to theirs alone.
+        is_open: the newest segment is read to its own end, and not up to some offset.
     """
     at_own = bisect_right([one.base_offset for one in directory], own.base_offset) - 1
     first, last = offsets
@@ -45,7 +49,10 @@ def left_out(
         if at == at_own or low > high:
             continue
         extent = extent_of(places, other)
-        if is_cleaned and abs(at - at_own) > 1:
+        ends_at_once = is_open and end is None and extent is None
+        is_within = extent is None or extent.is_within(other.base_offset, end)
+        is_far = abs(at - at_own) > 1 and is_within
+        if ends_at_once or (is_far and (is_compacted or shows_cleaner(places, other))):
             low_inside, high_inside = low, high  # nobody comes by
         elif extent is None or extent.last < other.base_offset:
             continue  # all that it should hold is looked for, up to the log's end

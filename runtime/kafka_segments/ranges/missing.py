@@ -20,7 +20,7 @@ __all__ = ["missing_in"]
 def missing_in(
     places: Places, own: StoredSegment, other: StoredSegment, offsets: tuple[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Offsets of entries of a segment that stand in no entry of another one, first and last of each entry.
+    """Offsets of entries of a segment that stand in no entry of another one, as ranges in file order.
 
     Args:
         places: where they are.
@@ -31,11 +31,17 @@ def missing_in(
     Raises:
         KafkaFormatError: one of them cannot be read.
     """
-    firsts, lasts = _merged(*_entries(places, other, offsets))
-    for first, last in zip(*_entries(places, own, offsets), strict=True):
-        at = int(np.searchsorted(firsts, first, side="right")) - 1
-        if at < 0 or lasts[at] < last:
-            yield int(first), int(last)
+    known, reached = _merged(*_entries(places, other, offsets))
+    firsts, lasts = _entries(places, own, offsets)
+    if len(known):
+        at = np.searchsorted(known, firsts, side="right") - 1
+        is_missing = (at < 0) | (reached[at] < lasts)
+        firsts, lasts = firsts[is_missing], lasts[is_missing]
+    if not len(firsts):
+        return
+    begins = np.append(0, np.flatnonzero(firsts[1:] != lasts[:-1] + 1) + 1)
+    for first, last in zip(firsts[begins], lasts[np.append(begins[1:], len(firsts)) - 1], strict=True):
+        yield int(first), int(last)
 
 
 def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -> tuple[Any, Any]:

@@ -3,22 +3,19 @@
 Strategy: offsets decide. The range is read from the segment where it was planned; if that is another file
 now, it is read by offsets all the same, and what it lacks is looked for in the segments that may have it.
 What is damaged is told; what is not there is a loss, unless the cleaner may have taken it: where it is known
-to have been, or where offsets are missing between or inside sound entries of what was read. That is all that
-can be told here. A task sees a part of a segment: the cleaner's traces may be in another. So offsets that are
-missing between segments count as lost if this part is without a gap, and `Split.is_compacted` is what decides
-for sure; offsets that are missing inside never count.
+to have been, or where offsets are missing between or inside sound entries, of what was read or of another
+segment in its directory (`cleaning`). Offsets that are missing inside never count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_segments.catalog.model import Loss, Split, StoredSegment
 from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.stretch import Stretch
-from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.foreign import refuse_foreign
@@ -28,6 +25,7 @@ from kafka_segments.ranges.beginning import begin
 from kafka_segments.ranges.finding import Finder, Found
 from kafka_segments.ranges.findings import Findings, Note, name_partition
 from kafka_segments.ranges.misnamed import left_out
+from kafka_segments.ranges.options import Reading
 from kafka_segments.ranges.others import from_others, lower, nearest
 from kafka_segments.ranges.pending import judge
 from kafka_segments.ranges.sizes import bounded
@@ -41,25 +39,6 @@ if TYPE_CHECKING:
     from kafka_segments.columnar.reader import Event
 
 __all__ = ["Reading", "SplitReader", "read_split"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How to read.
-
-    Attributes:
-        columns: names, see `columnar.schema`.
-        check_crc: verify the checksum of every batch.
-        max_decompressed: bytes that one batch may decompress to.
-        is_best: what is damaged is read from other copies (`replicas=best`).
-        max_row_size: bytes of one record that can be handed on; None is any.
-    """
-
-    columns: Sequence[str]
-    check_crc: bool = True
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
-    is_best: bool = False
-    max_row_size: int | None = None
 
 
 def read_split(
@@ -110,7 +89,7 @@ class SplitReader:
         self._is_cleaned = bool(split.is_compacted)
         self._has_read = False
         self._is_zeroed = False  # records were overwritten, which no cleaner does
-        self._position = Ahead()
+        self._position = Ahead(split.asked[1])
         self._named = split.segment.base_offset, split.segment.end_offset
         # Of a log's first split, what lies below its offsets by the names is nobody else's to read.
         self._floor = split.start if split.floor is None or split.start > self._named[0] else split.floor
@@ -127,7 +106,8 @@ class SplitReader:
             self._note(path, None, "it is gone since the reading was planned: looked for by offset")
             found = self._holding(missing)
         while found is not None:
-            coverage, end = Coverage(missing, self._named), self._end_in(found)
+            end = self._end_in(found)
+            coverage = Coverage(missing, self._named, end)
             try:
                 yield from self._read(found, (missing, end), coverage)
             finally:
@@ -138,7 +118,7 @@ class SplitReader:
             missing = following
             found = self._holding(missing)
         # The cleaner takes records, but leaves a segment with an offset at or below theirs.
-        if not (self._has_read and self._is_cleaned):
+        if not (self._has_read and (self._is_cleaned or self._finder.is_any_cleaned())):
             self._lose(missing, self._reached, self._why)
 
     def _holding(self, missing: int) -> Found | None:
@@ -196,16 +176,19 @@ class SplitReader:
         first = coverage.first
         if first is not None and first > max(start, self._split.start) and not coverage.is_damaged_before:
             behind = first if end is None else min(first, end)
-            self._lacking += yield from self._elsewhere(start, behind)
+            self._lacking += yield from self._elsewhere(start, behind, coverage)
 
     def _elsewhere(
-        self, first: int, behind: int | None
+        self, first: int, behind: int | None, own: Coverage
     ) -> Generator[pa.RecordBatch, None, list[tuple[int, int | None]]]:
         """Read what the planned segment lacks from others that hold it; returns the ranges that none has."""
+        # What has nothing of its own, or another segment's content, was not only cleaned.
+        is_own = own.last is not None and own.below is None and own.beyond is None
+        is_near = self._is_cleaned and is_own
         lacking: list[tuple[int, int | None]] = []
         at = first
         while behind is None or at < behind:
-            found = self._finder.elsewhere(at, behind, is_near=self._is_cleaned)
+            found = self._finder.elsewhere(at, behind, is_near=is_near)
             if found is None:
                 break
             coverage = Coverage(at)
@@ -233,12 +216,10 @@ class SplitReader:
         """The rows that a consumer would be given; the others are told."""
         ahead, skipped = self._position.of(batch) if self.is_consumer else (batch, None)
         if skipped is not None:
-            which = f"{skipped.num_rows} records with offsets {skipped.first_offset} to {skipped.last_offset}"
-            which += " stand behind greater ones, or twice"
-            self._note(path, None, f"{which}: left out, as a consumer does")
+            self._note(path, None, f"{skipped}: left out, as a consumer does")
             if skipped.new is not None:
-                why = f"{path}: {which}, and are not known to have come before"
-                self._lose(skipped.new[0], skipped.new[1] + 1, why)
+                why = f"{path}: {skipped}, and are not known to have come before"
+                self._lose(skipped.new[0], skipped.new[1] + 1, why, self._floor)
         return ahead
 
     def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Event]:
@@ -256,7 +237,11 @@ class SplitReader:
         split, source = self._split, found.source
         hint = split.position if found.stored is split.segment else 0
         bound = self.reading.max_decompressed
-        beginning = begin(source, start, found.stored.base_offset, hint, bound)
+        # What is damaged in front of everything else is of this range where the segment was found by content.
+        base_offset = (
+            found.stored.base_offset if found.is_as_planned else min(found.stored.base_offset, start)
+        )
+        beginning = begin(source, start, base_offset, hint, bound)
         if beginning.position == 0:
             refuse_foreign(source)
         if hint and not beginning.is_hinted:
@@ -265,7 +250,7 @@ class SplitReader:
             detail += f"offset at or below it begins here (damage, or {why}): looked for by headers"
             self._note(found.stored.file.path, hint, detail)
         end_position = 0
-        if found.is_as_planned and beginning.is_hinted:
+        if found.is_as_planned:
             end_position = split.end_position or 0
             if split.end_position is None and split.end == split.following:
                 end_position = split.segment.size if self._has_grown(found) else source.size
@@ -278,6 +263,8 @@ class SplitReader:
         path, end = found.stored.file.path, self._reached
         if coverage.misplaced is not None:
             self._tell_misplaced(*coverage.misplaced, path)
+        if coverage.before is not None and found.is_as_planned:
+            self._tell_before(*coverage.before, path)
         self._is_cleaned = self._is_cleaned or coverage.has_gaps
         if found.is_as_planned:
             self._tell_misnamed(found, coverage)
@@ -291,7 +278,7 @@ class SplitReader:
         missing = self._missing_behind(found, offsets, coverage)
         if missing is None or not found.is_as_planned:
             return missing
-        for first, behind in (yield from self._elsewhere(missing, end)):
+        for first, behind in (yield from self._elsewhere(missing, end, coverage)):
             if not self._is_cleaned and not coverage.is_ended and nearest(self._split.others, first, behind):
                 self._why = f"{path} {_ending(coverage)}, and no other copy has them"
                 return first
@@ -308,26 +295,25 @@ class SplitReader:
             is_damaged = coverage.is_damaged_before or coverage.is_damaged_behind
             return start if last is None and not is_damaged else None
         behind = start if last is None else max(start, last + 1)
-        if coverage.is_damaged_behind or (end is not None and behind >= end):
+        # What lies below its segment's name is not the end of this one, nor is damage behind it.
+        is_others = last is not None and last < self._named[0]
+        if (coverage.is_damaged_behind and not is_others) or (end is not None and behind >= end):
             return None
-        if end is None:
-            # A log ends somewhere; but what lies below its segment's name is not the end of this one.
-            is_others = last is not None and last < self._named[0]
+        if end is None:  # a log ends somewhere
             return behind if is_others and found.is_as_planned else None
         return behind
 
     def _tell_misnamed(self, found: Found, coverage: Coverage) -> None:
         """What the segment holds that belongs to others by the names; what of it nobody reads is lost."""
-        split, (base_offset, _end) = self._split, self._named
-        path = found.stored.file.path
+        split, path = self._split, found.stored.file.path
         if coverage.below is not None and self._floor < split.start:
             first, last = coverage.below
             self._note(
                 path, None, f"offsets {first} to {last} stand here, below its base offset: they are read"
             )
-        elif coverage.below is not None and split.start <= base_offset:
+        elif coverage.below is not None:
             self._tell_outside(found.stored, coverage.below, "below its base offset")
-        if coverage.beyond is not None and split.end in (None, self._named[1]):
+        if coverage.beyond is not None:
             self._tell_outside(
                 found.stored, coverage.beyond, f"from the next segment's, {self._named[1]}, on"
             )
@@ -340,7 +326,8 @@ class SplitReader:
         if first > last:
             return
         directory = self._finder.own_directory()
-        for one in left_out(self._places, stored, directory, (first, last), is_cleaned=self._is_cleaned):
+        how = {"is_compacted": bool(self._split.is_compacted), "is_open": end is None}
+        for one in left_out(self._places, stored, directory, (first, last), **how):
             why = f"{path}: {which}, and nothing reads them there"
             self._findings.lost(Loss(self._split.topic, self._split.partition, *one, why))
 
@@ -351,6 +338,14 @@ class SplitReader:
             which = f"entries with offsets from {first} on: none is negative"
             self._lose(first, min(last, -1) + 1, f"{path}: {which}")
         self._note(path, None, f"{which}; they are below what is read here, and left out")
+
+    def _tell_before(self, first: int, last: int, path: str) -> None:
+        """What stands in front of lower offsets of the range, where who reads those behind does not look."""
+        asked, named = self._split.asked[1], self._named[1]
+        behind = lower(lower(last + 1, asked), named)  # from there on it is told already, or not asked for
+        if behind is not None and first < behind:
+            why = f"{path}: entries with offsets {first} to {last} stand in front of lower ones"
+            self._findings.lost(Loss(self._split.topic, self._split.partition, first, behind - 1, why))
 
     def _damaged(
         self,
@@ -378,12 +373,13 @@ class SplitReader:
     def _lose_unless_cleaned(self, first: int, behind: int | None, why: str) -> None:
         if self._is_zeroed:
             self._lose(first, behind, f"{why}, and zeros stand behind that")
-        elif not self._is_cleaned:
+        elif not (self._is_cleaned or self._finder.is_any_cleaned()):
             self._lose(first, behind, f"{why}, and nothing shows that the cleaner has been there")
 
-    def _lose(self, first: int, behind: int | None, why: str) -> None:
-        first = max(first, self._split.start) if first >= 0 else first
-        behind = lower(behind, self._reached)
+    def _lose(self, first: int, behind: int | None, why: str, floor: int | None = None) -> None:
+        least = self._split.start if floor is None else floor
+        first = max(first, least) if first >= 0 else first
+        behind = lower(lower(behind, self._reached), self._split.asked[1])
         last = first if behind is None else behind - 1  # at least that one
         if last < first:
             return

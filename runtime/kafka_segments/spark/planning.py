@@ -13,7 +13,7 @@ from pyspark.sql.datasource import InputPartition
 
 from kafka_segments.catalog.asked import logs_asked_for
 from kafka_segments.catalog.committed import Committed, Pin
-from kafka_segments.catalog.model import PartitionLog, Split
+from kafka_segments.catalog.model import PartitionLog, Split, StoredFile
 from kafka_segments.catalog.planning import Plan, plan
 from kafka_segments.catalog.query import Condition, TopicPartition
 from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
@@ -37,7 +37,7 @@ class Part:
 
     Attributes:
         split: the range.
-        is_continued: the one before it in the partition is read too.
+        is_continued: the one before it in the segment is read too.
     """
 
     split: Split
@@ -110,13 +110,12 @@ def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Place
 def _tasks(found: Plan) -> list[Task]:
     """The tasks of a plan, each range with what the others say of it."""
     tasks: list[Task] = []
-    before: tuple[str, int] | None = None
+    before: StoredFile | None = None
     for task in found.tasks:
         parts = []
         for split in task:
-            key = split.topic, split.partition
-            parts.append(Part(split, key == before))
-            before = key
+            parts.append(Part(split, split.segment.file == before))
+            before = split.segment.file
         tasks.append(Task(tuple(parts)))
     return tasks
 

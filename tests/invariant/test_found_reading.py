@@ -1,0 +1,121 @@
+"""What the property test has found in the reading of ranges and was mended then, made by hand.
+
+See `test_found.py` for the other verbs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START
+from tests.invariant.decode import sound_batches
+from tests.invariant.directory import Directory, Holder
+from tests.invariant.sources import Sound, indexes_of
+from tests.invariant.test_found import READERS, _batch, _faults, _name, _sound
+from tests.invariant.verbs import VERBS, quiet_logs
+from tests.properties.encoder import Batch, Record
+
+
+def _with_indexes(sound: Sound) -> dict[str, bytes]:
+    files = dict(sound.files)
+    for name, data in sound.files.items():
+        files |= indexes_of(int(name[:-4]), sound_batches(data))
+    return files
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_live_log_whose_newest_segment_is_empty(verb: str, tmp_path: Path) -> None:
+    behind = _batch(5, 3) + _batch(8, 1)
+    sound = _sound((0, _batch(0, 5)), (5, behind))
+    for newest in (b"", bytes(len(behind))):
+        files = {_name(0): _batch(0, 5) + behind, _name(5): newest}
+        assert _faults(Directory(sound, files, {HIGH_WATERMARK: 9}, is_live=True), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_live_log_with_a_name_beyond_its_high_watermark(verb: str, tmp_path: Path) -> None:
+    sound = _sound((1000, _batch(1000, 6)), (1006, _batch(1006, 4)))
+    noted = {HIGH_WATERMARK: 1009, LOG_START: 1000}
+    for renamed in ({_name(2000): sound.files[_name(1000)]}, {_name(1 << 40): sound.files[_name(1006)]}):
+        for files in (renamed, {_name(1006): sound.files[_name(1006)], **renamed}):
+            assert _faults(Directory(sound, files, noted, is_live=True), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("strays_to", [38, 1 << 16, 1 << 40])
+@pytest.mark.parametrize("is_newest", [True, False])
+def test_a_base_offset_that_hides_what_is_behind_it(
+    verb: str, strays_to: int, is_newest: bool, tmp_path: Path
+) -> None:
+    before, behind = _batch(24, 5) + _batch(29, 1), _batch(35, 5) + _batch(40, 2)
+    following = () if is_newest else ((42, _batch(42, 3)),)
+    sound = _sound((24, before + _batch(30, 5) + behind), *following)
+    changed = before + _batch(strays_to, 5) + behind
+    for files in (sound.files, _with_indexes(sound)):
+        for is_live in (False, True):
+            directory = Directory(sound, files | {_name(24): changed}, {HIGH_WATERMARK: 42}, is_live=is_live)
+            assert _faults(directory, verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_first_base_offset_that_no_part_has(verb: str, tmp_path: Path) -> None:
+    sound = _sound((8, _batch(8, 2) + _batch(10, 1) + _batch(11, 3)), (14, _batch(14, 2)))
+    changed = {_name(8): _batch(8 + (1 << 27), 2) + _batch(10, 1) + _batch(11, 3)}
+    for files in (sound.files, _with_indexes(sound)):
+        assert _faults(Directory(sound, files | changed), verb, tmp_path) == []
+        alone = {name: data for name, data in (files | changed).items() if int(name.split(".")[0]) == 8}
+        assert _faults(Directory(sound, alone), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_damage_at_the_beginning_of_a_segment_with_another_name(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 1) + _batch(1, 4)), (5, _batch(5, 3)))
+    damaged = sound.files[_name(0)][:60] + b"?" + sound.files[_name(0)][61:]
+    files = {_name(0): sound.files[_name(5)], _name(5): damaged}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 8}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_damage_at_the_end_of_a_swapped_segment(verb: str, tmp_path: Path) -> None:
+    first = _batch(0, 5) + _batch(5, 1)
+    sound = _sound((0, first), (6, _batch(6, 4) + _batch(10, 3)))
+    files = {_name(0): _batch(10, 3), _name(6): first + _batch(0, 5) + b"\x55" * 100}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 13}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_what_the_newest_segment_lacks_stands_before_it(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 3)), (3, _batch(3, 2) + _batch(5, 4)))
+    for newest in (b"", bytes(100)):
+        files = {_name(0): sound.files[_name(3)], _name(3): newest}
+        for noted in ({}, {CLEANER: 3}):
+            assert _faults(Directory(sound, files, noted), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_offsets_that_fall_are_no_cleaners_trace(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 5)), (5, _batch(5, 1) + _batch(6, 1) + _batch(7, 1)))
+    damaged = _batch(5, 1) + _batch(6, 1)[:-1] + b"?" + _batch(7, 1) + _batch(5, 1)
+    files = {_name(0): _batch(0, 5) + _batch(5, 1), _name(1 << 40): damaged}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 8}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_cleaned_log_shows_it_in_another_segment(verb: str, tmp_path: Path) -> None:
+    records = tuple(Record(delta, delta, b"k", b"v") for delta in (0, 2))
+    cleaned = Batch(0, records, base_timestamp=1_700_000_000_000, leader_epoch=0, last_offset_delta=3)
+    sound = _sound((0, cleaned.encode()), (4, b""), (6, _batch(8, 2)), (10, _batch(10, 1)))
+    directory = Directory(sound, sound.files, {HIGH_WATERMARK: 11})
+    with Holder(tmp_path) as holder, quiet_logs():
+        answer = VERBS[verb](directory.write(tmp_path / "log", holder))
+    assert (answer.status, answer.named) == (0, [])
+
+
+@pytest.mark.parametrize("verb", [*READERS, "partition_events", "partition_batches", "plan"])
+def test_a_name_below_the_log_start_offset(verb: str, tmp_path: Path) -> None:
+    sound = _sound((10, _batch(10, 4)), (14, _batch(14, 4)), (18, _batch(18, 2)))
+    files = {name: data for name, data in sound.files.items() if name != _name(14)}
+    files[_name(9)] = sound.files[_name(14)]
+    for noted in ({LOG_START: 10}, {LOG_START: 10, CLEANER: 18}):
+        assert _faults(Directory(sound, files, noted | {HIGH_WATERMARK: 20}), verb, tmp_path) == []
