@@ -7,16 +7,35 @@ every verb makes of it, `lawful.py` what may be missing without a word. One case
 
 from __future__ import annotations
 
+import datetime
+from collections import Counter
 from collections.abc import Callable
 
+import pytest
+from tests import forms
+from tests.invariant.mutations import KINDS
 from tests.invariant.run import go_through
+from tests.invariant.verbs import VERBS
 
-SEED, NUM_CASES = 0, 150
-# `dump` and `open_partition` still say nothing of zeros in a cleaned log: they follow when they do.
-HELD = ("aborted", "plan", "ingest", "source", "source_strict", "source_split", "source_damage")
+NUM_CASES = forms.pick(2_000, 50_000)
+LEN_BLOCK = 250
+"""Cases of one test: those that run beside each other take the next."""
+SEED = forms.pick(0, datetime.datetime.now(tz=datetime.UTC).toordinal())
+"""A full run goes through other cases each day, and says through which."""
+
+TITLE = "damaged directories, each read by the verbs"
 
 
-def test_nothing_is_lost_in_silence(print_at_end: Callable[[str, list[str]], None]) -> None:
-    report = go_through(SEED, range(NUM_CASES), HELD)
-    print_at_end(f"damaged directories: {report.num_cases}", report.table().splitlines())
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, NUM_CASES, LEN_BLOCK))
+def test_nothing_is_lost_in_silence(first: int, tell: Callable[[str, Counter[str]], None]) -> None:
+    report = go_through(SEED, range(first, first + LEN_BLOCK))
+    counts = Counter({f"cases of seed {SEED}": report.num_cases})
+    for verb in VERBS:
+        counts[f"by {verb}"] = sum(report.pairs[kind, verb] for kind in KINDS)
+        counts[f"milliseconds in {verb}"] = round(1000 * report.seconds[verb])
+    tell(TITLE, counts)
     assert not report.faults, "\n".join([f"{len(report.faults)} faults", *report.faults[:10]])
+    assert report.num_cases == LEN_BLOCK
+    missing = [(kind, verb) for kind in KINDS for verb in VERBS if not report.pairs[kind, verb]]
+    assert not missing, "no case of this kind was read by this verb"
