@@ -1,0 +1,74 @@
+"""Arrow data that leads out of its own memory is refused by us, and nothing reads there; each in its process.
+
+Arrow takes such data without a word, for it looks at the first offset and the last one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+import numpy as np
+import pyarrow as pa
+from kafka_segments import encode_records, iter_encoded
+from kafka_segments.errors import EncodeError
+
+def lying(kind, *offsets, width=np.int32):
+    buffers = [None, pa.py_buffer(np.array(offsets, width).tobytes()), pa.py_buffer(b"abcdef")]
+    return pa.Array.from_buffers(kind, len(offsets) - 1, buffers)
+
+def lists(array, *offsets):
+    kind = pa.list_(array.type)
+    buffers = [None, pa.py_buffer(np.array(offsets, np.int32).tobytes())]
+    return pa.ListArray.from_buffers(kind, len(offsets) - 1, buffers, children=[array])
+
+def headers(keys):
+    return pa.StructArray.from_arrays([keys, keys], names=["key", "value"])
+
+def viewed(kind):
+    view = np.array([20, 0, 7, 1 << 30], np.int32).tobytes() + np.array([20, 0, 0, 0], np.int32).tobytes()
+    return pa.Array.from_buffers(kind, 2, [None, pa.py_buffer(view), pa.py_buffer(b"x" * 20)])
+
+ARRAYS = {
+    "falling": lambda: {"value": lying(pa.binary(), 0, 6, 3)},
+    "beyond": lambda: {"value": lying(pa.binary(), 0, 1 << 30, 6)},
+    "negative": lambda: {"key": lying(pa.binary(), 0, -(1 << 30), 6)},
+    "text": lambda: {"value": lying(pa.string(), 0, 1 << 30, 6)},
+    "wide": lambda: {"value": lying(pa.large_binary(), 0, 1 << 40, 6, width=np.int64)},
+    "wide text": lambda: {"value": lying(pa.large_string(), 0, 1 << 40, 6, width=np.int64)},
+    "view": lambda: {"value": viewed(pa.binary_view())},
+    "text view": lambda: {"value": viewed(pa.string_view())},
+    "words": lambda: {
+        "value": pa.DictionaryArray.from_arrays(pa.array([0, 1]), lying(pa.binary(), 0, 1 << 30, 6))
+    },
+    "header keys": lambda: {
+        "value": pa.array([b"v"]), "headers": lists(headers(lying(pa.binary(), 0, 1 << 30, 6)), 0, 2)
+    },
+    "header lists": lambda: {
+        "value": pa.array([b"v", b"w"]), "headers": lists(headers(pa.array([b"k", b"l"])), 0, 1 << 30, 2)
+    },
+}
+columns = ARRAYS[sys.argv[1]]()
+batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+for give in (batch, pa.Table.from_batches([batch])):
+    for write in (encode_records, lambda data: list(iter_encoded(data))):
+        try:
+            write(give)
+        except EncodeError as error:
+            assert "no sound Arrow data" in str(error), error
+        else:
+            raise AssertionError("it was taken")
+"""
+NAMES = [line.split('"')[1] for line in PROGRAM.splitlines() if '": lambda' in line]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_that_lie_are_refused(name: str) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, name], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
