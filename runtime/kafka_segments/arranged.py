@@ -6,6 +6,7 @@ decides in which order segments are read, so that records come in the order of t
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -57,9 +58,14 @@ class Arranged:
         return tuple(find_gaps(self.holdings, self._directory.noted, self._is_cleaned, name))
 
     @cached_property
+    def astray(self) -> frozenset[str]:
+        """The segments, by path, of which it is told that they hold other offsets than they should."""
+        return frozenset(gap.path for gap in self.gaps if isinstance(gap.error, SegmentOrderError))
+
+    @cached_property
     def files(self) -> tuple[SegmentFile, ...]:
         """The segments in the order of their content, which is that of their names unless those are wrong."""
-        if not any(isinstance(gap.error, SegmentOrderError) for gap in self.gaps):
+        if not self.astray:
             return self._segments
         found = []
         for file, one in zip(self._segments, self.holdings, strict=True):
@@ -75,7 +81,7 @@ class Arranged:
     def _hold(self, file: SegmentFile) -> Holding:
         try:
             with self._open_file(file) as segment:
-                return segment.hold(file.base_offset)
+                return segment.hold(file.base_offset, f"{os.path.splitext(file.path)[0]}.index")
         except UNOPENED:
             return Holding(file.path, file.base_offset, file.size, is_unknown=True)
 

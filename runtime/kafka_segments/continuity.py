@@ -49,8 +49,6 @@ class Holding:
         is_damaged_behind: likewise behind the last one.
         is_unknown: it cannot be read, or was not looked into; whoever found that out tells.
         ends_in_zeros: zeros stand behind the last sound entry.
-        strays_to: the greatest offset of a sound entry in front of the last ones, if it is greater than
-            theirs; None also where only the ends were looked at.
         misplaced: the base offset of the first batch, if the next one has offsets that are not behind its.
     """
 
@@ -62,7 +60,6 @@ class Holding:
     is_damaged_behind: bool = False
     is_unknown: bool = False
     ends_in_zeros: bool = False
-    strays_to: int | None = None
     misplaced: int | None = None
 
 
@@ -287,12 +284,6 @@ def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
             detail = (
                 f"the first batch has the offset {one.misplaced}, and behind it stand offsets that are not "
                 "above its last: its base offset was changed, which no checksum covers, or it was put there"
-            )
-            yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
-        elif one.strays_to is not None and (end is None or one.strays_to >= end):
-            detail = (
-                f"a batch inside has the offset {one.strays_to}, and behind it stand those up to {last}: its "
-                "base offset was changed, which no checksum covers, or segments overlap"
             )
             yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
         elif not one.extent.is_within(one.base_offset, end):

@@ -1,8 +1,8 @@
 """What an open segment holds: its first and last offset, and whether the log cleaner has been in it.
 
-Strategy: the first entries and the last ones are read and verified. To find the last ones all headers are
-walked through, unless an index says where they are. Where many small segments are asked for, the compiled
-scanner goes through each whole one.
+Strategy: the first entries and the last ones are read and verified. Where those are the last entry of the
+`.index` says, if a sound batch stands there; without such an entry all headers are walked through. Where many
+small segments are asked for, the compiled scanner goes through each whole one.
 """
 
 from __future__ import annotations
@@ -13,23 +13,37 @@ from dataclasses import dataclass
 from kafka_segments import layout
 from kafka_segments.continuity import Extent, Holding
 from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import MissingExtraError, ReadError
+from kafka_segments.errors import CorruptIndexError, MissingExtraError, ReadError, pass_over
 from kafka_segments.framing import Scan
-from kafka_segments.storage import Source
+from kafka_segments.lookups import OffsetLookup, offsets_in
+from kafka_segments.storage import Source, open_source
 
-__all__ = ["Beginning", "begin_of", "hold", "hold_small", "is_cleaned", "near_end"]
+__all__ = [
+    "Beginning",
+    "begin_of",
+    "begins_by",
+    "hold",
+    "hold_small",
+    "is_cleaned",
+    "is_sound_at",
+    "last_entry",
+    "near_end",
+]
 
 _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
 _LEN_WINDOW = 64 << 10
+_SMALL = 64 << 10  # bytes; read at once, and faster than an index is looked up
+_MAX_TAIL = 1 << 20  # bytes that are read behind the index's last entry without looking for a later place
 _NUM_LOOKED_AT = 64  # entries at the beginning of a segment, before its content counts as unknown
 
 
-def hold(source: Source, base_offset: int) -> Holding:
+def hold(source: Source, base_offset: int, index: str | None = None) -> Holding:
     """What a segment holds.
 
     Args:
         source: its bytes.
         base_offset: by its name.
+        index: path of its `.index`, which need not be there.
 
     Raises:
         StoreError: the store stopped giving it.
@@ -38,23 +52,47 @@ def hold(source: Source, base_offset: int) -> Holding:
     begin = begin_of(source)
     if begin.first is None:
         return Holding(path, base_offset, size, is_damaged_before=begin.is_damaged)
-    position, highest, at = _walk(source)
-    last, is_torn, has_zeros = _last(source, position)
-    if last is None:
-        last, is_torn, has_zeros = _last(source, 0)
-    last = begin.first if last is None else last
-    strays_to = highest if highest > last and _is_sound(source, at) else None
+    last, is_torn, has_zeros = _tail(source, base_offset, index)
+    extent = Extent(begin.first, max(begin.first, *last))
     return Holding(
         path,
         base_offset,
         size,
-        Extent(begin.first, max(begin.first, last)),
+        extent,
         begin.is_damaged,
         is_torn,
         ends_in_zeros=has_zeros,
-        strays_to=strays_to,
         misplaced=begin.misplaced,
     )
+
+
+_End = tuple[tuple[int, ...], bool, bool]
+
+
+def _tail(source: Source, base_offset: int, index: str | None) -> _End:
+    """How the segment ends, from the index's last entry on, or else from the last entry but one of all."""
+    if source.size <= _SMALL:
+        found = _last(source, 0)
+        assert found is not None  # nothing was expected of its first entry
+        return found
+    offset, position = (-1, 0) if index is None else _hint(index, base_offset)
+    found = _last(source, position, offset) if 0 <= source.size - position <= _MAX_TAIL else None
+    if found is None:
+        position = near_end(source, position if is_sound_at(source, offset, position) else 0)
+        found = _last(source, position)
+        found = found if found and found[0] else _last(source, 0)
+    assert found is not None
+    return found
+
+
+def _hint(index: str, base_offset: int) -> tuple[int, int]:
+    """What the last entry of an index says; an offset that nothing has, if there is none to be had."""
+    try:
+        with offsets_in(open_source(index, only_files=True), base_offset) as lookup:
+            return last_entry(lookup) or (-1, 0)
+    except (CorruptIndexError, ReadError) as error:
+        pass_over(error)
+        return -1, 0
 
 
 def hold_small(source: Source, base_offset: int) -> Holding | None:
@@ -128,60 +166,64 @@ def _overlapped(source: Source, batch: Batch) -> int | None:
     return None if is_same else following.base_offset
 
 
-def _last(source: Source, position: int) -> tuple[int | None, bool, bool]:
-    """The greatest offset of sound entries from a position on; whether damage, and zeros, stand behind."""
-    last: int | None = None
+def _last(source: Source, position: int, offset: int | None = None) -> _End | None:
+    """The last offsets of the last two sound entries from a position on; whether damage, or zeros, follow.
+
+    None if the first entry is no sound one that begins at an offset or before, where one is given.
+    """
+    last: tuple[int, ...] = ()
     is_torn = has_zeros = False
-    for entry in Scan(source).entries(position):
+    for entry in Scan(source, len_window=_LEN_WINDOW).entries(position):
+        if offset is not None and not begins_by(entry, offset):
+            return None
+        offset = None
         if isinstance(entry, Batch) and entry.crc_valid:
-            own = max(entry.base_offset or 0, entry.last_offset)
-            last, is_torn = max(last or 0, own), False
+            last, is_torn = (*last[-1:], max(entry.base_offset or 0, entry.last_offset)), False
         elif isinstance(entry, Damage):
             is_torn = True
         has_zeros = isinstance(entry, Padding)
-    return last, is_torn, has_zeros
+    return None if offset is not None else (last, is_torn, has_zeros)
 
 
-def near_end(source: Source) -> int:
-    """Where one of the last entries begins, by a walk through all headers; 0 if that is not to be had."""
-    return _walk(source)[0]
-
-
-def _walk(source: Source) -> tuple[int, int, int]:
-    """Where one of the last entries begins; the greatest base offset by the headers, and where that stands.
+def near_end(source: Source, position: int = 0) -> int:
+    """Where one of the last entries begins, by a walk through all headers from a position on.
 
     Small files are walked through without the compiled scanner, which takes longer to load than they do.
     """
-    if source.size >= _MIN_FOR_COMPILED:
+    if source.size - position >= _MIN_FOR_COMPILED:
         with suppress(MissingExtraError):
-            return _compiled_walk(source)
-    last: list[int] = []
-    highest = at = 0
-    for entry in Scan(source, headers_only=True).entries():
+            from kafka_segments.columnar.headers import find_last
+
+            found = find_last(source, position)
+            return position if found is None else found
+    last = before = position
+    for entry in Scan(source, headers_only=True).entries(position):
         if isinstance(entry, Batch):
-            last = [*last[-1:], entry.position]
-            base = entry.last_offset if entry.base_offset is None else entry.base_offset
-            if base > highest:
-                highest, at = base, entry.position
-    return (last[0] if last else 0), highest, at
+            before, last = last, entry.position
+    return before
 
 
-def _compiled_walk(source: Source) -> tuple[int, int, int]:
-    from kafka_segments.columnar.headers import iter_headers
+def last_entry(lookup: OffsetLookup) -> tuple[int, int] | None:
+    """Offset and position of the last entry of a `.index`; None if it has none."""
+    return lookup.entry(len(lookup) - 1) if len(lookup) else None
 
-    last: list[int] = []
-    highest = at = 0
-    for piece in iter_headers(source):
-        if isinstance(piece, Damage):
-            continue
-        positions, bases = piece.column("position"), piece.column("base_offset")
-        last += positions.slice(max(0, len(piece) - 2)).to_pylist()
-        del last[:-2]
-        offsets = bases.to_numpy(zero_copy_only=False)
-        row = int(offsets.argmax()) if len(offsets) else -1
-        if row >= 0 and offsets[row] > highest:
-            highest, at = int(offsets[row]), positions[row].as_py()
-    return (last[0] if last else 0), highest, at
+
+def is_sound_at(source: Source, offset: int, position: int) -> bool:
+    """Whether a valid batch stands at a position, and begins at or before an offset."""
+    if not 0 <= position < source.size:
+        return False
+    return begins_by(next(Scan(source, len_window=_LEN_WINDOW).entries(position), None), offset)
+
+
+def begins_by(entry: Batch | Damage | Padding | None, offset: int) -> bool:
+    """Whether an entry is a valid batch that begins at or before an offset, as an index says.
+
+    Where a wrapper of the old formats begins only its messages know; brokers before 2.0 noted that offset,
+    not the last one.
+    """
+    if not isinstance(entry, Batch) or not entry.crc_valid:
+        return False
+    return entry.base_offset is None or entry.base_offset <= offset
 
 
 def _is_sound(source: Source, position: int) -> bool:

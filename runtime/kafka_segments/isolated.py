@@ -12,10 +12,12 @@ from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.outcomes import Outcome
 from kafka_segments.records import Rows
 from kafka_segments.segment import Segment, dispose
+from kafka_segments.straying import Straying
 from kafka_segments.transactions import DoubtfulTransaction, Void
 
 if TYPE_CHECKING:
     from kafka_segments.columnar.reader import Event
+    from kafka_segments.columnar.stretch import Stretch
 
 __all__ = [
     "IsolatedSegment",
@@ -63,6 +65,7 @@ class LostSegment:
         columns: Sequence[str] | None,  # noqa: ARG002
         offsets: Offsets,  # noqa: ARG002
         void: Void | None = None,  # noqa: ARG002
+        stretch: Stretch | None = None,  # noqa: ARG002
     ) -> Iterator[Damage]:
         """See `Segment.iter_columnar`."""
         yield self.damage
@@ -77,12 +80,16 @@ class IsolatedSegment:
         offsets: which offsets; None is open.
         outcome: of the partition's transactions; None shows everything.
         doubts: what is to be told behind the segment.
+        end: the next segment's base offset; None if there is none.
+        is_astray: whether it is told elsewhere that offsets in the segment are another one's.
     """
 
     segment: Segment | LostSegment
     offsets: Offsets
     outcome: Outcome | None
     doubts: tuple[Damage, ...]
+    end: int | None = None
+    is_astray: bool = False
 
     @property
     def path(self) -> str:
@@ -106,9 +113,10 @@ class IsolatedSegment:
         def is_wanted(batch: Batch) -> bool:
             return self._shows(batch) and (wanted is None or wanted(batch))
 
-        is_shown, waiting = True, None
+        is_shown, waiting, straying = True, None, Straying()
         for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
             if isinstance(event, Batch):
+                straying.batch(event)
                 # What an opened wrapper has first and last does not bound what is between them.
                 waiting = event if self._is_cut and _is_wrapper(event) else None
                 is_shown = waiting is not None or event.crc_valid is False or self._shows(event)
@@ -125,15 +133,25 @@ class IsolatedSegment:
                     yield event
             else:
                 yield event
-        for damage in self.doubts:
+        for damage in self._told_behind(straying):
             yield from dispose(damage, on_damage)
 
     def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
         """See `Segment.iter_columnar`."""
-        void = None if self.outcome is None else self.outcome.void
-        for event in self.segment.iter_columnar(columns, self.offsets, void):
+        from kafka_segments.columnar.stretch import Stretch
+
+        void, straying = None if self.outcome is None else self.outcome.void, Straying()
+        stretch = Stretch(straying=straying)
+        for event in self.segment.iter_columnar(columns, self.offsets, void, stretch):
             if not isinstance(event, Damage) or event.touches(*self.offsets):
                 yield event
+        yield from self._told_behind(straying)
+
+    def _told_behind(self, straying: Straying) -> Iterator[Damage]:
+        """What is known when the segment has been read."""
+        damage = straying.damage(self.path, self.size, self.end)
+        if damage is not None and not self.is_astray:
+            yield damage
         yield from self.doubts
 
     def _shows(self, batch: Batch) -> bool:

@@ -21,7 +21,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments.entries import Batch, Damage
-from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError, pass_over
+from kafka_segments.errors import (
+    CorruptBatchError,
+    CorruptIndexError,
+    KafkaFormatError,
+    SegmentOrderError,
+    pass_over,
+)
 from kafka_segments.indexes import (
     AbortedTxn,
     ProducerEntry,
@@ -90,7 +96,7 @@ def by_records(
     check: Check = _anything,
     *,
     may_lack_segments: bool = False,
-    gaps: Sequence[Damage] = (),
+    gaps: Sequence[Damage] | None = None,
 ) -> Outcome:
     """Read the headers of all segments.
 
@@ -101,7 +107,8 @@ def by_records(
         check: is called with the segments that will be read, before; it may raise.
         may_lack_segments: where offsets are missing between two, the snapshot of the second one tells whose
             markers were there; the outcome of these transactions is in doubt.
-        gaps: offsets that are in no segment, see `continuity`: the markers there are lost with them.
+        gaps: offsets that are in no segment, see `continuity`: the markers there are lost with them. None if
+            nobody has looked; then offsets that belong to other segments are not told either.
 
     Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
     """
@@ -186,12 +193,12 @@ def _follow(
     state: Transactions,
     files: Sequence[LogFile],
     findings: list[KafkaFormatError] | None = None,
-    gaps: Sequence[Damage] = (),
+    gaps: Sequence[Damage] | None = None,
 ) -> list[int]:
     """Go through segments; returns where each ends. With findings, see `by_records`, some may be missing."""
     ends: list[int] = []
     own: dict[str, list[Damage]] = {}
-    for gap in gaps:
+    for gap in gaps or ():
         own.setdefault(gap.path, []).append(gap)
     for at, (file, following) in enumerate(with_ends(files)):
         if findings is not None and ends and ends[-1] < file.base_offset:
@@ -210,6 +217,9 @@ def _follow(
         for gap in behind:
             if not any(_covers(own_damage, gap) for own_damage in state.damage[num_known:]):
                 state.damaged(gap)
+        stray = None if gaps is None else state.straying.damage(file.path, file.size, following)
+        if stray is not None and not any(_is_misplaced(gap) for gap in own.get(file.path, ())):
+            state.damage.append(stray)
         ends.append(state.file_end_offset)
     return ends
 
@@ -219,6 +229,11 @@ def _covers(one: Damage, gap: Damage) -> bool:
     return one.last_lost_offset is None or (
         gap.last_lost_offset is not None and gap.last_lost_offset <= one.last_lost_offset
     )
+
+
+def _is_misplaced(gap: Damage) -> bool:
+    """Whether it is told that the segment holds other offsets than it should."""
+    return isinstance(gap.error, SegmentOrderError)
 
 
 def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage]:

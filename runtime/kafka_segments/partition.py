@@ -173,7 +173,7 @@ class Partition(Handle):
 
     @property
     def gaps(self) -> tuple[Damage, ...]:
-        """Offsets that are in no segment, and segments that hold other offsets than their names say."""
+        """Offsets that are in no segment, and segments that begin or end with others than they should."""
         return self._arranged.gaps
 
     @cached_property
@@ -382,7 +382,8 @@ class Partition(Handle):
         # A range costs time, and most segments are inside it.
         start = None if start is not None and start <= file.base_offset else start
         end = None if end is not None and file_end is not None and end >= file_end else end
-        return IsolatedSegment(segment, (start, end), outcome, tuple(doubts))
+        is_astray = file.path in self._arranged.astray
+        return IsolatedSegment(segment, (start, end), outcome, tuple(doubts), self._ends[at], is_astray)
 
     def _doubts(self, at: int, offsets: Offsets, asked_end: int | None) -> Iterator[Damage]:
         """What is to be told behind a segment: doubts about transactions that begin in it."""

@@ -296,9 +296,9 @@ class Segment(Handle):
                 return entry if is_found and isinstance(entry, Batch) else None
         return None
 
-    def hold(self, base_offset: int) -> Holding:
-        """The offsets that the segment holds; `base_offset` is what its name says."""
-        return hold(self._source, base_offset)
+    def hold(self, base_offset: int, index: str | None = None) -> Holding:
+        """The offsets that the segment holds; `base_offset` is by its name, `index` its `.index`, if any."""
+        return hold(self._source, base_offset, index)
 
     def is_cleaned(self) -> bool:
         """Whether the segment shows that the log cleaner has been in it."""

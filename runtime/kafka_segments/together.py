@@ -7,22 +7,27 @@ Strategy: files of one directory are a partition's. If all of its segments were 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from kafka_segments.continuity import Noted
 from kafka_segments.entries import Damage
-from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, SegmentOrderError, pass_over
 from kafka_segments.framing import first_offset_in_name
-from kafka_segments.logdir import PartitionDir, SegmentFile, group_files, list_partitions
+from kafka_segments.logdir import PartitionDir, SegmentFile, group_files, list_partitions, with_ends
 from kafka_segments.partition import Partition
 from kafka_segments.places import Places
 from kafka_segments.segment import open_segment
+from kafka_segments.straying import Straying
 
 __all__ = ["gaps_between"]
 
 
-def gaps_between(paths: Iterable[str]) -> Iterator[Damage]:
+Seen = Mapping[str, Straying]
+"""What was seen of files when they were read, by their paths."""
+
+
+def gaps_between(paths: Iterable[str], seen: Seen) -> Iterator[Damage]:
     """Find gaps between segments that were given by their paths; see `continuity.find_gaps`.
 
     A directory that cannot be listed is passed over: whoever reads its files tells why.
@@ -33,17 +38,17 @@ def gaps_between(paths: Iterable[str]) -> Iterator[Damage]:
             by_directory.setdefault(os.path.dirname(path), set()).add(os.path.basename(path))
     for directory, names in by_directory.items():
         try:
-            yield from _gaps_in(_listed(directory), names)
+            yield from _gaps_in(_listed(directory), names, seen)
         except KafkaFormatError as error:
             pass_over(error)
 
 
-def _gaps_in(directory: PartitionDir, names: set[str]) -> Iterator[Damage]:
+def _gaps_in(directory: PartitionDir, names: set[str], seen: Seen) -> Iterator[Damage]:
     live = directory.segments
     if len(names) == 1 and not directory.topic:
         return
     if all(os.path.basename(file.path) in names for file in live):
-        yield from _gaps(directory)
+        yield from _gaps(directory, seen)
         return
     noted = Noted(cleaned_up_to=directory.noted.cleaned_up_to)
     run: list[SegmentFile] = []
@@ -52,13 +57,19 @@ def _gaps_in(directory: PartitionDir, names: set[str]) -> Iterator[Damage]:
             run.append(file)
             continue
         if len(run) > 1:
-            yield from _gaps(replace(directory, segments=tuple(run), noted=noted))
+            yield from _gaps(replace(directory, segments=tuple(run), noted=noted), seen)
         run = []
 
 
-def _gaps(directory: PartitionDir) -> Sequence[Damage]:
+def _gaps(directory: PartitionDir, seen: Seen) -> Iterator[Damage]:
     with Partition(directory, open_segment) as partition:
-        return partition.gaps
+        gaps = partition.gaps
+    yield from gaps
+    astray = {gap.path for gap in gaps if isinstance(gap.error, SegmentOrderError)}
+    for file, end in with_ends(directory.segments):
+        stray = seen.get(os.path.normpath(file.path), Straying()).damage(file.path, file.size, end)
+        if stray is not None and file.path not in astray:
+            yield stray
 
 
 def _listed(path: str) -> PartitionDir:

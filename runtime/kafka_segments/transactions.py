@@ -28,6 +28,7 @@ from kafka_segments.entries import Damage, Padding
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.gaps import Gaps, Since
 from kafka_segments.layout import num_sequences_between
+from kafka_segments.straying import Straying
 
 __all__ = [
     "AbortedTransaction",
@@ -105,7 +106,7 @@ class Lost:
 
 
 Step = DataBatch | Marker | Lost | Padding | int
-"""What a transaction is told by; a number is the highest sound offset so far."""
+"""What a transaction is told by; a number is a sound offset, the last one in a segment that of its end."""
 
 
 @dataclass(slots=True)
@@ -156,6 +157,7 @@ class Transactions:
         end_offset: behind the last offset so far.
         void: batches that nobody is to be given; not sealed.
         file_end_offset: the same of the segment.
+        straying: whether a batch of the segment belongs behind it.
     """
 
     def __init__(self, start_offset: int = 0) -> None:
@@ -167,6 +169,7 @@ class Transactions:
         self.void = Void()
         self.file_end_offset = start_offset
         self._first_damaged = -1  # the first offset of what is damaged, by the place that goes furthest
+        self.straying = Straying()
         self._padding: Padding | None = None
         self._gaps = Gaps()
         self._open: dict[int, _Open] = {}
@@ -191,6 +194,7 @@ class Transactions:
         """What follows is of the next segment."""
         self.file_end_offset, self._padding = base_offset, None
         self.passed(base_offset - 1)
+        self.straying = Straying()
 
     def end_file(self, following: int | None) -> None:
         """That was the last of a segment; the next one begins with the offset `following`.
@@ -239,6 +243,7 @@ class Transactions:
         """Any sound batch: the log reaches up to here."""
         self.end_offset = max(self.end_offset, last_offset + 1)
         self.file_end_offset = max(self.file_end_offset, last_offset + 1)
+        self.straying.passed(last_offset)
 
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Something that could not be read, and of which producer, if that is known."""

@@ -16,7 +16,7 @@ from kafka_segments.catalog.stored import open_stored
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import CorruptIndexError, ReadError, TruncatedError, pass_over
 from kafka_segments.framing import Scan
-from kafka_segments.holdings import near_end
+from kafka_segments.holdings import begins_by, is_sound_at, last_entry, near_end
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
 
@@ -94,7 +94,7 @@ def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch 
     try:
         hint = _hint(places, segment, end)
         position = 0
-        if hint is not None and _is_sound_at(source, *hint):
+        if hint is not None and is_sound_at(source, *hint):
             position = hint[1]
         found = None
         for entry in Scan(source).entries(position):
@@ -120,25 +120,7 @@ def _hint(places: Places, segment: StoredSegment, end: int | None = None) -> tup
     with lookup:
         if end is not None:
             return lookup.last_below(end)
-        return lookup.entry(len(lookup) - 1) if len(lookup) else None
-
-
-def _is_sound_at(source: Source, offset: int, position: int) -> bool:
-    """Whether a valid batch stands at a position, and begins at or before an offset."""
-    if not 0 <= position < source.size:
-        return False
-    return _begins_by(next(Scan(source).entries(position), None), offset)
-
-
-def _begins_by(entry: object, offset: int) -> bool:
-    """Whether an entry is a valid batch that begins at or before an offset, as an index says.
-
-    Where a wrapper of the old formats begins only its messages know; brokers before 2.0 noted that offset,
-    not the last one.
-    """
-    if not isinstance(entry, Batch) or not entry.crc_valid:
-        return False
-    return entry.base_offset is None or entry.base_offset <= offset
+        return last_entry(lookup)
 
 
 def find_reached(places: Places, segment: StoredSegment) -> int | None:
@@ -155,7 +137,7 @@ def find_reached(places: Places, segment: StoredSegment) -> int | None:
     try:
         position, most = 0, _MAX_WALK
         hint = _hint(places, segment) if source.size > _SMALL or source.descriptor < 0 else None
-        if hint is not None and _is_sound_at(source, *hint):
+        if hint is not None and is_sound_at(source, *hint):
             position, most = hint[1], _MAX_TAIL
         if source.size - position > most:
             return None
@@ -181,7 +163,7 @@ def _scanned(
     tail: Damage | None = None
     entry: Batch | Damage | Padding | None = None
     for number, entry in enumerate(Scan(source).entries(position)):
-        if number == 0 and offset is not None and not _begins_by(entry, offset):
+        if number == 0 and offset is not None and not begins_by(entry, offset):
             return None
         if isinstance(entry, Damage):
             tail = tail or entry

@@ -7,6 +7,7 @@ in the range, and decodes no batch outside it.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ from kafka_segments.errors import (
 from kafka_segments.partition import Partition, open_partition_of
 from kafka_segments.records import Rows
 from kafka_segments.segment import Segment, fast_rows, open_segment
+from kafka_segments.straying import Straying
 from kafka_segments.together import gaps_between
 
 __all__ = ["OffsetRange", "add_parser", "run"]
@@ -249,6 +251,7 @@ class _Dump:
         self._has_looked = False
         self._said: set[str] = set()
         self._span = _Span()
+        self._seen: dict[str, Straying] = {}
 
     def files(self, found: Sequence[tuple[str, bool] | KafkaFormatError]) -> None:
         """Print files; those that cannot be opened are told on standard error."""
@@ -289,7 +292,7 @@ class _Dump:
 
     def gaps(self, paths: Sequence[str]) -> None:
         """Tell on standard error what segments of one partition lack between them."""
-        for gap in gaps_between(paths):
+        for gap in gaps_between(paths, self._seen):
             if self._offsets is None or gap.touches(self._offsets.start, self._offsets.end):
                 self._found(console.FINDINGS)
                 console.say(f"{type(gap.error).__name__}: {gap.error}")
@@ -334,9 +337,15 @@ class _Dump:
 
     def _selected(self, segment: Readable) -> Iterator[Event]:
         if self._offsets is None:
-            return segment.iter_events(on_damage="skip", rows=self._fast_rows(segment))
+            return self._events(segment)
+        return _select(partial(self._events, segment), self._offsets, self._headers_only, self._span)
+
+    def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None = None) -> Iterator[Event]:
+        straying = Straying()
+        if isinstance(segment, Segment):  # what is seen of a partition's tells by itself
+            self._seen[os.path.normpath(segment.path)] = straying
         rows = self._fast_rows(segment)
-        return _select(segment, self._offsets, self._headers_only, rows, self._span)
+        return straying.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=rows))
 
     def _tell_damage(self, damage: Damage) -> None:
         is_missing = isinstance(damage.error, MissingCodecError)
@@ -350,7 +359,10 @@ class _Dump:
 
 
 def _select(
-    segment: Readable, offsets: OffsetRange, headers_only: bool, rows: Rows | None, span: _Span
+    events: Callable[[Callable[[Batch], bool]], Iterator[Event]],
+    offsets: OffsetRange,
+    headers_only: bool,
+    span: _Span,
 ) -> Iterator[Event]:
     """The events of a range: records in it, the batches that hold them, damage that may have cost some."""
 
@@ -361,7 +373,7 @@ def _select(
         return offsets.overlaps(first, batch.highest_offset)
 
     held: Batch | None = None
-    for event in segment.iter_events(on_damage="skip", wanted=may_hold, rows=rows):
+    for event in events(may_hold):
         if isinstance(event, Batch):
             held = event
             span.add(event)

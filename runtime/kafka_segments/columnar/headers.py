@@ -26,7 +26,15 @@ from kafka_segments.storage import Source
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["HEADERS_SCHEMA", "array_of", "find_entries", "iter_headers", "iter_tables", "read_headers"]
+__all__ = [
+    "HEADERS_SCHEMA",
+    "array_of",
+    "find_entries",
+    "find_last",
+    "iter_headers",
+    "iter_tables",
+    "read_headers",
+]
 
 _MAX_ROWS = 1 << 14
 _LEN_SHORT = 4096  # of a read
@@ -89,6 +97,16 @@ def find_entries(source: Source, offset: int) -> list[int]:
         if row < len(piece):
             return [piece.value(row, "position"), *before]
     return before
+
+
+def find_last(source: Source, position: int = 0) -> int | None:
+    """Where the last entry but one begins, or the only one, from a position on; None if there is none."""
+    last: list[int] = []
+    for piece in _Headers(source, None).tables(position):
+        if not isinstance(piece, Damage):
+            last += piece.column("position")[-2:].tolist()
+            del last[:-2]
+    return last[0] if last else None
 
 
 def iter_tables(source: Source, offsets: OffsetRange, stretch: Stretch) -> Iterator[EntryTable | Damage]:

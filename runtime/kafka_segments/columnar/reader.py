@@ -79,7 +79,7 @@ class ColumnarReader:
     ) -> None:
         self._source = source
         self._stretch = stretch = stretch or Stretch()
-        self._coverage = stretch.coverage
+        self._coverage, self._straying = stretch.coverage, stretch.straying
         self._void = VoidRows(void) if void else None
         self._schema = schema
         self._module = module
@@ -206,6 +206,8 @@ class ColumnarReader:
     def _ends_with(self, batch: Batch) -> bool:
         """Whether the reading ends with an entry that the scanner has not taken."""
         is_over = self._ending.is_with(batch)
+        if self._straying is not None:
+            self._straying.batch(batch)
         if self._coverage is not None and is_over:
             self._coverage.is_ended = True
         elif self._coverage is not None:
@@ -216,6 +218,9 @@ class ColumnarReader:
         """The records of sound entries; of those that a sweep has taken already, none."""
         if self._coverage is not None:
             self._coverage.entries(entries)
+        if self._straying is not None:
+            self._straying.passed(entries.highest_offset())
+            self._straying.passed(entries.last_offset(len(entries) - 1))
         first = 0 if sweep is None else sweep.num_decoded
         if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
             self._has_edges = True

@@ -17,6 +17,7 @@ import pyarrow as pa
 from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.table import EntryTable
 from kafka_segments.entries import Batch
+from kafka_segments.straying import Straying
 
 __all__ = ["Ending", "OffsetRange", "Stretch"]
 
@@ -33,6 +34,7 @@ class Stretch:
         coverage: is told what was there.
         is_shared: others read what is around the range of offsets, in the same way. Entries that are all
             inside it by their headers are then taken whole.
+        straying: is told the offsets of sound entries.
     """
 
     position: int = 0
@@ -40,6 +42,7 @@ class Stretch:
     end_position: int | None = None
     coverage: Coverage | None = None
     is_shared: bool = False
+    straying: Straying | None = None
 
 
 @dataclass(frozen=True, slots=True)
