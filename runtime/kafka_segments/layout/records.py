@@ -9,7 +9,7 @@ from kafka_segments.compression.bounds import ItemBudget
 from kafka_segments.entries import Batch, Header
 from kafka_segments.errors import CorruptBatchError, DecompressionError
 from kafka_segments.layout.java import wrap_long
-from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, name, release, release_failed, stream
+from kafka_segments.layout.kaitai import PARSE_ERRORS, explain, name, release_failed, stream
 from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
 from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
 from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
@@ -78,7 +78,7 @@ class RecordReader:
             key, value = getattr(body, "key", None), getattr(body, "value", None)
             delta = body.offset_delta.value
             read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)
-            release(record)
+            _release(record)
             return read
         except (CorruptBatchError, DecompressionError):
             raise
@@ -106,6 +106,19 @@ class RecordReader:
     def num_left(self) -> int:
         """Bytes behind the last record that was read."""
         return self._io.size() - self._io.pos()
+
+
+def _release(record: KafkaRecord) -> None:
+    """Let go of a record's bytes, once the values have been taken out: see `kaitai.release`.
+
+    Most of the time would go into its integers, which hold themselves too, but nothing that is large.
+    """
+    body = record.body
+    for header in vars(body).get("headers", ()):
+        vars(header).clear()
+    body._io.close()  # noqa: SLF001 (so every Kaitai class holds its bytes)
+    vars(body).clear()
+    vars(record).clear()
 
 
 def _header(header: KafkaRecordHeader) -> Header:
