@@ -8,6 +8,7 @@ from tests.transactions.logs import Log
 from tests.transactions.test_cases import P, broken, read
 
 from kafka_segments import Damage
+from kafka_segments.errors import SegmentOrderError
 from kafka_segments.partition import open_partition
 
 
@@ -52,4 +53,5 @@ def test_an_open_transaction_of_lower_offsets_than_the_damage_before_it_is_in_do
         assert partition.last_stable_offset == 5
         offsets, damage = read(partition)
         assert offsets == [0, 1, 2, 3, 4]
-        assert [(one.first_lost_offset, one.last_lost_offset) for one in damage] == [(5, 9)]
+        assert isinstance(damage[0].error, SegmentOrderError)  # 5 behind 9
+        assert [(one.first_lost_offset, one.last_lost_offset) for one in damage] == [(None, None), (5, 9)]
