@@ -20,6 +20,7 @@ from kafka_segments.errors import (
 from kafka_segments.foreign import refuse_foreign
 from kafka_segments.framing import Scan, read_payload
 from kafka_segments.handles import Handle
+from kafka_segments.heads import Head, iter_heads
 from kafka_segments.holdings import hold, is_cleaned
 from kafka_segments.markers import scan_steps
 from kafka_segments.records import Rows, open_records
@@ -223,9 +224,7 @@ class Segment(Handle):
         )
 
     def read_headers(self, on_damage: OnDamage = "raise") -> pa.Table:
-        """The headers of all batches and messages as an Arrow table; needs the extra `arrow`.
-
-        Nothing but the headers is read, and no checksum is verified.
+        """The headers of all batches and messages as an Arrow table, unverified; needs the extra `arrow`.
 
         Args:
             on_damage: "raise", "skip", or a function to call with each `Damage`.
@@ -289,12 +288,14 @@ class Segment(Handle):
             base_offset: of the batch.
             position: where to begin; an entry begins there.
         """
-        scan = Scan(self._source, headers_only=True)
-        for entry in scan.entries(position):
+        for entry in Scan(self._source, headers_only=True).entries(position):
             if not isinstance(entry, Batch) or entry.last_offset >= base_offset:
-                is_found = isinstance(entry, Batch) and entry.base_offset == base_offset
-                return entry if is_found and isinstance(entry, Batch) else None
+                return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
         return None
+
+    def iter_heads(self) -> Iterator[Head | Damage]:
+        """What headers say, one after the other, and what is damaged; no checksum is verified."""
+        return iter_heads(self._source)
 
     def hold(self, base_offset: int, index: str | None = None) -> Holding:
         """The offsets that the segment holds; `base_offset` is by its name, `index` its `.index`, if any."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START
-from tests.invariant.decode import sound_batches
 from tests.invariant.directory import Directory, Holder
 from tests.invariant.sources import Sound, indexes_of
 from tests.invariant.test_found import READERS, _batch, _faults, _name, _sound
@@ -20,7 +19,7 @@ from tests.properties.encoder import Batch, Record
 def _with_indexes(sound: Sound) -> dict[str, bytes]:
     files = dict(sound.files)
     for name, data in sound.files.items():
-        files |= indexes_of(int(name[:-4]), sound_batches(data))
+        files |= indexes_of(int(name[:-4]), data)
     return files
 
 
