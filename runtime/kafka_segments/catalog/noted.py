@@ -46,20 +46,22 @@ def lost_swaps(view: LogView, found: Range, known: Sequence[Loss], *, is_from_st
     Args:
         view: the log.
         found: the range that is read.
-        known: losses that are told already.
+        known: losses that are told already, of this log and others.
         is_from_start: the range begins where the log does; such a segment may lie in front of that.
     """
     log = view.log
     if log.end.is_live or not log.swaps:
         return
     noted = Noted(log.log_start_offset, log.end.high_watermark, log.end.recovery_point, swaps=log.swaps)
+    key = log.topic, log.partition
+    own = [one for one in known if (one.topic, one.partition) == key]
     start = 0 if is_from_start else found.start
     for first, behind, why in swapped_out(noted, [piece.segment.base_offset for piece in log.pieces]):
         last = first if behind is None else behind
-        is_told = any(one.first_offset <= first and last <= one.last_offset for one in known)
+        is_told = any(one.first_offset <= first and last <= one.last_offset for one in own)
         is_asked = last >= start and (found.end in (None, view.end) or first < found.end)
         if is_asked and not is_told:
-            yield Loss(log.topic, log.partition, first, last, why)
+            yield Loss(*key, first, last, why)
 
 
 def _which(log: PartitionLog) -> str:

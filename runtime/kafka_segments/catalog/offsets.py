@@ -90,12 +90,13 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
         chosen = logs  # nothing but internal topics: the paths name them
     if not chosen and logs and topics.pattern is not None:
         raise _absent(f"topic that matches {topics.pattern!r}", names)
+    asked = set(map(id, chosen))
     return chosen, [
         _whole(
             log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not asked for"
         )
         for log in logs
-        if log not in chosen
+        if id(log) not in asked  # to compare what they hold would take as long as planning
     ]
 
 

@@ -146,9 +146,8 @@ class _Planner:
             self._doubts += [one for one in committed.doubts if _concerns(one, found)]
         visible = min((one.first_offset or 0 for one in view.left_out), default=None)
         splits = list(self._whole_splits(log, found, visible))
-        own = [one for one in self._losses if (one.topic, one.partition) == (log.topic, log.partition)]
         is_from_start = self._query.start.kind == "earliest"
-        self._losses += lost_swaps(view, found, own, is_from_start=is_from_start)
+        self._losses += lost_swaps(view, found, self._losses, is_from_start=is_from_start)
         splits, left_out = drop_by_offsets(splits, self._query.conditions, self._log_end)
         self._left_out += left_out
         pruner = Pruner(

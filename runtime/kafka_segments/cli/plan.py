@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_segments.catalog.asked import logs_asked_for
 from kafka_segments.catalog.checking import check_log
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.cutting import num_bytes_of
 from kafka_segments.catalog.files import FILE_OPTIONS, files_of
-from kafka_segments.catalog.model import LeftOut, PartitionLog, Split
+from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Split
 from kafka_segments.catalog.offsets import Range
 from kafka_segments.catalog.options import QUERY_OPTIONS, query_of, unused_options
 from kafka_segments.catalog.planning import Plan, plan
@@ -42,6 +42,8 @@ from kafka_segments.places.settings import STORE_PREFIXES, store_settings
 __all__ = ["add_parser", "run"]
 
 _OPTIONS = (*QUERY_OPTIONS, *FILE_OPTIONS)
+
+Told = TypeVar("Told", LeftOut, Loss)
 
 Line = tuple[dict[str, Any], str]
 """Something to say, as values and in words."""
@@ -118,6 +120,7 @@ def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Pla
     ranges = {(one.topic, one.partition): one for one in made.ranges}
     budget = Budget(query.limits.max_walk_bytes)
     losses, findings, remarks = list(made.losses), list(made.findings), list(made.remarks)
+    told = _by_partition(made.losses)
     for log in logs:
         asked = ranges.get((log.topic, log.partition))
         if asked is None:
@@ -130,14 +133,19 @@ def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Pla
         for loss in found.losses:
             is_before_end = is_to_end or asked.end is None or loss.first_offset < asked.end
             is_told = any(
-                (one.topic, one.partition) == (log.topic, log.partition)
-                and one.first_offset <= loss.first_offset
-                and one.last_offset >= loss.last_offset
-                for one in made.losses
+                one.first_offset <= loss.first_offset and one.last_offset >= loss.last_offset
+                for one in told.get((log.topic, log.partition), ())
             )
             if loss.last_offset >= start and is_before_end and not is_told:
                 losses.append(loss)
     return replace(made, losses=tuple(losses), findings=tuple(findings), remarks=tuple(remarks))
+
+
+def _by_partition(found: Iterable[Told]) -> dict[TopicPartition, list[Told]]:
+    by_partition: dict[TopicPartition, list[Told]] = {}
+    for one in found:
+        by_partition.setdefault((one.topic, one.partition), []).append(one)
+    return by_partition
 
 
 def _logs(
@@ -227,12 +235,13 @@ def _lines(
     for number, task in enumerate(made.tasks):
         for split in task:
             by_partition.setdefault((split.topic, split.partition), []).append((number, split))
+    left_out = _by_partition(made.left_out)
     for one in made.ranges:
         key = (one.topic, one.partition)
         yield _range(one, by_partition.get(key, []))
         yield from _pin(one, made.committed.get(key))
         yield from _splits(by_partition.get(key, []))
-        yield from _left_out(out for out in made.left_out if (out.topic, out.partition) == key)
+        yield from _left_out(left_out.get(key, ()))
     there = {(one.topic, one.partition) for one in made.ranges}
     yield from _left_out(out for out in made.left_out if (out.topic, out.partition) not in there)
     for other in passed:
