@@ -10,7 +10,7 @@ behind sound messages only, a message begins. A true entry behind it is no part 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 
 from kafka_segments import checksum, layout
@@ -40,10 +40,19 @@ class Enclosed:
         self._position = position
         self._len_followed = 0  # bytes of the payload
         self._runs: list[Run] = []
-        self._messages: dict[int, int] = {}  # by place in the content
+        self._messages: dict[int, int] = {}  # sizes of sound ones, by place in the content
+        self._len_sound = 0  # bytes of the content that they fill
+        self._end = position  # up to here there is nothing but the wrapper
 
-    def holds(self, batch: Batch) -> bool:
-        """Whether what looks like an entry is a message of the wrapper."""
+    def end_of(self, batch: Batch) -> int | None:
+        """Where the search goes on behind what looks like an entry, if that is a message of the wrapper.
+
+        All sound messages that were followed are passed over at once: what the payload was followed through
+        without contradiction is the wrapper's.
+        """
+        return max(batch.end_position, self._end) if self._holds(batch) else None
+
+    def _holds(self, batch: Batch) -> bool:
         if self._head is None:
             return False
         magic, codec, start = self._head
@@ -71,7 +80,11 @@ class Enclosed:
         self._len_followed = min(max(least, 2 * self._len_followed), _LARGEST)
         payload = self._read(self._head[2], self._len_followed)
         content, self._runs = trace(codec, payload, magic, _LARGEST)
-        self._messages = _sound_messages(content)
+        end = self._len_sound = _sound_messages(content, self._len_sound, self._messages)
+        at = bisect_left(self._runs, end, key=lambda run: run.to) - 1
+        if at >= 0:
+            run = self._runs[at]
+            self._end = self._head[2] + run.place + min(run.size, end - run.to)
 
     def _read(self, start: int, size: int) -> bytes:
         """Bytes of the source; none where they cannot be read."""
@@ -81,12 +94,10 @@ class Enclosed:
             return b""
 
 
-def _sound_messages(content: bytes) -> dict[int, int]:
-    """Place and size of the messages up to the first that is not sound."""
-    found: dict[int, int] = {}
-    place = 0
+def _sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
+    """Note place and size of the sound messages from a place on; returns where the first other one begins."""
     try:
-        for _offset, body in iter_frames(content):
+        for _offset, body in iter_frames(memoryview(content)[place:]):
             message = layout.read_message(body, 0)
             if checksum.crc32(message.crc_region) != message.crc:
                 break
@@ -95,4 +106,4 @@ def _sound_messages(content: bytes) -> dict[int, int]:
             place += size
     except CorruptBatchError:
         pass  # up to here
-    return found
+    return place

@@ -162,7 +162,7 @@ class Scan:
                 return self._end_before_zeros(claimed), None
         batch = None if claimed is None else self._resync.true_entry(claimed)
         inside = Enclosed(self.source, position)
-        batch = batch or self._resync.next_entry(position + 1, self.sound_offset, inside.holds)
+        batch = batch or self._resync.next_entry(position + 1, self.sound_offset, inside.end_of)
         if batch is not None:
             return batch.position, self.first_offset(batch)
         return self._end_before_zeros(self.source.size), None

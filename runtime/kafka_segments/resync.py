@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from kafka_segments import checksum, layout
 from kafka_segments.entries import Batch
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kafka_segments.searching import Searcher
 
 __all__ = ["Resync", "candidate_pattern"]
+
+Inside: TypeAlias = Callable[[Batch], int | None]
 
 _STEP = 1 << 20
 _LEN_NEAR = 32 << 10  # where most searches end, before machine code would be loaded
@@ -83,15 +85,16 @@ class Resync:
         return self._judge(prefix, position) if _is_plausible(prefix, left) else None
 
     def next_entry(
-        self, position: int, sound_offset: int | None, belongs: Callable[[Batch], bool] = lambda _batch: False
+        self, position: int, sound_offset: int | None, inside: Inside = lambda _batch: None
     ) -> Batch | None:
         """The first true entry from `position` on.
 
         Args:
             position: where to begin.
             sound_offset: only those whose base offset is above this count.
-            belongs: whether what looks like one is a part of what is damaged; that is passed over.
+            inside: of what looks like one, and is a part of what is damaged, where the search goes on.
         """
+        passed = position
         near = min(position + _LEN_NEAR, self._source.size)
         if self._len_searched >= _LEN_SLOW:
             near = position
@@ -100,18 +103,21 @@ class Resync:
             if candidate >= near and (searcher := self._searcher_from(candidate)) is not None:
                 near = candidate
                 break
-            if sound_offset is not None and prefix.base_offset <= sound_offset:
+            is_behind = sound_offset is None or prefix.base_offset > sound_offset
+            if candidate < passed or not is_behind:
                 continue
             if _is_plausible(prefix, self._source.size - candidate):
                 batch = self._judge(prefix, candidate)
-                if batch is not None and not belongs(batch):
+                end = None if batch is None else inside(batch)
+                if batch is not None and end is None:
                     self._len_searched += candidate - position
                     return batch
+                passed = end or passed
         self._len_searched += near - position
-        return None if searcher is None else self._next_far(searcher, near, sound_offset, belongs)
+        return None if searcher is None else self._next_far(searcher, max(near, passed), sound_offset, inside)
 
     def _next_far(
-        self, searcher: Searcher, position: int, sound_offset: int | None, belongs: Callable[[Batch], bool]
+        self, searcher: Searcher, position: int, sound_offset: int | None, inside: Inside
     ) -> Batch | None:
         """The same by machine code, which finds places; what stands there is read as everywhere else."""
         lowest = _LEAST_LONG if sound_offset is None else sound_offset + 1
@@ -119,9 +125,10 @@ class Resync:
             return None
         while (place := searcher.next_place(position, lowest)) is not None:
             batch = self.true_entry(place)
-            if batch is not None and not belongs(batch):
+            end = None if batch is None else inside(batch)
+            if batch is not None and end is None:
                 return batch
-            position = place + 1
+            position = end or place + 1
         return None
 
     def _searcher_from(self, position: int) -> Searcher | None:

@@ -3,6 +3,9 @@
 A few hundred bytes can decompress to hundreds of MiB and to millions of records. What producers write is far
 from both bounds: the densest batches of lawful records, empty ones with offsets one behind the other, have
 1.7 records a byte under zstd, and gzip cannot expand a thousandfold.
+
+The bound on headers is one of the way that makes an object of each. To the compiled decoders they are bytes,
+which have a bound of their own: `read_batches` delivers records whose headers `iter_events` refuses by name.
 """
 
 from __future__ import annotations
