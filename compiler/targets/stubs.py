@@ -91,7 +91,8 @@ class _Module:
             yield f"{param.id}: {self._type(param.type)}  # a parameter"
             yield from _docstring(param.doc)
         for field, place in zip(struct.fields, self._places(struct), strict=True):
-            yield f"{field.id}: {self._value_type(field)}{_comment(field, place)}"
+            kind = self._value_type(field) + (" | None" if field.condition else "")
+            yield f"{field.id}: {kind}{_comment(field, place)}"
             yield from _docstring(field.doc)
         for instance in struct.instances:
             yield from self._instance(instance)
@@ -206,7 +207,7 @@ def _comment(field: Field, place: str) -> str:
     notes = [place] if place else []
     names = [name for name in field.orig_id if name != field.id]
     notes += [" or ".join(names)] if names else []
-    notes += ["not set if its condition does not hold"] if field.condition else []
+    notes += ["None if its condition does not hold"] if field.condition else []
     return f"  # {'; '.join(notes)}" if notes else ""
 
 

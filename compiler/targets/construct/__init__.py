@@ -18,6 +18,18 @@ PUBLIC = ("BuildingError", "CodecError", "ExpressionError", "MissingError", "Tre
 SUPPORT = Path(__file__).with_name("support")
 
 
+# The error stays what it is, for those who ask for its name.
+MISSING = """\
+try:
+    import construct as _construct  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "construct":
+        raise
+    message = "these declarations need construct: pip install 'kafka-segments[construct]'"
+    raise ModuleNotFoundError(message, name="construct") from None
+"""
+
+
 def generate(schemas: list[Path], model: Model) -> dict[str, str]:  # noqa: ARG001 (as for every target)
     """The package's files: names to texts.
 
@@ -48,4 +60,4 @@ def _package_init(model: Model) -> str:
     doc = '"""Declarations for Construct, which parse and build: one module a schema."""'
     support = f"from ._support import {', '.join(PUBLIC)}"
     names = "".join(f'    "{name}",\n' for name in [*PUBLIC, *sorted(model.schemas)])
-    return f"{origin}\n{doc}\n\n{support}\n\n__all__ = [\n{names}]\n"
+    return f"{origin}\n{doc}\n\n{MISSING}\n{support}\n\n__all__ = [\n{names}]\n"

@@ -18,11 +18,11 @@ class AivenChunkSizes(KaitaiStruct):
     def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
     num_chunks: int  # s4be at byte 0; count
-    base: int  # s4be; not set if its condition does not hold
+    base: int | None  # s4be; None if its condition does not hold
     """The least of all sizes but the last."""
-    len_difference: int  # u1; bytesPerValue; not set if its condition does not hold
-    differences: list[AivenChunkSizes.Difference]  # onBase; not set if its condition does not hold
-    len_last: int  # s4be; lastValue; not set if its condition does not hold
+    len_difference: int | None  # u1; bytesPerValue; None if its condition does not hold
+    differences: list[AivenChunkSizes.Difference] | None  # onBase; None if its condition does not hold
+    len_last: int | None  # s4be; lastValue; None if its condition does not hold
     """The size of the last chunk, which is mostly smaller than the others."""
 
     class Difference(KaitaiStruct):

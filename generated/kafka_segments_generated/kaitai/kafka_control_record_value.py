@@ -389,3 +389,6 @@ class KafkaControlRecordValue(KaitaiStruct):
                 self.voters[i]._fetch_instances()
 
             self.tagged_fields._fetch_instances()
+
+# Fields whose condition does not hold are None.
+KafkaControlRecordValue.LeaderChangeVoter.voter_directory_id = None

@@ -74,7 +74,7 @@ class KafkaControlRecordValue(KaitaiStruct):
 
         version: int  # a parameter
         voter_id: int  # s4be at byte 0; VoterId
-        voter_directory_id: bytes  # VoterDirectoryId; not set if its condition does not hold
+        voter_directory_id: bytes | None  # VoterDirectoryId; None if its condition does not hold
         """The uuid of the voter's log directory."""
         tagged_fields: KafkaTaggedFields
 

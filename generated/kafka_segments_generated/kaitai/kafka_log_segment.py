@@ -309,3 +309,10 @@ class KafkaLogSegment(KaitaiStruct):
 
             self._m_ofs_magic = self.len_prefix - 1
             return getattr(self, '_m_ofs_magic', None)
+
+# Fields whose condition does not hold are None.
+KafkaLogSegment.Entry.base_offset = None
+KafkaLogSegment.Entry.len_body = None
+KafkaLogSegment.Entry.body = None
+KafkaLogSegment.Entry.padding = None
+KafkaLogSegment.Entry.partial = None

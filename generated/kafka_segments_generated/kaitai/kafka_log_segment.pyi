@@ -37,19 +37,19 @@ class KafkaLogSegment(KaitaiStruct):
 
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
-        base_offset: int  # s8be; baseOffset or offset; not set if its condition does not hold
+        base_offset: int | None  # s8be; baseOffset or offset; None if its condition does not hold
         """Magic 2: the offset of the batch's first record (as it was written:
         compaction may have removed it). Magic 0 and 1: the offset of the
         message; if it is compressed, that of the last one inside.
         """
-        len_body: int  # s4be; batchLength or message_size; not set if its condition does not hold
+        len_body: int | None  # s4be; batchLength or message_size; None if its condition does not hold
         """The size of what follows."""
-        body: KafkaLogSegment.EntryBody  # not set if its condition does not hold
-        padding: bytes  # not set if its condition does not hold
+        body: KafkaLogSegment.EntryBody | None  # None if its condition does not hold
+        padding: bytes | None  # None if its condition does not hold
         """The zeros at the end of a file that was allocated beforehand. (The
         first twelve of them were read as `base_offset` and `len_body`.)
         """
-        partial: bytes  # not set if its condition does not hold
+        partial: bytes | None  # None if its condition does not hold
         """An entry that is cut off by the end of the file. Or that is damaged,
         if `len_body` is less than any entry can have.
         """

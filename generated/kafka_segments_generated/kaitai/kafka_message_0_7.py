@@ -114,3 +114,6 @@ class KafkaMessage07(KaitaiStruct):
 
         self._m_len_entry = 4 + self.len_body
         return getattr(self, '_m_len_entry', None)
+
+# Fields whose condition does not hold are None.
+KafkaMessage07.MessageBody.attributes = None

@@ -36,7 +36,7 @@ class KafkaMessage07(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         magic: int  # s1 at byte 0
-        attributes: KafkaMessage07.Attributes  # not set if its condition does not hold
+        attributes: KafkaMessage07.Attributes | None  # None if its condition does not hold
         crc: int  # u4be; checksum
         """CRC-32 (that of zlib) of `payload`, and of nothing else."""
         payload: bytes

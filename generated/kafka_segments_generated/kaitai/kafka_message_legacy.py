@@ -170,3 +170,8 @@ class KafkaMessageLegacy(KaitaiStruct):
 
         self._m_timestamp_value = (self.header.timestamp if self.header.magic == 1 else -1)
         return getattr(self, '_m_timestamp_value', None)
+
+# Fields whose condition does not hold are None.
+KafkaMessageLegacy.key = None
+KafkaMessageLegacy.value = None
+KafkaMessageLegacy.Header.timestamp = None

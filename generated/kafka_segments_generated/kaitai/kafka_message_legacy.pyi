@@ -49,11 +49,11 @@ class KafkaMessageLegacy(KaitaiStruct):
     header: KafkaMessageLegacy.Header  # at byte 0
     len_key: int  # s4be; keySize
     """Negative for null; -1 is what is written."""
-    key: bytes  # not set if its condition does not hold
+    key: bytes | None  # None if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     len_value: int  # s4be; valueSize
     """Negative for null; -1 is what is written."""
-    value: bytes  # not set if its condition does not hold
+    value: bytes | None  # None if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     @property
     def offset(self) -> int:
@@ -79,7 +79,7 @@ class KafkaMessageLegacy(KaitaiStruct):
         """CRC-32 (that of zlib) of `crc_region`."""
         magic: int  # s1 at byte 4; magic_byte
         attributes: KafkaMessageLegacy.Attributes  # at byte 5
-        timestamp: int  # s8be; not set if its condition does not hold
+        timestamp: int | None  # s8be; None if its condition does not hold
         """Milliseconds since 1970; -1 for none. Magic 0 has none at all."""
         @property
         def ofs_crc_region(self) -> int:

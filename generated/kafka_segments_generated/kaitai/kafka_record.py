@@ -281,3 +281,9 @@ class KafkaRecord(KaitaiStruct):
 
             self._m_timestamp_type = self._parent.timestamp_type
             return getattr(self, '_m_timestamp_type', None)
+
+# Fields whose condition does not hold are None.
+KafkaRecord.RecordBody.key = None
+KafkaRecord.RecordBody.value = None
+KafkaRecord.RecordBody.headers = None
+KafkaRecord.RecordBody.rest = None

@@ -82,19 +82,19 @@ class KafkaRecord(KaitaiStruct):
         """To be added to the batch's `base_offset`."""
         len_key: KafkaVarint  # keyLength
         """Negative for null; -1 is what is written, Kafka takes any."""
-        key: bytes  # not set if its condition does not hold
+        key: bytes | None  # None if its condition does not hold
         """Not there if it is null, empty if it is empty."""
         len_value: KafkaVarint  # valueLength
         """Negative for null; -1 is what is written, Kafka takes any."""
-        value: bytes  # not set if its condition does not hold
+        value: bytes | None  # None if its condition does not hold
         """Not there if it is null (in a compacted topic: a tombstone), empty if
         it is empty.
         """
         num_headers: KafkaVarint  # headersCount
         """Kafka refuses more of them than there are bytes left."""
-        headers: list[KafkaRecordHeader]  # Headers; not set if its condition does not hold
+        headers: list[KafkaRecordHeader] | None  # Headers; None if its condition does not hold
         """Not there if they are more than `max_num_headers`."""
-        rest: bytes  # not set if its condition does not hold
+        rest: bytes | None  # None if its condition does not hold
         """A check, always empty: Kafka refuses a record whose length is not
         that of its content.
         """

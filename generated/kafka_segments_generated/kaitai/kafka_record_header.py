@@ -57,3 +57,6 @@ class KafkaRecordHeader(KaitaiStruct):
 
         self._m_key_text = (self.key).decode(u"UTF-8")
         return getattr(self, '_m_key_text', None)
+
+# Fields whose condition does not hold are None.
+KafkaRecordHeader.value = None

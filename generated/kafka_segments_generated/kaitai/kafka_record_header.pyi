@@ -22,7 +22,7 @@ class KafkaRecordHeader(KaitaiStruct):
     key: bytes  # headerKey
     len_value: KafkaVarint  # headerValueLength
     """Negative for null; -1 is what is written, Kafka takes any."""
-    value: bytes  # Value; not set if its condition does not hold
+    value: bytes | None  # Value; None if its condition does not hold
     """Not there if it is null, empty if it is empty."""
     @property
     def key_text(self) -> str:

@@ -95,8 +95,9 @@ def known_magics() -> dict[int, type[KaitaiStruct]]:
 
     Learned from the generated class, which leaves the body of an entry of another magic as bytes.
     """
-    bodies = {magic: _Entry(stream(_entry_of_zeros(magic))).body.content for magic in range(-128, 128)}
-    return {magic: type(body) for magic, body in bodies.items() if not isinstance(body, bytes)}
+    bodies = {magic: _Entry(stream(_entry_of_zeros(magic))).body for magic in range(-128, 128)}
+    contents = {magic: body.content for magic, body in bodies.items() if body is not None}
+    return {magic: type(content) for magic, content in contents.items() if not isinstance(content, bytes)}
 
 
 def _entry_of_zeros(magic: int) -> bytes:
@@ -164,7 +165,7 @@ def _timestamp_type(number: int) -> str:
 
 def message_timestamp_type(header: KafkaMessageLegacy.Header) -> str:
     """The timestamp type of a message of magic 0 or 1, which only magic 1 has, as Kafka prints it."""
-    has_any = hasattr(header, "timestamp")
+    has_any = getattr(header, "timestamp", None) is not None
     return _timestamp_type(header.attributes.timestamp_type) if has_any else "NoTimestampType"
 
 

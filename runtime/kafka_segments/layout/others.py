@@ -96,8 +96,8 @@ def read_chunk_sizes(data: bytes | memoryview) -> tuple[int, ...]:
         sizes = AivenChunkSizes(opened)
         if not opened.is_eof():
             raise DecodeError(f"{len(data)} bytes of chunk sizes, but they end after {opened.pos()}")
-        others = [] if sizes.num_chunks < 2 else [sizes.base + one.value for one in sizes.differences]
-        return (*others, *([sizes.len_last] if sizes.num_chunks else []))
+        others = [(sizes.base or 0) + one.value for one in sizes.differences or ()]
+        return (*others, *([] if sizes.len_last is None else [sizes.len_last]))
     except PARSE_ERRORS as error:
         if isinstance(error, DecodeError):
             raise

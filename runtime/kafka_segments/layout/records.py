@@ -89,7 +89,7 @@ class RecordReader:
 
     def _headers(self, body: KafkaRecord.RecordBody) -> Iterator[Header]:
         if not body.has_too_many_headers:
-            yield from map(_header, body.headers)
+            yield from map(_header, body.headers or ())
             return
         # The generated class has left them unread: one by one, their objects are never there all at once.
         if body.num_headers.value > self._max_num_headers:
