@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.catalog import tiers
 from tests.invariant.decode import sound_batches
 from tests.properties.encoder import Batch, Record
 
@@ -128,3 +129,24 @@ def batch(first: int, count: int = 5) -> bytes:
 )
 def test_a_trace_of_the_cleaner_is_in_order(offsets: tuple[int, ...], is_one: bool) -> None:
     assert is_cleaned(open_source(b"".join(map(batch, offsets)))) == is_one
+
+
+def test_a_segment_of_a_tier_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LocalTieredStorage has no manifests, so that names alone say nothing of where a segment ends."""
+    tier = tiers.kafkas(tiers.copy_of(CLEAN / "transactions-0"), tmp_path)
+    assert findings(capsys, tmp_path) == (0, [])
+    for path in tier.glob(f"{7:020}-*"):
+        path.unlink()
+    status, (loss,) = findings(capsys, tmp_path)
+    assert (status, loss["first_offset"], loss["last_offset"]) == (1, 7, 86)
+
+
+def test_segments_of_a_tier_that_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two leaders may have copied the same offsets."""
+    copy = tiers.copy_of(CLEAN / "transactions-0")
+    tier = tiers.kafkas(copy, tmp_path)
+    for path in tier.glob(f"{7:020}-*"):
+        other = path.name.replace(tiers.segment_id(2), tiers.segment_id(9))
+        assert other != path.name
+        shutil.copy(path, path.with_name(other))
+    assert findings(capsys, tmp_path) == (0, [])

@@ -17,6 +17,7 @@ from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.continuity import Holding, Noted, find_gaps
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError, pass_over
+from kafka_segments.naming import TIERED_NAME, name_in
 from kafka_segments.places import Places
 
 __all__ = ["Checked", "check_log"]
@@ -44,8 +45,8 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
 
     Args:
         places: where they are.
-        log: segments of stores and of tiers are not looked into, nor logs of several copies, of which
-            planning itself has compared the ends.
+        log: segments of stores are not looked into, nor those of a tier with manifests, which say where they
+            end, nor logs of several copies, of which planning itself has compared the ends.
         budget: bytes that may be walked through where no index says where a segment ends, or to see whether
             the cleaner has been there.
     """
@@ -56,7 +57,8 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
     if any(is_remote(one.file) or one.form != "plain" or one.file.position for one in segments):
         _remark(found, log, "its segments lie in a store or a tier")
         return found
-    if len(log.copies) != 1 or not _is_whole(segments):
+    is_tiered = all(TIERED_NAME.fullmatch(name_in(one.file.path)) for one in segments)
+    if len(log.copies) != 1 or not (not log.left_out if is_tiered else _is_whole(segments)):
         why = "only some of its segments were chosen"
         why = why if len(log.copies) == 1 else "it is put together from several copies"
         _remark(found, log, why)
@@ -72,7 +74,8 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
         _remark(found, log, why)
     for gap in find_gaps(held, _noted(log), lambda: _is_cleaned(places, log.pieces, budget)):
         if gap.first_lost_offset is None:
-            found.findings.append(gap.error)
+            if not is_tiered:  # where segments may overlap
+                found.findings.append(gap.error)
             continue
         last = gap.first_lost_offset if gap.last_lost_offset is None else gap.last_lost_offset
         found.losses.append(Loss(log.topic, log.partition, gap.first_lost_offset, last, str(gap.error)))
