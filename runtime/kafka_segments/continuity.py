@@ -163,6 +163,10 @@ def _gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
             yield _gap_between(reached, one, first)
         if one[0].last >= reached[0].last:
             reached = one
+    for held in segments[:-1]:
+        # Behind everything by content, and not by the names: the newest segment has another one's.
+        if held.extent is None and held.size and not _is_told(held) and held.base_offset > reached[0].last:
+            yield _Gap(held, held.base_offset, None, f"{held.path} holds nothing but zeros", is_certain=True)
     yield from _gap_behind(segments[-1], reached, noted)
 
 

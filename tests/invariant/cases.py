@@ -59,6 +59,7 @@ def make_case(seed: int, number: int) -> Case:
     if wanted != ["nothing"]:
         while rng.random() < 0.35 and len(wanted) < 4:
             wanted.append(rng.choice(kinds[1:]))
+    wanted.sort(key=lambda kind: kind == "special")  # it has no bytes for others to change
     made = [kind for kind in wanted if KINDS[kind](directory, rng)]
     return Case(seed, number, made or ["nothing"], directory)
 

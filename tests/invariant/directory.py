@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,15 @@ from tests.invariant.sources import Sound
 
 BESIDE = (".index", ".timeindex", ".txnindex", ".snapshot")
 
+SPECIALS: Mapping[str, Callable[[Path], None]] = {
+    "FIFO": os.mkfifo,
+    "folder": Path.mkdir,
+    "dead link": lambda path: path.symlink_to("nowhere"),
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "link to /dev/zero": lambda path: path.symlink_to("/dev/zero"),
+}
+"""What can stand in a segment's place and is no file."""
+
 
 @dataclass
 class Directory:
@@ -23,6 +33,7 @@ class Directory:
     Attributes:
         sound: the partition before anything was done to it.
         files: the partition's files by name, as they are now.
+        specials: what stands in a segment's place, by its name, a key of `SPECIALS`; `files` has no bytes.
         noted: what the checkpoints of the log directory say of the partition, by the checkpoint's name.
         is_live: a broker holds the directory.
         is_clean: the broker left `.kafka_cleanshutdown`.
@@ -31,8 +42,16 @@ class Directory:
     sound: Sound
     files: dict[str, bytes]
     noted: dict[str, int] = field(default_factory=dict)
+    specials: dict[str, str] = field(default_factory=dict)
     is_live: bool = False
     is_clean: bool = False
+
+    @property
+    def is_for_dump(self) -> bool:
+        """Whether `dump` takes all for files: pipes and devices it reads as they come, a folder as
+        a log directory.
+        """
+        return all("link" in one and "/dev" not in one for one in self.specials.values())
 
     @property
     def logs(self) -> list[str]:
@@ -45,7 +64,10 @@ class Directory:
         partition = root / self.sound.name
         partition.mkdir(parents=True)
         for name, data in self.files.items():
-            (partition / name).write_bytes(data)
+            if name in self.specials:
+                SPECIALS[self.specials[name]](partition / name)
+            else:
+                (partition / name).write_bytes(data)
         topic, _, number = self.sound.name.rpartition("-")
         for name, offset in self.noted.items():
             (root / name).write_text(f"0\n1\n{topic} {number} {offset}\n")

@@ -10,13 +10,14 @@ import random
 from collections.abc import Callable
 
 from tests.invariant.decode import sound_batches
-from tests.invariant.directory import BESIDE, Directory, base_of
+from tests.invariant.directory import BESIDE, SPECIALS, Directory, base_of
 
 Mutation = Callable[[Directory, random.Random], bool]
 
 
 def _any_log(directory: Directory, rng: random.Random, *, least: int = 1) -> str | None:
-    names = [name for name in directory.logs if len(directory.files[name]) >= least]
+    plain = (name for name in directory.logs if name not in directory.specials)
+    names = [name for name in plain if len(directory.files[name]) >= least]
     return rng.choice(names) if names else None
 
 
@@ -241,6 +242,16 @@ def index_gone(directory: Directory, rng: random.Random) -> bool:
     return True
 
 
+def special(directory: Directory, rng: random.Random) -> bool:
+    """Put something in a segment's place that is no file."""
+    name = _any_log(directory, rng, least=0)
+    if name is None:
+        return False
+    directory.files[name] = b""
+    directory.specials[name] = rng.choice(list(SPECIALS))
+    return True
+
+
 def nothing(directory: Directory, rng: random.Random) -> bool:
     """Leave everything as it is: nothing may be named then."""
     return True
@@ -285,5 +296,6 @@ KINDS: dict[str, Mutation] = {
         index_flip,
         index_cut,
         index_gone,
+        special,
     )
 }

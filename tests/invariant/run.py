@@ -76,6 +76,8 @@ def _one(case: Case, root: Path, holder: Holder, report: Report, verbs: Iterable
     truth = truth_of(case)
     report.num_cases += 1
     for verb in verbs or verbs_for(case.number):
+        if verb.startswith("dump") and not case.directory.is_for_dump:
+            continue
         started = time.perf_counter()
         try:
             answer = VERBS[verb](partition)

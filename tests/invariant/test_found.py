@@ -115,3 +115,10 @@ def test_a_base_offset_beyond_the_next_segment(verb: str, tmp_path: Path) -> Non
         with Holder(tmp_path) as holder, quiet_logs():
             partition = Directory(sound, sound.files | changed).write(tmp_path / "log", holder)
             assert VERBS[verb](partition).status == 1
+
+
+@pytest.mark.parametrize("verb", [*PARTITIONS, *READERS])
+def test_zeros_behind_everything_but_a_wrong_name(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 9)), (9, _batch(9, 8)), (17, _batch(17, 20)))
+    files = {_name(9): _batch(9, 8), _name(17): bytes(500), _name(1 << 40): _batch(0, 9)}
+    assert _faults(Directory(sound, files), verb, tmp_path) == []

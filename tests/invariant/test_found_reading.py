@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START
-from tests.invariant.directory import Directory, Holder
+from tests.invariant.directory import SPECIALS, Directory, Holder
 from tests.invariant.sources import Sound, indexes_of
 from tests.invariant.test_found import READERS, _batch, _faults, _name, _sound
 from tests.invariant.verbs import VERBS, quiet_logs
@@ -118,3 +118,29 @@ def test_a_name_below_the_log_start_offset(verb: str, tmp_path: Path) -> None:
     files[_name(9)] = sound.files[_name(14)]
     for noted in ({LOG_START: 10}, {LOG_START: 10, CLEANER: 18}):
         assert _faults(Directory(sound, files, noted | {HIGH_WATERMARK: 20}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_segment_around_the_log_start_offset_with_a_lower_name(verb: str, tmp_path: Path) -> None:
+    behind = _batch(16, 2) + _batch(20, 2)
+    sound = _sound((8, _batch(8, 2) + _batch(10, 4)), (16, behind), (22, _batch(22, 2)))
+    between = {_name(16): _batch(16, 1) + _batch(20, 2), _name(5): _batch(9, 1) + _batch(17, 1)}
+    files = sound.files | between
+    noted = {LOG_START: 8, HIGH_WATERMARK: 24, CLEANER: 22}
+    assert _faults(Directory(sound, files, noted), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_torn_end_in_a_swapped_newest_segment(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 3) + _batch(3, 4)), (7, _batch(7, 6)))
+    files = {_name(0): _batch(7, 6), _name(7): (_batch(0, 3) + _batch(3, 4))[:-20]}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 13, CLEANER: 7}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("special", SPECIALS)
+def test_what_is_no_file_beside_a_cleaned_segment(special: str, verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 12)), (12, _batch(13, 4)), (26, _batch(26, 2)))
+    noted = {HIGH_WATERMARK: 28, CLEANER: 26}
+    directory = Directory(sound, sound.files | {_name(0): b""}, noted, {_name(0): special})
+    assert _faults(directory, verb, tmp_path) == []

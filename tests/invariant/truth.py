@@ -120,7 +120,11 @@ class Truth:
         """The offset up to which something on the disk says that there was a log."""
         directory = self.directory
         ends = [directory.noted.get(name, 0) for name in (HIGH_WATERMARK, RECOVERY_POINT)]
-        ends += [base_of(name) for name in directory.logs]
+        # A name that the segment's own batches contradict says nothing.
+        last = {
+            name: max(batch.last_offset for batch in found) for name, found in self.batches.items() if found
+        }
+        ends += [base_of(name) for name in directory.logs if last.get(name, base_of(name)) >= base_of(name)]
         ends += [offset + 1 for offset in [max(self.present, default=-1)]]
         return max(ends)
 

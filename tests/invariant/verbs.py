@@ -139,6 +139,13 @@ def _lines(status: int, out: str, error: str) -> Answer:
             answer.named.append(_named_by(line, text))
     if status:
         answer.named += [_named_by_words(words) for words in error.splitlines()]
+    return _refused(answer)
+
+
+def _refused(answer: Answer) -> Answer:
+    """The answer; where a file cannot be opened and nothing is delivered, that is said of all."""
+    if answer.status == 2 and not answer.rows and not answer.ranges:
+        answer.named.append(Named(answer.words, is_all=True))
     return answer
 
 
@@ -174,7 +181,7 @@ def _number(text: str) -> int | None:
 _INGEST_REMARK = re.compile(
     r"kafka-segments: (partitions: |compiling decoders|waiting for another process, which compiles|"
     r"\d+ of \d+ tasks? done|left out: internal topics"
-    r"|\S+: [\d,]+ of the records written are not committed)"
+    r"|\S+: [\d,]+ of the records written are not committed|\S+: nothing is read: the log starts at offset)"
 )
 """What `ingest` says when nothing is wrong."""
 
@@ -210,7 +217,7 @@ def ingest(partition: Path) -> Answer:
         table = pyarrow.parquet.ParquetFile(path).read(["offset", "key", "value"])
         answer.rows.update(_rows_of(table))
     answer.named = [_named_by_words(words) for words in error.splitlines() if not _INGEST_REMARK.match(words)]
-    return answer
+    return _refused(answer)
 
 
 def _rows_of(table: pa.Table | pa.RecordBatch) -> Iterator[Row]:

@@ -196,6 +196,12 @@ class _Planner:
             # An end that only counting needed: the newest segment is read to its own, whatever is there.
             is_open = (log.topic, log.partition) in self._open_ends
             why = None if is_open and following is None else _why_outside(found, piece.start, end)
+            start = log.log_start_offset or 0
+            if end is not None and end <= start and len(log.copies) == 1:
+                # It counts because it holds more than its name says; its reader tells what nobody reads.
+                split = whole_split(log, at, (piece.start, None), is_from_beginning=False)
+                yield replace(split, asked=(found.start, found.end if found.limit is None else found.limit))
+                continue
             if why is not None:
                 if visible is not None and piece.start >= visible:
                     continue

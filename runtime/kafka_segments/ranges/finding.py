@@ -24,7 +24,7 @@ from kafka_segments.catalog.extents import extent_of
 from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
 from kafka_segments.catalog.stored import Part
 from kafka_segments.catalog.stored import open_stored as open_in_form
-from kafka_segments.errors import ReadError
+from kafka_segments.errors import ReadError, pass_over
 from kafka_segments.framing import first_offset_in_name
 from kafka_segments.naming import SEGMENT_NAME, name_in
 from kafka_segments.places import Entry, Places
@@ -127,7 +127,11 @@ class Finder:
         for base_offset in (self._split.preceding, self._split.segment.end_offset):
             if base_offset is None:
                 continue
-            entry = self._places.entry(f"{prefix}{base_offset:020d}.log")
+            try:
+                entry = self._places.entry(f"{prefix}{base_offset:020d}.log")
+            except ReadError as error:
+                pass_over(error)  # whoever reads that segment tells of it
+                continue
             if entry is not None:
                 yield _stored(entry, base_offset, is_newest=False)
 

@@ -191,6 +191,8 @@ class SplitReader:
             found = self._finder.elsewhere(at, behind, is_near=is_near)
             if found is None:
                 break
+            if behind is not None:  # what is cut off there is no end of the log
+                found = replace(found, stored=replace(found.stored, is_newest=False))
             coverage = Coverage(at)
             try:
                 yield from self._read(found, (at, behind), coverage)
@@ -378,7 +380,7 @@ class SplitReader:
 
     def _lose(self, first: int, behind: int | None, why: str, floor: int | None = None) -> None:
         least = self._split.start if floor is None else floor
-        first = max(first, least) if first >= 0 else first
+        first = max(first, least, self._split.asked[0]) if first >= 0 else first
         behind = lower(lower(behind, self._reached), self._split.asked[1])
         last = first if behind is None else behind - 1  # at least that one
         if last < first:
