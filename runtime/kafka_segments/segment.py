@@ -232,7 +232,7 @@ class Segment(Handle):
         Returns:
             A row an entry: `position` and `end_position` in the file, and the header's fields under the names
             that the schemas give them; null is what an entry of its magic does not have, and a timestamp that
-            is none (-1 in files).
+            is none (-1 in files). Behind these `last_offset`, `compression_name`, `timestamp_type_name`.
 
         Raises:
             OptionError: another `on_damage`.

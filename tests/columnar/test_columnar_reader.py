@@ -212,6 +212,10 @@ def test_headers_are_those_of_the_entries(path):
             for entry in entries
         ]
         assert table[name].to_pylist() == expected, name
+    assert table["last_offset"].to_pylist() == [entry.last_offset for entry in entries]
+    assert table["compression_name"].to_pylist() == [entry.compression for entry in entries]
+    kinds = [None if entry.magic == 0 else entry.timestamp_type for entry in entries]
+    assert table["timestamp_type_name"].to_pylist() == kinds
     times = [None if entry.max_timestamp == -1 else entry.max_timestamp for entry in entries]
     assert table["max_timestamp"].cast(pa.int64()).to_pylist() == times
 

@@ -17,10 +17,12 @@ import pyarrow as pa
 from kafka_segments.columnar.disposal import dispose
 from kafka_segments.columnar.stretch import Ending, OffsetRange, Stretch
 from kafka_segments.columnar.table import EntryTable, row_of
+from kafka_segments.compression import CODEC_NAMES
 from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import ReadError
 from kafka_segments.framing import Scan
+from kafka_segments.layout import TIMESTAMP_TYPE_NAMES
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.storage import Source
 from kafka_segments_generated.columns import _support as support
@@ -53,28 +55,42 @@ _TYPES = {
     "timestamp[ms, UTC]": pa.timestamp("ms", tz="UTC"),
 }
 
-HEADERS_SCHEMA = pa.schema(
+_FIELDS = pa.schema(
     [
         pa.field(name, _TYPES[kind])
         for name, kind in zip(kafka_log_segment.BATCH_COLUMNS, kafka_log_segment.BATCH_TYPES, strict=True)
         if name not in _INTERNAL
     ]
 )
+
+HEADERS_SCHEMA = pa.schema(
+    [
+        *_FIELDS,
+        pa.field("last_offset", pa.int64()),
+        pa.field("compression_name", pa.string()),
+        pa.field("timestamp_type_name", pa.string()),
+    ]
+)
 """Where each entry is (`position`, `end_position`), and the fields of its header, as the schemas name them.
 
-Null is what an entry of this magic does not have, and a timestamp that is none (-1 in files).
+Null is what an entry of this magic does not have, and a timestamp that is none (-1 in files). Names are
+Kafka's, null for a codec that is not known; `last_offset` is that of a wrapper's last message, too.
 """
 
 
 def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
     """See `Segment.read_headers`."""
     check_on_damage(on_damage)
-    return pa.Table.from_batches(_Headers(source, on_damage).batches(0), HEADERS_SCHEMA)
+    pieces = (
+        _named(piece) for piece in _Headers(source, on_damage).tables(0) if isinstance(piece, EntryTable)
+    )
+    return pa.Table.from_batches(pieces, HEADERS_SCHEMA)
 
 
 def iter_headers(source: Source, position: int = 0) -> Iterator[pa.RecordBatch | Damage]:
-    """The same in pieces, from a position on where an entry begins; damage in its place."""
-    yield from _Headers(source, None).batches(position)
+    """The fields in pieces, from a position on where an entry begins; damage in its place."""
+    for piece in _Headers(source, None).tables(position):
+        yield _arrow(piece) if isinstance(piece, EntryTable) else piece
 
 
 def find_entries(source: Source, offset: int) -> list[int]:
@@ -158,10 +174,6 @@ class _Headers:
         self._window: Any = None
         self._max_rows, self._hops = _NUM_FIRST, True
 
-    def batches(self, position: int) -> Iterator[Any]:
-        for piece in self.tables(position):
-            yield _arrow(piece) if isinstance(piece, EntryTable) else piece
-
     def tables(self, position: int) -> Iterator[EntryTable | Damage]:
         """Tables of entries, each good until the next; damage, if nobody else disposes of it."""
         while position < self._source.size:
@@ -232,8 +244,29 @@ class _Headers:
 
 def _arrow(entries: EntryTable) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
-        [_column(entries, field.name, field.type) for field in HEADERS_SCHEMA], schema=HEADERS_SCHEMA
+        [_column(entries, field.name, field.type) for field in _FIELDS], schema=_FIELDS
     )
+
+
+def _named(entries: EntryTable) -> pa.RecordBatch:
+    """The same with what is made of the fields."""
+    lasts = array_of(entries.last_offsets(), pa.int64(), np.zeros(len(entries), bool))
+    codecs, kinds = entries.column("compression"), entries.column("timestamp_type")
+    # Messages of magic 0 have no timestamps.
+    kinds = np.where(entries.column("magic") == 0, len(TIMESTAMP_TYPE_NAMES), kinds)
+    names = [_names_of(codecs, ("none", *CODEC_NAMES)), _names_of(kinds, TIMESTAMP_TYPE_NAMES)]
+    return pa.RecordBatch.from_arrays([*_arrow(entries).columns, lasts, *names], schema=HEADERS_SCHEMA)
+
+
+def _names_of(numbers: Any, names: tuple[str, ...]) -> pa.Array:
+    """Names in place of numbers, null where there are no more."""
+    absent = numbers >= len(names)
+    lengths = np.array([0, *map(len, names)], np.int32).cumsum(dtype=np.int32)
+    texts = pa.StringArray.from_buffers(
+        len(names), pa.py_buffer(lengths), pa.py_buffer("".join(names).encode())
+    )
+    indices = array_of(np.where(absent, 0, numbers), pa.int8(), absent)
+    return pa.DictionaryArray.from_arrays(indices, texts).dictionary_decode()
 
 
 def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:

@@ -22,6 +22,7 @@ __all__ = [
     "LEN_LOG_OVERHEAD",
     "LEN_PREFIX",
     "OFS_MAGIC",
+    "TIMESTAMP_TYPE_NAMES",
     "Head",
     "Prefix",
     "checksum_region",
@@ -161,6 +162,10 @@ def checksum_region(*, is_batch: bool) -> tuple[int, Callable[[bytes | memoryvie
 def _timestamp_type(number: int) -> str:
     """The timestamp type as Kafka prints it (TimestampType.name): that of the schema in CamelCase."""
     return "".join(word.capitalize() for word in str(name(number)).split("_"))
+
+
+TIMESTAMP_TYPE_NAMES = tuple(_timestamp_type(kind) for kind in sorted(KafkaRecordBatchV2.TimestampType))
+"""By their numbers."""
 
 
 def message_timestamp_type(header: KafkaMessageLegacy.Header) -> str:
