@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Any
 
@@ -295,17 +295,24 @@ def stretches(dice: Random, data: bytes) -> str:
 
 
 def ending(entries: list[Entry], at: int, end: int | None, end_position: int | None, size: int) -> int:
-    """Where the reading ends: with the first sound entry from a place on that begins behind the range."""
+    """Where the reading ends: with the first of two sound entries from a place on that begin behind the range.
+
+    With the second one if anything stands between them; with one alone if the file ends behind it.
+    """
     if end is None or end_position is None:
         return size
-    previous = entries[at - 1].last_offset if at else -1
+    previous, before = entries[at - 1].last_offset if at else -1, None
     for one in entries[at:]:
         head = one.head
         is_behind = (head.last_offset if head.base_offset is None else head.base_offset) >= end
         if one.is_wrapper:
             is_behind = is_behind and previous >= end - 1
-        if is_behind and head.position >= end_position:
+        is_behind = is_behind and head.position >= end_position
+        if is_behind and before is not None:
+            return before.position if before.end_position == head.position else head.position
+        if is_behind and head.end_position >= size:
             return head.position
+        before = head if is_behind else None
         previous = one.last_offset
     return size
 
@@ -313,15 +320,17 @@ def ending(entries: list[Entry], at: int, end: int | None, end_position: int | N
 def check_coverage(coverage: Coverage, sound: list[Batch], damaged: list[int]) -> None:
     """What is noted of entries is what they are, one by one."""
     if sound:
-        assert coverage.last == last_offset(sound[-1])
+        assert coverage.last == max(map(last_offset, sound))
         assert coverage.is_damaged_before == any(at < sound[0].position for at in damaged)
         assert coverage.is_damaged_behind == any(at > sound[-1].position for at in damaged)
     if sound and first_offset(sound[0]) is not None:
         assert coverage.first == first_offset(sound[0])
     if not damaged and all(_is_whole(one) for one in sound):
-        neighbours = pairwise(sound)
+        # What stands behind greater offsets leaves no gap.
+        ends = accumulate((one.last_offset for one in sound), max)
+        firsts = map(first_offset, sound[1:])
         assert coverage.has_gaps == any(
-            one.last_offset + 1 != first_offset(other) for one, other in neighbours
+            first is not None and first > end + 1 for end, first in zip(ends, firsts, strict=False)
         )
 
 
