@@ -8,10 +8,13 @@ import pytest
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, RECOVERY_POINT
 from tests.invariant.directory import Directory, Holder
 from tests.invariant.judge import judge
-from tests.invariant.sources import Sound
+from tests.invariant.sources import RECORDED, Sound
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import VERBS, quiet_logs
 from tests.properties.encoder import Batch, Record
+
+from kafka_segments import open_segment
+from kafka_segments.entries import Batch as Entry
 
 READERS = ("ingest", "source", "source_strict", "source_split", "source_damage")
 
@@ -122,3 +125,11 @@ def test_zeros_behind_everything_but_a_wrong_name(verb: str, tmp_path: Path) -> 
     sound = _sound((0, _batch(0, 9)), (9, _batch(9, 8)), (17, _batch(17, 20)))
     files = {_name(9): _batch(9, 8), _name(17): bytes(500), _name(1 << 40): _batch(0, 9)}
     assert _faults(Directory(sound, files), verb, tmp_path) == []
+
+
+def test_a_message_without_a_timestamp_says_so_by_a_number() -> None:
+    """Absent fields are None in the Kaitai classes, and -1 in what a segment gives (and `dump` prints)."""
+    old = sorted((RECORDED.parent / "kafka-0.9").rglob("*.log"))[0]
+    with open_segment(old) as segment:
+        batches = [entry for entry in segment.iter_entries() if isinstance(entry, Entry)]
+    assert {(batch.magic, batch.max_timestamp) for batch in batches} == {(0, -1)}

@@ -229,7 +229,7 @@ def _head_legacy(
         is_control=False,
         delete_horizon_ms=None,
         base_timestamp=None,
-        max_timestamp=getattr(header, "timestamp", -1),
+        max_timestamp=-1 if (timestamp := getattr(header, "timestamp", None)) is None else timestamp,
         producer_id=-1,
         producer_epoch=-1,
         base_sequence=-1,

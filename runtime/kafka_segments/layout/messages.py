@@ -115,7 +115,8 @@ def find_value(body: bytes | memoryview) -> tuple[int, int, int] | None:
     parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
     with suppress(*PARSE_ERRORS):  # what was read until then stays
         parsed.__init__(0, KaitaiStream(source))  # type: ignore[misc]
-    if getattr(parsed, "len_value", -1) < 0:
+    len_value = getattr(parsed, "len_value", None)
+    if len_value is None or len_value < 0:
         return None
     return parsed.header.magic, int(parsed.header.attributes.compression), source.began
 
