@@ -48,7 +48,7 @@ def _live_tail(truth: Truth, _verb: str, offset: int) -> bool:
         return False
     newest = truth.directory.logs[-1]
     behind_last = [batch.last_offset + 1 for batch in truth.batches[newest][-1:]]
-    return offset >= max([*map(base_of, truth.directory.logs), *behind_last])
+    return offset >= max([0, *truth.true_names, *behind_last])
 
 
 def _cleaner(truth: Truth, _verb: str, offset: int) -> bool:

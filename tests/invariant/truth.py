@@ -120,13 +120,18 @@ class Truth:
         """The offset up to which something on the disk says that there was a log."""
         directory = self.directory
         ends = [directory.noted.get(name, 0) for name in (HIGH_WATERMARK, RECOVERY_POINT)]
-        # A name that the segment's own batches contradict says nothing.
-        last = {
-            name: max(batch.last_offset for batch in found) for name, found in self.batches.items() if found
-        }
-        ends += [base_of(name) for name in directory.logs if last.get(name, base_of(name)) >= base_of(name)]
+        ends += self.true_names
         ends += [offset + 1 for offset in [max(self.present, default=-1)]]
         return max(ends)
+
+    @cached_property
+    def true_names(self) -> list[int]:
+        """The base offsets by the segments' names, but for names that a segment's own batches contradict."""
+        names = self.directory.logs
+        last = {
+            name: max((batch.last_offset for batch in self.batches[name]), default=None) for name in names
+        }
+        return [base_of(name) for name in names if (last[name] or base_of(name)) >= base_of(name)]
 
     @cached_property
     def is_ordered(self) -> bool:
