@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.invariant.cases import HIGH_WATERMARK, LOG_START
-from tests.invariant.directory import base_of
 from tests.invariant.truth import Truth
 
 
