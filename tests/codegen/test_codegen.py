@@ -134,7 +134,7 @@ def test_line_one_says_where_a_file_comes_from() -> None:
         assert first.endswith('do not edit, run "python codegen.py".')
         stem, suffix = Path(name).stem, Path(name).suffix
         for_all = name == "py.typed" or stem == "__init__" or "from compiler/targets/" in first
-        assert for_all or f"schemas/{stem}.ksy" in first
+        assert for_all or f" {stem}.ksy" in first
         if "kaitai" in name and suffix == ".py" and stem != "__init__":
             assert "with kaitai-struct-compiler 0.11.0" in first
         assert str(ROOT) not in content.decode()

@@ -64,7 +64,7 @@ def _first_line(origin: str) -> str:
 def _package(stems: list[str]) -> str:
     names = "".join(f'    "{stem}",\n' for stem in stems)
     doc = '"""Scanners and decoders, in plain Python that is made to be compiled: one module a schema."""'
-    return f"{_first_line('the names in schemas/')}{doc}\n\n__all__ = [\n{names}]\n"
+    return f"{_first_line('the names of schemas')}{doc}\n\n__all__ = [\n{names}]\n"
 
 
 def _module(schema: Schema, routes: Routes) -> str | None:
@@ -100,7 +100,7 @@ def _module(schema: Schema, routes: Routes) -> str | None:
     imports = _imports(body, routes) if entries is None else fixed.IMPORTS
     head = [*_docstring(schema), "", "from __future__ import annotations", "", *imports]
     text = "\n".join([*head, *([""] if constants else []), *body])
-    return f"{_first_line(f'schemas/{schema.stem}.ksy')}{text.strip()}\n"
+    return f"{_first_line(f'{schema.stem}.ksy')}{text.strip()}\n"
 
 
 def _records_encoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> Written:
