@@ -18,7 +18,7 @@ from tests.invariant.run import go_through
 from tests.invariant.verbs import VERBS
 
 NUM_CASES = forms.pick(2_000, 50_000)
-LEN_BLOCK = 250
+LEN_BLOCK = forms.pick(250, 1_000)
 """Cases of one test: those that run beside each other take the next."""
 SEED = forms.pick(0, datetime.datetime.now(tz=datetime.UTC).toordinal())
 """A full run goes through other cases each day, and says through which."""
@@ -37,5 +37,7 @@ def test_nothing_is_lost_in_silence(first: int, tell: Callable[[str, Counter[str
     tell(TITLE, counts)
     assert not report.faults, "\n".join([f"{len(report.faults)} faults", *report.faults[:10]])
     assert report.num_cases == LEN_BLOCK
-    missing = [(kind, verb) for kind in KINDS for verb in VERBS if not report.pairs[kind, verb]]
+    missing = {(kind, verb) for kind in KINDS for verb in VERBS if not report.pairs[kind, verb]}
+    # Of what is no file `dump` is given links alone (`Directory.is_for_dump`): not in every block.
+    missing -= {("special", "dump"), ("special", "dump_committed")}
     assert not missing, "no case of this kind was read by this verb"
