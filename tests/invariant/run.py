@@ -90,8 +90,8 @@ def _one(case: Case, root: Path, holder: Holder, report: Report, verbs: Iterable
         report.lawful += verdict.lawful
         report.pairs.update((kind, verb) for kind in case.kinds)
         report.faults += [f"{verb}: {fault}\n    {case}" for fault in verdict.faults]
-        # The cleaner may leave an empty file and no trace; a broker notes then where it was, but not in a copy
-        # without that checkpoint, which looks like one that has lost the segment's bytes.
+        # The cleaner may leave an empty file and no other trace. A broker notes where it was; a copy without
+        # that checkpoint looks like one that has lost the segment's bytes.
         is_tellable = case.directory.sound.first_dirty is None or truth.is_cleaned
         if case.kinds == ["nothing"] and is_tellable and (answer.status or (answer.named and verb != "plan")):
             said = answer.named[0].text if answer.named else answer.words
