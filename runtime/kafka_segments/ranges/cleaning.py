@@ -27,7 +27,7 @@ __all__ = ["is_any_cleaned", "shows_cleaner"]
 _MAX_WALK = 4 << 30
 _NUM_KEPT = 20_000
 
-_kept: OrderedDict[tuple[str, str, int], bool] = OrderedDict()
+_kept: OrderedDict[tuple[str, str, int, int], bool] = OrderedDict()
 _lock = Lock()
 
 
@@ -48,7 +48,7 @@ def is_any_cleaned(places: Places, own: StoredSegment, directory: Sequence[Store
 def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
     """Whether a segment shows that the cleaner has been there; it does not where it cannot be read."""
     file = segment.file
-    key = file.path, file.identity, file.size
+    key = file.path, file.identity, file.size, file.modified_ns
     with _lock:
         if key in _kept:
             _kept.move_to_end(key)
