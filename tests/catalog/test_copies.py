@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from tests.catalog.cluster import Cluster, Replica, Written
 from tests.catalog.memory import MemoryPlaces
@@ -100,8 +100,17 @@ def test_the_log_is_the_leaders_whoever_led_before(actions: list[tuple[object, .
     event(f"epochs {min(cluster.epoch, 4)}, ends {len(ends)}")
 
 
+# A leader that has deleted its head, and followers of which one knows more to be committed than another.
+NOTED_BY_ONE: list[tuple[object, ...]] = [
+    *[("append", 1)] * 11,
+    *[("all_fetch", 9), ("elect", 0), ("append", 1), ("fetch", 3, 1), ("all_fetch", 2), ("all_fetch", 1)],
+    *[("roll", 3), ("elect", 3), ("delete_head", 3)],
+]
+
+
 @MANY
 @given(st.lists(ACTIONS, min_size=20, max_size=80))
+@example(NOTED_BY_ONE)
 def test_older_offsets_come_from_who_still_has_them(actions: list[tuple[object, ...]]) -> None:
     cluster = play(actions, clean=True)
     places = cluster.places()

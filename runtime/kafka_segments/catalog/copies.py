@@ -86,6 +86,17 @@ class _Run:
         """The greatest leads; where nothing else differs, what a broker has is nearer than a tier."""
         return self.lineage.latest, self.lineage.end_offset, not self.copy.is_tiered
 
+    @property
+    def rank_behind_leader(self) -> tuple[int, int, int, bool]:
+        """The greatest is trusted first among those behind the leader.
+
+        Where the leader has deleted an epoch, a copy counts up to the high watermark that it noted, and the
+        lineage of the log then ends that epoch there: so the one that knows most comes first.
+        """
+        latest, end_offset, is_near = self.rank
+        high_watermark = self.copy.end.high_watermark
+        return latest, -1 if high_watermark is None else high_watermark, end_offset, is_near
+
     def path(self) -> str:
         return self.spans[0][2].file.path if self.copy.is_tiered else self.copy.path
 
@@ -98,6 +109,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     if not runs:
         return _log_of(copies, (), ())
     runs.sort(key=lambda run: run.rank, reverse=True)
+    runs[1:] = sorted(runs[1:], key=lambda run: run.rank_behind_leader, reverse=True)
     is_compacted = any(copy.is_compacted for copy in copies)
     if not is_compacted:  # else offsets may be missing anywhere
         _note_holes(places, runs)
