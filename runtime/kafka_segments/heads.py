@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from kafka_segments.entries import Batch, Damage
@@ -72,10 +73,11 @@ def iter_heads(source: Source, position: int = 0) -> Iterator[Head | Damage]:
         from kafka_segments.columnar.headers import iter_headers
 
         pieces = iter_headers(source, position)
+        begun = list(islice(pieces, 1))  # only now it is known whether the scanner can be loaded
     except MissingExtraError:
         yield from _slow_heads(source, position)
         return
-    for piece in pieces:
+    for piece in chain(begun, pieces):
         if isinstance(piece, Damage):
             yield piece
         else:

@@ -99,9 +99,10 @@ def hold_small(source: Source, base_offset: int) -> Holding | None:
     """What the ends of a small segment show, by the compiled scanner; None unless all of it is sound."""
     try:
         from kafka_segments.columnar.small import LARGEST_SMALL, sound_table
+
+        table = sound_table(source) if source.size <= LARGEST_SMALL else None
     except MissingExtraError:
         return None
-    table = sound_table(source) if source.size <= LARGEST_SMALL else None
     if table is None or not table.is_batch().all():
         return None
     names = "base_offset", "crc"

@@ -120,7 +120,7 @@ def _header(entry: Any, check_crc: bool) -> dict[str, int] | None:
             **row,
             **_named(header),
             **_named(header.attributes),
-            "max_timestamp": getattr(header, "timestamp", -1),
+            "max_timestamp": -1 if header.timestamp is None else header.timestamp,
         }
     content = entry.body.content
     if isinstance(content, bytes):

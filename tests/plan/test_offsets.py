@@ -96,10 +96,11 @@ def test_offsets_are_given_for_exactly_the_partitions_that_are_read(tmp_path: Pa
 
 
 def test_what_is_left_out_by_offsets_is_said_segment_by_segment(tmp_path: Path) -> None:
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 15\n")
     one = made(log_of(tmp_path, start=15), startingOffsets=at(22), endingOffsets=at(30))
     reasons = {left_out.why: left_out for left_out in one.left_out}
     assert len(reasons) == 3
-    assert reasons["deleted: the log starts at offset 15"].last_offset is not None
+    assert reasons["its records are deleted: the log starts at offset 15"].last_offset is not None
     assert reasons["before offset 22, where reading begins"].num_bytes > 0
     assert reasons["from offset 30 on nothing is read: the ending offset"].last_offset is None
 
