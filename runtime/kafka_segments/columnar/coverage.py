@@ -74,7 +74,7 @@ class Coverage:
         self._has_wrappers = self._has_wrappers or bool(is_wrapped.any())
         self._look_below(entries.column("base_offset")[~is_wrapped], entries.last_offsets()[~is_wrapped])
         if not (self.has_gaps or self._has_wrappers) and entries.num_records() != last - first + 1:
-            self.has_gaps = entries.has_gaps()
+            self.has_gaps = entries.has_gaps(-1 if self._expected is None else self._expected - 1)
         self._end(last)
         if self._greatest > last:  # offsets fall
             lasts, end = entries.last_offsets(), self._named[1]

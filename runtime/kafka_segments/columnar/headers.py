@@ -133,7 +133,8 @@ def iter_tables(source: Source, offsets: OffsetRange, stretch: Stretch) -> Itera
         offsets: ends the reading; entries that are out of it, or only partly in it, come too.
         stretch: where to read.
     """
-    coverage, ending = stretch.coverage, Ending(offsets, stretch.end_position, source.size)
+    coverage = stretch.coverage
+    ending = Ending(source, offsets, stretch.end_position, check_crc=False)
     headers = _Headers(source, None)
     previous = stretch.sound_offset
     for piece in headers.tables(stretch.position):

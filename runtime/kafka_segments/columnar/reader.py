@@ -84,7 +84,7 @@ class ColumnarReader:
         self._schema = schema
         self._module = module
         self._range = OffsetRange(start, end)
-        self._ending = Ending(self._range, stretch.end_position, source.size)
+        self._ending = Ending(source, self._range, stretch.end_position, check_crc=check_crc)
         self._bounds = start, end
         self._is_bounded = not is_trusted(max_decompressed)
         self._check_crc = check_crc
@@ -205,7 +205,7 @@ class ColumnarReader:
 
     def _ends_with(self, batch: Batch) -> bool:
         """Whether the reading ends with an entry that the scanner has not taken."""
-        is_over = self._ending.is_with(batch)
+        is_over = self._ending.is_with(batch, self._scan.sound_offset)
         if self._straying is not None:
             self._straying.batch(batch)
         if self._coverage is not None and is_over:

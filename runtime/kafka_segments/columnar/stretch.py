@@ -17,9 +17,13 @@ import pyarrow as pa
 from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.table import EntryTable
 from kafka_segments.entries import Batch
+from kafka_segments.framing import Scan
+from kafka_segments.storage import Source
 from kafka_segments.straying import Straying
 
 __all__ = ["Ending", "OffsetRange", "Stretch"]
+
+_LEN_NEXT = 4096  # bytes to read for one entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +92,17 @@ class Ending:
     No checksum covers a base offset: one entry alone may have a changed one, and must not hide the others.
 
     Args:
+        source: the segment.
         offsets: the range.
         end_position: see `Stretch`.
-        size: of the source.
+        check_crc: an entry with a wrong checksum is none that ends the range.
     """
 
-    def __init__(self, offsets: OffsetRange, end_position: int | None, size: int) -> None:
-        self._end, self._end_position, self._size = offsets.end, end_position, size
+    def __init__(
+        self, source: Source, offsets: OffsetRange, end_position: int | None, *, check_crc: bool
+    ) -> None:
+        self._source, self._check_crc = source, check_crc
+        self._end, self._end_position = offsets.end, end_position
         self._was_over = False  # the entry before
 
     def num_before(self, entries: EntryTable, previous: int | None) -> int:
@@ -120,20 +128,36 @@ class Ending:
         before[1:] = entries.last_offsets()[:-1]
         is_over &= ~entries.is_wrapper() | (before >= self._end - 1)
         self._was_over = bool(is_over[last])
-        is_last = entries.value(last, "end_position") >= self._size
-        is_confirmed = np.append(is_over[1:], is_last)
+        is_confirmed = np.append(is_over[1:], False)
         is_confirmed[0] |= was_over
+        if self._was_over and not (is_over & is_confirmed).any():
+            is_confirmed[last] = self._is_followed(
+                entries.value(last, "end_position"), entries.last_offset(last)
+            )
         rows: Any = np.flatnonzero(is_over & is_confirmed)
         return int(rows[0]) if len(rows) else len(entries)
 
-    def is_with(self, batch: Batch) -> bool:
+    def is_with(self, batch: Batch, previous: int | None) -> bool:
         """Whether the reading ends with this entry, which no table has."""
-        first, was_over = batch.base_offset, self._was_over
-        self._was_over = (
-            self._end is not None
-            and self._end_position is not None
-            and first is not None
-            and first >= self._end
-            and batch.position >= self._end_position
-        )
-        return self._was_over and (was_over or batch.end_position >= self._size)
+        was_over = self._was_over
+        self._was_over = self._is_over(batch, -1 if previous is None else previous)
+        if not self._was_over:
+            return False
+        return was_over or self._is_followed(batch.end_position, batch.last_offset)
+
+    def _is_over(self, batch: Batch, previous: int) -> bool:
+        if self._end is None or self._end_position is None or batch.position < self._end_position:
+            return False
+        if batch.magic < 2 and batch.compression != "none":
+            return batch.last_offset >= self._end and previous >= self._end - 1
+        return (batch.last_offset if batch.base_offset is None else batch.base_offset) >= self._end
+
+    def _is_followed(self, position: int, previous: int) -> bool:
+        """Whether the file ends at a position, or a sound entry behind the range begins there."""
+        if position >= self._source.size:
+            return True
+        scan = Scan(self._source, check_crc=self._check_crc, len_window=_LEN_NEXT)
+        entry = next(scan.entries(position), None)
+        if not isinstance(entry, Batch) or entry.crc_valid is False:
+            return False
+        return self._is_over(entry, previous)

@@ -128,11 +128,16 @@ class EntryTable:
         counts = self.column("num_records")
         return int(counts.sum() if self._has_batches_alone() else np.where(self.is_batch(), counts, 1).sum())
 
-    def has_gaps(self) -> bool:
-        """Whether offsets are missing between or inside batches; offsets that fall are no gap."""
+    def has_gaps(self, greatest: int = -1) -> bool:
+        """Whether offsets are missing between or inside batches; offsets that fall are no gap.
+
+        Args:
+            greatest: the greatest offset before them.
+        """
         firsts, lasts = self.column("base_offset"), self.last_offsets()
         is_short = self._counted_offsets() < lasts
-        return bool(is_short.any() or (firsts[1:] > np.maximum.accumulate(lasts)[:-1] + 1).any())
+        before = np.maximum(np.maximum.accumulate(lasts)[:-1], greatest)
+        return bool(is_short.any() or (firsts[1:] > before + 1).any())
 
     def chosen(self, mask: Any) -> EntryTable:
         """Some rows, as a copy."""
