@@ -9,12 +9,10 @@ for it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
-
 from kafka_segments.catalog.ends import end_of
 from kafka_segments.catalog.model import StoredSegment
 from kafka_segments.catalog.opening import is_remote, open_stored
+from kafka_segments.catalog.remembered import Remembered
 from kafka_segments.continuity import Extent, Holding
 from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.holdings import begin_of, hold_small
@@ -23,11 +21,9 @@ from kafka_segments.storage import Source
 
 __all__ = ["extent_of", "hold_stored"]
 
-_NUM_KEPT = 20_000
 _NUM_SLOW = 400  # segments that are looked into before the compiled scanner is loaded, which takes as long
 
-_kept: OrderedDict[tuple[str, str, int, int], Holding] = OrderedDict()
-_lock = Lock()
+_kept: Remembered[Holding] = Remembered()
 
 
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
@@ -45,18 +41,7 @@ def hold_stored(places: Places, segment: StoredSegment) -> Holding:
     Raises:
         KafkaFormatError: it cannot be opened.
     """
-    file = segment.file
-    key = file.path, file.identity, file.size, file.modified_ns
-    with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
-    found = _hold(places, segment)
-    with _lock:
-        _kept[key] = found
-        if len(_kept) > _NUM_KEPT:
-            _kept.popitem(last=False)
-    return found
+    return _kept.of(segment.file, lambda: _hold(places, segment))
 
 
 def _hold(places: Places, segment: StoredSegment) -> Holding:

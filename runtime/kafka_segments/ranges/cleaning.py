@@ -8,13 +8,12 @@ tell fast where there can be a trace; only a sound batch is one. What was found 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
-from threading import Lock
 
 from kafka_segments.catalog.holes import is_cleaned_at
 from kafka_segments.catalog.model import StoredSegment
 from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.remembered import Remembered
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.headers import iter_tables
@@ -25,10 +24,8 @@ from kafka_segments.places import Places
 __all__ = ["is_any_cleaned", "shows_cleaner"]
 
 _MAX_WALK = 4 << 30
-_NUM_KEPT = 20_000
 
-_kept: OrderedDict[tuple[str, str, int, int], bool] = OrderedDict()
-_lock = Lock()
+_kept: Remembered[bool] = Remembered()
 
 
 def is_any_cleaned(places: Places, own: StoredSegment, directory: Sequence[StoredSegment]) -> bool:
@@ -47,22 +44,13 @@ def is_any_cleaned(places: Places, own: StoredSegment, directory: Sequence[Store
 
 def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
     """Whether a segment shows that the cleaner has been there; it does not where it cannot be read."""
-    file = segment.file
-    key = file.path, file.identity, file.size, file.modified_ns
-    with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
     try:
-        found = _may_be_cleaned(places, segment) and is_cleaned_at(places, segment)
+        return _kept.of(
+            segment.file, lambda: _may_be_cleaned(places, segment) and is_cleaned_at(places, segment)
+        )
     except KafkaFormatError as error:
         pass_over(error)  # whoever reads that segment tells of it
         return False
-    with _lock:
-        _kept[key] = found
-        if len(_kept) > _NUM_KEPT:
-            _kept.popitem(last=False)
-    return found
 
 
 def _may_be_cleaned(places: Places, segment: StoredSegment) -> bool:
