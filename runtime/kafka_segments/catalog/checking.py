@@ -59,8 +59,8 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
         return found
     is_tiered = all(TIERED_NAME.fullmatch(name_in(one.file.path)) for one in segments)
     if len(log.copies) != 1 or not (not log.left_out if is_tiered else _is_whole(segments)):
-        why = "only some of its segments were chosen"
-        why = why if len(log.copies) == 1 else "it is put together from several copies"
+        is_one = len(log.copies) == 1
+        why = "only some of its segments were chosen" if is_one else "it is put together from several copies"
         _remark(found, log, why)
         for one in segments:
             _open(places, one, found)

@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_segments.catalog.lookups import OffsetLookup, open_offsets, open_times
 from kafka_segments.catalog.model import StoredSegment
-from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_stored
-from kafka_segments.catalog.walking import Head, iter_heads
+from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
 from kafka_segments.framing import Scan
+from kafka_segments.heads import Head, iter_heads
+from kafka_segments.lookups import OffsetLookup
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
 

@@ -17,9 +17,9 @@ from kafka_segments.catalog.claims import position_of
 from kafka_segments.catalog.model import PartitionLog
 from kafka_segments.catalog.opening import open_beside, open_segment_of, open_stored
 from kafka_segments.catalog.times import piece_end
-from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, pass_over
+from kafka_segments.heads import Head, iter_heads
 from kafka_segments.isolated import held_back, held_back_by, left_out
 from kafka_segments.logfiles import LogFile, is_unopened
 from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from kafka_segments.catalog.ends import find_reached
-from kafka_segments.catalog.lookups import OffsetLookup, open_offsets
 from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_stored
-from kafka_segments.catalog.walking import Budget, Head, iter_heads
+from kafka_segments.catalog.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored
+from kafka_segments.catalog.walking import Budget
 from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.heads import Head, iter_heads
 from kafka_segments.layout import LEN_HEAD
+from kafka_segments.lookups import OffsetLookup
 from kafka_segments.places import Places
 
 __all__ = ["MAX_CUTS", "Cutter", "num_bytes_of", "pack"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import StoredSegment
+from kafka_segments.catalog.opening import open_offsets
 from kafka_segments.catalog.stored import open_stored
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import CorruptIndexError, ReadError, TruncatedError, pass_over

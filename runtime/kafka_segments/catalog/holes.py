@@ -15,8 +15,9 @@ from kafka_segments.catalog.agreement import Span
 from kafka_segments.catalog.ends import find_end
 from kafka_segments.catalog.model import Piece, StoredSegment
 from kafka_segments.catalog.opening import open_stored
-from kafka_segments.catalog.walking import Budget, iter_heads
+from kafka_segments.catalog.walking import Budget
 from kafka_segments.entries import Damage
+from kafka_segments.heads import iter_heads
 from kafka_segments.holdings import is_cleaned
 from kafka_segments.places import Places
 

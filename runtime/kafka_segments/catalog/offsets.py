@@ -17,9 +17,8 @@ from kafka_segments.catalog.claims import is_before
 from kafka_segments.catalog.committed import Committed
 from kafka_segments.catalog.ends import find_end
 from kafka_segments.catalog.extents import extent_of
-from kafka_segments.catalog.lookups import open_offsets
 from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog
-from kafka_segments.catalog.opening import open_stored
+from kafka_segments.catalog.opening import open_offsets, open_stored
 from kafka_segments.catalog.patterns import java_pattern
 from kafka_segments.catalog.query import EARLIEST, LATEST, Bound, Query, Topics
 from kafka_segments.catalog.times import Finder

@@ -1,14 +1,24 @@
-"""Segments as handles, wherever and in whatever form they are stored."""
+"""Segments as handles, and their indexes to look things up in, wherever and in whatever form they are."""
 
 from __future__ import annotations
 
 from kafka_segments.catalog.model import StoredFile, StoredSegment
 from kafka_segments.catalog.stored import open_beside, open_file, open_stored
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.lookups import OffsetLookup, TimeLookup, offsets_in, times_in
 from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 
-__all__ = ["NUM_REQUESTS", "is_remote", "open_beside", "open_file", "open_segment_of", "open_stored"]
+__all__ = [
+    "NUM_REQUESTS",
+    "is_remote",
+    "open_beside",
+    "open_file",
+    "open_offsets",
+    "open_segment_of",
+    "open_stored",
+    "open_times",
+]
 
 
 NUM_REQUESTS = 32
@@ -35,3 +45,24 @@ def is_remote(file: StoredFile) -> bool:
     """Whether reading a few bytes takes a request over a network."""
     scheme, colon, _rest = file.path.partition(":/")
     return bool(colon) and scheme.isalnum() and scheme.lower() != "file"
+
+
+def open_offsets(places: Places, segment: StoredSegment) -> OffsetLookup | None:
+    """Open a segment's `.index`, None if it has none; close it afterwards.
+
+    Raises:
+        ReadError: it cannot be opened or read.
+        CorruptIndexError: see `lookups.offsets_in`.
+    """
+    source = open_beside(places, segment, "index")
+    return None if source is None else offsets_in(source, segment.base_offset)
+
+
+def open_times(places: Places, segment: StoredSegment) -> TimeLookup | None:
+    """Open a segment's `.timeindex`; as `open_offsets`.
+
+    Raises:
+        CorruptIndexError: see `lookups.times_in`.
+    """
+    source = open_beside(places, segment, "timeindex")
+    return None if source is None else times_in(source, segment.base_offset)

@@ -21,14 +21,14 @@ from itertools import groupby, repeat
 from kafka_segments.catalog.astray import touches_any
 from kafka_segments.catalog.claims import TimeClaims, is_before, iter_claims, position_of, verify_claim
 from kafka_segments.catalog.cutting import num_bytes_of
-from kafka_segments.catalog.lookups import open_times
 from kafka_segments.catalog.model import LeftOut, Split
-from kafka_segments.catalog.opening import is_remote, open_stored
+from kafka_segments.catalog.opening import is_remote, open_stored, open_times
 from kafka_segments.catalog.query import Condition
-from kafka_segments.catalog.walking import Budget, Head, iter_heads
+from kafka_segments.catalog.walking import Budget
 from kafka_segments.continuity import Extent
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.heads import Head, iter_heads
 from kafka_segments.places import Places
 
 __all__ = ["Pruner", "drop_by_offsets", "drop_by_partition"]

@@ -23,10 +23,11 @@ from kafka_segments.catalog.claims import TimeClaims, is_before, iter_claims, po
 from kafka_segments.catalog.holes import first_missing
 from kafka_segments.catalog.model import PartitionLog, Piece, StoredSegment
 from kafka_segments.catalog.opening import open_segment_of, open_stored
-from kafka_segments.catalog.walking import Budget, Head, iter_heads
+from kafka_segments.catalog.walking import Budget
 from kafka_segments.entries import Batch, Damage
 from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
 from kafka_segments.framing import Scan
+from kafka_segments.heads import Head, iter_heads
 from kafka_segments.places import Places
 from kafka_segments.segment import Segment
 from kafka_segments.storage import Source

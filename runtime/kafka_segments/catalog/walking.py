@@ -1,11 +1,10 @@
-"""The headers of a segment, one after the other, for those who plan; and how far they may go."""
+"""How far those who plan may walk through segments."""
 
 from __future__ import annotations
 
 from kafka_segments.catalog.model import StoredFile
-from kafka_segments.heads import Head, iter_heads
 
-__all__ = ["Budget", "Head", "iter_heads"]
+__all__ = ["Budget"]
 
 
 class Budget:

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from kafka_segments.catalog.model import Split
 from kafka_segments.catalog.opening import open_stored
-from kafka_segments.catalog.walking import Head, iter_heads
 from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
+from kafka_segments.heads import Head, iter_heads
 from kafka_segments.places import Places
 from kafka_segments.ranges.comparing import hold_together
 from kafka_segments.ranges.findings import name_partition
