@@ -130,7 +130,7 @@ def list_partitions(
     places = Places()
     finder, checkpoints = Finder(places), Checkpoints(places)
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
-        finder.add(os.fspath(path))
+        finder.add(_text_of(path))
     if passed is None:
         tell(finder.passing.found, is_all=False)
     else:
@@ -138,6 +138,12 @@ def list_partitions(
     _refuse_copies(finder.found.values())
     partitions = [_partition_dir(directory, checkpoints, places) for directory in finder.found.values()]
     return sorted(partitions, key=lambda partition: (partition.topic, partition.partition))
+
+
+def _text_of(path: object) -> str:
+    if isinstance(path, (str, os.PathLike)):
+        return os.fspath(path)
+    raise OptionError(f"this is of type {type(path).__name__}: give the path of a directory as str")
 
 
 def with_ends(segments: Sequence[_Segment]) -> Iterator[tuple[_Segment, int | None]]:

@@ -207,6 +207,11 @@ def test_what_may_be_walked_through_can_be_said(
 WRONG = {
     "nothing": ([], "give what to read"),
     "an unknown option": (["/", "-o", "colour=red"], "NAME one of subscribe"),
+    "a misspelt option": (["/", "-o", "startingOfsets=5"], "did you mean startingOffsets?: give NAME=VALUE"),
+    "a misspelt topic": (
+        [str(RECORDED / "kafka-4.3/clean"), "-o", "subscribe=mutli"],
+        "no topic mutli in these paths (did you mean multi?); there is 007",
+    ),
     "no value": (["/", "-o", "subscribe"], "NAME=VALUE"),
     "a refused option": (["/", "-o", "minPartitions=0"], "above 0"),
     "no condition": (["/", "-w", "value = 3"], "give a column"),

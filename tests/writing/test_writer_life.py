@@ -59,7 +59,7 @@ def rows_and_more() -> Iterator[Any]:
     ("step", "told"),
     [
         (lambda writer: writer.write([ROW], base_offset=0), "EncodeError: offset 0, row 0: "),
-        (lambda writer: writer.write(rows_and_more()), "OptionError: row 100000 is a str"),
+        (lambda writer: writer.write(rows_and_more()), "OptionError: row 100000 is of type str"),
         (lambda writer: writer.append(b"abc"), "TruncatedError"),
     ],
 )

@@ -8,6 +8,7 @@ stays open, so that the reader finds it, unless a number is needed here.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -77,18 +78,18 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
     there = {(log.topic, log.partition) for log in logs}
     names = {topic for topic, _partition in there}
     if topics.names is not None and not topics.names <= names:
-        raise _absent(f"topic {min(topics.names - names)}", names)
+        raise _absent("topic", min(topics.names - names), names)
     if topics.partitions is not None and not topics.partitions <= there:
         topic, partition = min(topics.partitions - there)
         own = sorted(number for name, number in there if name == topic)
         if own:
-            raise _absent(f"partition {partition} of {topic}", map(str, own))
-        raise _absent(f"topic {topic}", names)
+            raise _absent("partition", f"{partition} of {topic}", map(str, own))
+        raise _absent("topic", topic, names)
     chosen = [log for log in logs if _is_asked_for(log, topics)]
     if not chosen and topics == Topics():
         chosen = logs  # nothing but internal topics: the paths name them
     if not chosen and logs and topics.pattern is not None:
-        raise _absent(f"topic that matches {topics.pattern!r}", names)
+        raise _absent("topic", f"that matches {topics.pattern!r}", names)
     asked = set(map(id, chosen))
     return chosen, [
         _whole(
@@ -114,10 +115,12 @@ def _is_passed_over(log: PartitionLog, topics: Topics) -> bool:
     return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
 
 
-def _absent(what: str, there: Iterable[str]) -> OptionError:
+def _absent(what: str, name: str, there: Iterable[str]) -> OptionError:
     some = sorted(there)
-    shown = ", ".join(some[:10]) + (", ..." if len(some) > 10 else "")
-    return OptionError(f"there is no {what} in these paths; there is {shown or 'nothing at all'}")
+    close = difflib.get_close_matches(name, some, 1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    shown = ", ".join(some[:10]) + (", ..." if len(some) > 10 else "") or "nothing at all"
+    return OptionError(f"there is no {what} {name} in these paths{hint}; there is {shown}")
 
 
 def _whole(log: PartitionLog, why: str) -> LeftOut:

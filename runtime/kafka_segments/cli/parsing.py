@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from kafka_segments.cli import console
 from kafka_segments.escaping import shown
 
-__all__ = ["new_parser"]
+__all__ = ["did_you_mean", "new_parser"]
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -64,7 +64,7 @@ class _Parser(argparse.ArgumentParser):
         parsed, unknown = super().parse_known_args(given, namespace)
         if unknown:
             options = [name for name in self._option_string_actions if name.startswith("--")]
-            told = "".join(_did_you_mean(one.partition("=")[0], options) for one in unknown[:1])
+            told = "".join(did_you_mean(one.partition("=")[0], options) for one in unknown[:1])
             self.error(f"unrecognized arguments: {' '.join(unknown)}{told}")
         return parsed, unknown
 
@@ -83,7 +83,7 @@ class _Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         known = list(map(str, action.choices))
-        told = _did_you_mean(str(value), known)
+        told = did_you_mean(str(value), known)
         if action.nargs == argparse.PARSER and os.path.exists(str(value)):
             told = f": write a command before it, as in `kafka-segments dump {value}`"
         choices = ", ".join(known)
@@ -91,6 +91,7 @@ class _Parser(argparse.ArgumentParser):
         self.error(f"argument {name}: invalid choice: {value!r}{told} (choose from {choices})")
 
 
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """What to say behind a word that is unknown: the one that is most like it, if any is."""
     close = difflib.get_close_matches(word, list(known), 1)
     return f"; did you mean {close[0]}?" if close else ""

@@ -42,7 +42,9 @@ def encode_records(data: Data, **options: Unpack[Options]) -> bytes:
     """Records as batches of magic 2, messages or wrappers, one behind the other.
 
     Args:
-        data: Arrow data or rows, see `incoming`.
+        data: Arrow data or rows, see `incoming`. Timestamps are milliseconds since 1970, or times with a
+            zone; a time with a fraction of a millisecond, as `datetime.now` gives it, is refused: Kafka has
+            no place for it, and what is to be cut off is for the caller to say.
         options: `magic`, `compression`, `compression_level`, `timestamp_type`,
             `log_append_time`, `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`,
             `base_sequence`, `is_transactional`, `delete_horizon_ms`, `batch_size`, `max_message_bytes`,

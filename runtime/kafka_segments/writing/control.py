@@ -96,7 +96,7 @@ def _pairs(
     try:
         listed = list(records)
     except TypeError as error:
-        raise OptionError(f"control records cannot come from a {type(records).__name__}") from error
+        raise OptionError(f"control records cannot come from type {type(records).__name__}") from error
     for at, record in enumerate(listed):
         kind, value = _named(record, at)
         yield _pair(kind, value, options, base_offset + at)

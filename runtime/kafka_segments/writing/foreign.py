@@ -51,7 +51,7 @@ def read_foreign(encoded: bytes | memoryview, last_offset: int) -> Iterator[Fore
     try:
         data = memoryview(encoded).cast("B")
     except (TypeError, ValueError) as error:
-        raise OptionError(f"batches cannot come from a {type(encoded).__name__}: {error}") from error
+        raise OptionError(f"batches cannot come from type {type(encoded).__name__}: {error}") from error
     gathered: list[Batch] = []
     with open_segment(data) as segment:
         for batch, control in _iter_batches(segment):

@@ -33,6 +33,7 @@ _TYPES = {
     "headers": pa.list_(pa.struct([pa.field(name, pa.binary()) for name in _KEY_VALUE])),
 }
 _IGNORED = "timestamp_type"
+_FINER = ": Kafka keeps milliseconds: give pyarrow.compute.floor_temporal(column, unit='millisecond')"
 # Whether text is UTF-8 is not asked: it is written as it is.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
@@ -78,7 +79,7 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
     elif hasattr(data, "__arrow_c_stream__") and not isinstance(data, type):
         yield from _opened(data)
     elif isinstance(data, (str, bytes, dict)) or not isinstance(data, Iterable):
-        raise OptionError(f"records cannot come from a {type(data).__name__}; give Arrow data or rows")
+        raise OptionError(f"records cannot come from type {type(data).__name__}; give Arrow data or rows")
     else:
         yield from batches_of_rows(data)
 
@@ -87,7 +88,7 @@ def _opened(data: Any) -> pa.RecordBatchReader:
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, TypeError) as error:  # a column, which has that interface too
-        raise OptionError(f"records cannot come from a {type(data).__name__}: {error}") from error
+        raise OptionError(f"records cannot come from type {type(data).__name__}: {error}") from error
 
 
 def _check_columns(schema: pa.Schema) -> None:
@@ -170,7 +171,8 @@ def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[I
         }
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         if batch.num_rows <= 1:
-            raise EncodeError(f"row {row}: {error}", rule="unwritable", row=row) from error
+            hint = _FINER if "lose data" in str(error) else ""
+            raise EncodeError(f"row {row}: {error}{hint}", rule="unwritable", row=row) from error
         half = batch.num_rows // 2
         yield from _cast(batch.slice(0, half), casts, row)
         yield from _cast(batch.slice(half), casts, row + half)

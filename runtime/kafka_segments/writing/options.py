@@ -188,7 +188,7 @@ def shown(value: object) -> str:
     try:
         return f"{value!r:.60}"
     except Exception:  # a number of too many digits, an object of somebody else's
-        return f"a {type(value).__name__} that cannot be printed"
+        return f"something of type {type(value).__name__} that cannot be printed"
 
 
 def is_integer(value: object) -> bool:

@@ -87,8 +87,9 @@ def _plain(row: Any, number: int) -> tuple[Any, ...]:
         return *values, _pairs(headers, number)
     if isinstance(row, tuple) and len(row) == len(_NAMES):
         return *row[:-1], _pairs(row[-1], number)
+    kind = type(row).__name__
     raise OptionError(
-        f"row {number} is a {type(row).__name__}; give a Record, a mapping, or a tuple ({', '.join(_NAMES)})"
+        f"row {number} is of type {kind}; give a Record, a mapping, or a tuple ({', '.join(_NAMES)})"
     )
 
 
@@ -172,11 +173,14 @@ def _convert(name: str, values: Sequence[Any]) -> pa.Array:
 
 
 def _milliseconds(time: datetime, row: int) -> int:
+    """Kafka's number of a time; what it cannot hold is refused, for whoever gave it to cut it off or not."""
     if time.tzinfo is None:
         raise _unwritable(row, "timestamp", time, "give a datetime with a zone, such as datetime.UTC")
     millis, rest = divmod(time - _EPOCH, timedelta(milliseconds=1))
     if rest:
-        raise _unwritable(row, "timestamp", time, "it has a fraction of a millisecond")
+        reason = "it has a fraction of a millisecond, which Kafka does not keep: give "
+        reason += "time.replace(microsecond=time.microsecond // 1000 * 1000)"
+        raise EncodeError(f"row {row}: timestamp is {time}: {reason}", rule="unwritable", row=row)
     return millis
 
 
