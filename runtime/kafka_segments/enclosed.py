@@ -17,7 +17,7 @@ from kafka_segments import checksum, layout
 from kafka_segments.compression import CODEC_NAMES
 from kafka_segments.compression.tracing import Run, trace
 from kafka_segments.entries import Batch
-from kafka_segments.errors import CorruptBatchError, ReadError
+from kafka_segments.errors import CorruptBatchError, MissingExtraError, ReadError
 from kafka_segments.messages import iter_frames
 from kafka_segments.storage import BLOCK_SIZE, Source
 
@@ -25,6 +25,9 @@ __all__ = ["Enclosed"]
 
 _LARGEST = 16 << 20
 """Bytes of a wrapper, and of its content, that are looked at."""
+
+_LEN_SLOW = 256 << 10
+"""Bytes of content from which on machine code is worth its while."""
 
 
 class Enclosed:
@@ -80,7 +83,8 @@ class Enclosed:
         self._len_followed = min(max(least, 2 * self._len_followed), _LARGEST)
         payload = self._read(self._head[2], self._len_followed)
         content, self._runs = trace(codec, payload, magic, _LARGEST)
-        end = self._len_sound = _sound_messages(content, self._len_sound, self._messages)
+        follow = _sound_messages if len(content) < _LEN_SLOW else _follow_fast
+        end = self._len_sound = follow(content, self._len_sound, self._messages)
         at = bisect_left(self._runs, end, key=lambda run: run.to) - 1
         if at >= 0:
             run = self._runs[at]
@@ -92,6 +96,16 @@ class Enclosed:
             return bytes(self._source.read(start, max(0, min(size, self._source.size - start))))
         except ReadError:
             return b""
+
+
+def _follow_fast(content: bytes, place: int, found: dict[int, int]) -> int:
+    """The same as `_sound_messages`, by machine code where that can be had."""
+    try:
+        from kafka_segments.searching import sound_messages
+
+        return sound_messages(content, place, found)
+    except (ImportError, MissingExtraError):
+        return _sound_messages(content, place, found)
 
 
 def _sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:

@@ -71,6 +71,7 @@ class Scan:
         """The last offset known to be sound so far."""
         self.items = ItemBudget(max_decompressed)
         """What may still be read one by one of compressed batches."""
+        self._asked = ItemBudget(max_decompressed)  # likewise, to find out where a wrapper's offsets begin
 
     @cached_property
     def _resync(self) -> Resync:
@@ -168,12 +169,16 @@ class Scan:
         return self._end_before_zeros(self.source.size), None
 
     def first_offset(self, batch: Batch) -> int | None:
-        """A batch's first offset, which only the messages in a wrapper know; None if they cannot be asked."""
+        """A batch's first offset, which only the messages in a wrapper know; None if they cannot be asked.
+
+        Nor are they asked where a pass has asked more of them than it may read.
+        """
         if batch.base_offset is not None or self._headers_only:
             return batch.base_offset
         try:
             payload, bound = read_payload(self.source, batch), self._max_decompressed
-            return Messages(batch, payload, max_decompressed=bound, check_crc=False).batch.base_offset
+            opened = Messages(batch, payload, max_decompressed=bound, check_crc=False, items=self._asked)
+            return opened.batch.base_offset
         except KafkaFormatError as error:
             pass_over(error)
             return None

@@ -21,6 +21,7 @@ from kafka_segments.errors import (
     TruncatedError,
     UnsupportedMagicError,
 )
+from kafka_segments.sparse import hole_before
 from kafka_segments.storage import BLOCK_SIZE, Source, Window
 
 __all__ = ["Finding", "Probe"]
@@ -58,7 +59,7 @@ class Probe:
     def zeros_position(self) -> int:
         """Where the run of zeros at the end of the file begins; the file's size if there is none."""
         end = self.source.size
-        while end > 0:
+        while (end := hole_before(self.source, end)) > 0:
             start = max(0, (end - 1) // BLOCK_SIZE * BLOCK_SIZE - _PIECE + BLOCK_SIZE)
             try:
                 data = bytes(self.source.read(start, end - start))

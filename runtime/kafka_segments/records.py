@@ -178,15 +178,18 @@ def _exactly(
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")
     reader = layout.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, items)
-    for index in range(start.num_records, count):
-        try:
-            body = reader.read()
-        except CorruptBatchError as error:
-            detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
-            raise CorruptBatchError(detail) from error
-        yield _record(batch, body)
-    if reader.num_left():
-        raise CorruptBatchError(f"{reader.num_left()} bytes are left behind the last of {count} records")
+    try:
+        for index in range(start.num_records, count):
+            try:
+                body = reader.read()
+            except CorruptBatchError as error:
+                detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
+                raise CorruptBatchError(detail) from error
+            yield _record(batch, body)
+        if reader.num_left():
+            raise CorruptBatchError(f"{reader.num_left()} bytes are left behind the last of {count} records")
+    finally:
+        reader.close()
 
 
 def _record(batch: Batch, body: layout.Body) -> Record:

@@ -22,7 +22,7 @@ from kafka_segments.native.blocks import call
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply, power_of_x
 from kafka_segments.storage import BLOCK_SIZE, Source
-from kafka_segments_generated.columns import kafka_log_segment
+from kafka_segments_generated.columns import _support, kafka_log_segment
 from kafka_segments_generated.columns._support import (
     CONTENT,
     DONE,
@@ -36,7 +36,7 @@ from kafka_segments_generated.columns._support import (
 )
 from kafka_segments_generated.columns.kafka_log_segment import scan_entry
 
-__all__ = ["Searcher", "finder", "lines_maker"]
+__all__ = ["Searcher", "finder", "lines_maker", "sound_messages"]
 
 # What the state holds. Where to search and where to stop; the window's position and its bytes; the source's
 # size; the least base offset that counts; the grid: bytes from line to line, the first line, and the last
@@ -60,6 +60,7 @@ _NUM_REDUCING = 4 * _NUM_BYTES  # the tables in front of the powers
 _NUM_SLOTS = 4096
 _LEN_BLOCK = 4096
 _LEN_WINDOW = 4 << 20
+_NUM_ROWS, _NUM_SCAN_STATE = 4096, 16  # of a table of messages, and of the scanner's state
 _LEN_STEP = 1 << 20
 _FINE, _COARSE, _LARGE_FILE = 512, 4096, 2 << 30
 _POLYNOMIALS = CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL
@@ -341,6 +342,36 @@ class Searcher:
         self._cache[slot, : len(data)] = np.frombuffer(data, np.uint8)
         self._tags[slot] = block
         return True
+
+
+def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
+    """Note place and size of the sound messages from a place on; returns where the first other one begins.
+
+    Raises:
+        MissingExtraError: the scanner was compiled nowhere, and cannot be here.
+    """
+    scanner = load_decoder(kafka_log_segment.scanner, check_crc=True, whole=True)
+    arguments = scanner.new_table()
+    state = np.zeros(_NUM_SCAN_STATE, np.int64)
+    rows = np.zeros((_NUM_ROWS, kafka_log_segment.WIDTH), np.int64)
+    for name, array in (("data", np.frombuffer(content, np.uint8)), ("state", state), ("table", rows)):
+        arguments.set(name, array.ctypes.data, array.size)
+    state[_support.AT], state[_support.FILE], state[_support.MAX_ROWS] = place, -1, _NUM_ROWS
+    state[_support.SIZE] = state[_support.LEN_WINDOW] = len(content)
+    is_message = np.array([not one.is_repeated for one in kafka_log_segment.CONTENTS])
+    status = _support.FULL
+    while status == _support.FULL:
+        state[_support.ROW] = 0
+        status = scanner(arguments)
+        table = rows[: state[_support.ROW]]
+        others = np.flatnonzero(~is_message[table[:, CONTENT]])
+        if len(others):
+            table, status = table[: others[0]], DONE
+        columns = ("position", "end_position")
+        starts, ends = (table[:, kafka_log_segment.BATCH_COLUMNS.index(name)] for name in columns)
+        found.update(zip(starts.tolist(), (ends - starts).tolist(), strict=True))
+        place = int(ends[-1]) if len(table) else place
+    return place
 
 
 @lru_cache(maxsize=8)

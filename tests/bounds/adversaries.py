@@ -16,13 +16,29 @@ import crc32c
 import lz4.frame
 import snappy
 import zstandard
+from tests.bounds.containers import (
+    XERIAL,
+    gzip_empty_blocks,
+    gzip_members,
+    gzip_named,
+    lz4_blocks,
+    lz4_frames,
+    lz4_squeezed_blocks,
+    snappy_blocks,
+    snappy_headers,
+    snappy_literals,
+    zstd_empty_blocks,
+    zstd_frames,
+    zstd_runs,
+    zstd_skippable,
+    zstd_windows,
+)
 
 __all__ = ["ADVERSARIES", "search_adversary"]
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 CONTROL = 0x20
 EMPTY_RECORD = bytes.fromhex("0c000000010100")  # null key, null value, no headers, the batch's own offset
-XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 
 
 def varint(number: int) -> bytes:
@@ -214,6 +230,54 @@ def _enclosed(codec: int) -> Callable[[int], bytes]:
     return make
 
 
+def _filled(magic: int, codec: int, parts: Callable[[int], bytes], share: int = 1) -> Callable[[int], bytes]:
+    """Entries whose payload is what `parts` makes of a size; each takes one `share` of the file."""
+
+    def make(size: int) -> bytes:
+        payload = parts(size // share)
+        one = batch(payload, 1, codec) if magic == 2 else message(payload, codec, magic)
+        return repeated(one, size)
+
+    return make
+
+
+def _with_one_entry(magic: int, codec: int, parts: Callable[[bytes, int], bytes]) -> Callable[[int], bytes]:
+    """The same, where the payload holds one record or message somewhere."""
+    inner = EMPTY_RECORD if magic == 2 else message(b"inner", 0, magic)
+    return _filled(magic, codec, lambda size: parts(inner, size))
+
+
+def _behind(first: Callable[[bytes], bytes], parts: Callable[[int], bytes]) -> Callable[[bytes, int], bytes]:
+    """What is compressed, and then parts that hold nothing."""
+    return lambda content, size: first(content) + parts(size)
+
+
+def _stepped(magic: int, codec: int) -> Callable[[int], bytes]:
+    """Wrappers of few messages each, as many as fit."""
+
+    def make(size: int) -> bytes:
+        value = squeezed(codec, b"".join(message(None, 0, magic, at) for at in range(3)))
+        return repeated(message(value, codec, magic), size, 3)
+
+    return make
+
+
+def _small_wrappers_damaged(size: int) -> bytes:
+    """Small wrappers, each of which has an inner message with a wrong checksum."""
+    value = squeezed(LZ4, message(None, 0, 1) + message(None, 0, 1, 1, wrong_by=1))
+    return repeated(message(value, LZ4, 1), size, 2)
+
+
+def _large_behind_damage(magic: int, count: int) -> Callable[[int], bytes]:
+    """Damage before each of several large wrappers: whoever tells of it asks for their first offsets."""
+
+    def make(size: int) -> bytes:
+        many = message(squeezed(GZIP, message(None, 0, magic) * (count * size >> 16)), GZIP, magic, 1)
+        return repeated(message(b"", 0, magic, wrong_by=1) + many, size)
+
+    return make
+
+
 ADVERSARIES: dict[str, Callable[[int], bytes]] = {
     "zstd records": _records(ZSTD),
     "zstd records, a byte behind them": _records(ZSTD, 10, behind=b"x"),
@@ -251,6 +315,36 @@ ADVERSARIES: dict[str, Callable[[int], bytes]] = {
     "batches inside a value": _inside_values,
     "messages enclosed in lz4": _enclosed(LZ4),
     "messages enclosed in gzip": _enclosed(GZIP),
+    "snappy blocks of a byte": _filled(2, SNAPPY, snappy_blocks(b"\x0c")),
+    "snappy blocks of nothing": _filled(2, SNAPPY, snappy_blocks(b"")),
+    "snappy blocks of a byte in wrappers": _filled(1, SNAPPY, snappy_blocks(b"\0"), 8),
+    "snappy headers": _filled(2, SNAPPY, snappy_headers),
+    "snappy literals of a byte": _filled(2, SNAPPY, snappy_literals),
+    "lz4 blocks of a byte": _filled(2, LZ4, lz4_blocks(b"\x0c")),
+    "lz4 sequences of a byte": _filled(2, LZ4, lz4_squeezed_blocks),
+    "lz4 blocks of a byte in a wrapper": _filled(1, LZ4, lz4_blocks(b"\0")),
+    "lz4 frames": _filled(2, LZ4, lz4_frames(EMPTY_RECORD)),
+    "gzip members of nothing": _filled(2, GZIP, gzip_members(b"")),
+    "gzip members of nothing, then a record": _with_one_entry(
+        2, GZIP, lambda content, size: gzip_members(b"")(size) + gzip.compress(content, mtime=0)
+    ),
+    "gzip members of a message": _filled(0, GZIP, gzip_members(message(None))),
+    "gzip members with long names": _filled(2, GZIP, gzip_named),
+    "gzip blocks of nothing": _filled(2, GZIP, gzip_empty_blocks),
+    "zstd frames of nothing": _filled(2, ZSTD, zstd_frames(b"")),
+    "zstd frames of a record": _filled(2, ZSTD, zstd_frames(EMPTY_RECORD)),
+    "zstd frames to be skipped": _filled(2, ZSTD, zstd_skippable(0)),
+    "zstd frames to be skipped behind a record": _with_one_entry(
+        2, ZSTD, _behind(zstandard.compress, zstd_skippable(0))
+    ),
+    "zstd windows of 128 MiB": _filled(2, ZSTD, zstd_windows),
+    "zstd blocks of nothing": _filled(2, ZSTD, zstd_empty_blocks),
+    "zstd runs of a byte": _filled(2, ZSTD, zstd_runs),
+    "small lz4 wrappers of magic 0": _stepped(0, LZ4),
+    "small gzip wrappers of magic 1": _stepped(1, GZIP),
+    "small wrappers with a wrong checksum inside": _small_wrappers_damaged,
+    "large wrappers behind damage, magic 0": _large_behind_damage(0, 200_000),
+    "large wrappers behind damage, magic 1": _large_behind_damage(1, 40_000),
 }
 """By name: makes a file of about so many bytes, and of no more than a quarter above that."""
 

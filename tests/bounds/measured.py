@@ -1,4 +1,7 @@
-"""Reads a file in a process of its own, and says what that took: `python -m tests.bounds.measured`."""
+"""Reads a file in a process of its own, and says what that took: `python -m tests.bounds.measured`.
+
+With `--without-numba` in front of the rest, as where the extra `arrow` is not installed.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import kafka_segments
 from kafka_segments.cli.main import main
 from kafka_segments.segment import fast_rows
 
-__all__ = ["WAYS"]
+__all__ = ["READING", "VERBS", "WITHOUT_NUMBA"]
 
 _LARGEST_ADDRESS_SPACE = 6 << 30  # a process that would take more is stopped before the machine is short
+_Way: TypeAlias = Callable[[str, Counter[str]], None]
 _MOST_CPU = 300  # seconds: more than any test allows, so that it can tell what was taken
 
 
@@ -44,18 +49,32 @@ def _headers(path: str, told: Counter[str]) -> None:
         told["Batch"] = segment.read_headers(on_damage="skip").num_rows
 
 
-def _dump(path: str, told: Counter[str]) -> None:
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
-        told["status"] = main(["dump", path, "--format", "jsonl"])
+def _verb(*arguments: str) -> _Way:
+    """A way by a verb of the command line, its output thrown away."""
+
+    def run(path: str, told: Counter[str]) -> None:
+        converted = Path(path).parents[1] / "converted.log"
+        places = {"PATH": path, "CONVERTED": str(converted)}
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+            told["status"] = main([places.get(one, one) for one in arguments])
+        converted.unlink(missing_ok=True)
+
+    return run
 
 
-WAYS: dict[str, Callable[[str, Counter[str]], None]] = {
+READING: dict[str, _Way] = {
     "iter_events": _events,
     "iter_events with fast rows": _fast_events,
     "read_batches": _batches,
     "read_headers": _headers,
-    "dump": _dump,
+    "dump": _verb("dump", "PATH", "--format", "jsonl"),
 }
+VERBS: dict[str, _Way] = {
+    "aborted": _verb("aborted", "PATH"),
+    "convert up": _verb("convert", "PATH", "CONVERTED", "--to-magic", "2"),
+    "convert down": _verb("convert", "PATH", "CONVERTED", "--to-magic", "0"),
+}
+WITHOUT_NUMBA = ("iter_events", "dump", "aborted")
 
 
 def _cpu() -> float:
@@ -75,9 +94,12 @@ def measure(path: str, ways: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU, _MOST_CPU))
     for way in ways:
         before, told = _cpu(), Counter[str]()
-        WAYS[way](path, told)
+        (READING | VERBS)[way](path, told)
         print(json.dumps({"way": way, "cpu": _cpu() - before, "peak": _peak(), "told": told}), flush=True)
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--without-numba":
+        sys.modules |= dict.fromkeys(("numba", "llvmlite", "pyarrow"))
+        del sys.argv[1]
     measure(sys.argv[1], sys.argv[2:])

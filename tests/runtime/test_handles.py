@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.codegen.vectors import VECTORS
 
@@ -85,6 +87,12 @@ def test_tables_of_what_open_segment_takes() -> None:
         assert read_table(file).equals(expected)
 
 
+@pytest.mark.parametrize("given", [7, None, b"orders-0"])
+def test_a_directory_that_is_no_path(given: Any) -> None:
+    with pytest.raises(OptionError, match="give the path of a directory as str"):
+        open_partition(given)
+
+
 def test_a_path_as_bytes_is_told_from_a_segment(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="bytes are a segment's content, and these name a file"):
         open_segment(str(LOG).encode())
@@ -104,6 +112,27 @@ def test_times_that_are_datetimes() -> None:
     with open_segment(bytes(kafka_segments.encode_records(rows))) as segment:
         times = segment.read_batches(["timestamp_ms"]).read_all()["timestamp_ms"].to_pylist()
     assert times == [1714566600001, 1714566600001, -1, 5]
+
+
+def test_a_time_of_now_is_told_what_to_give() -> None:
+    time = datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
+    with pytest.raises(EncodeError) as told:
+        kafka_segments.encode_records([{"value": b"v", "timestamp": time}])
+    assert str(told.value).startswith("row 0: timestamp is 2024-05-01 12:00:00.123456+00:00: it has")
+    assert str(told.value).endswith(": give time.replace(microsecond=time.microsecond // 1000 * 1000)")
+    cut = time.replace(microsecond=time.microsecond // 1000 * 1000)
+    kafka_segments.encode_records([{"value": b"v", "timestamp": cut}])
+    assert cut == datetime(2024, 5, 1, 12, 0, 0, 123000, tzinfo=UTC)
+
+
+def test_a_column_of_microseconds_is_told_what_to_give() -> None:
+    column = pa.array([5000, 6001], pa.timestamp("us", tz="UTC"))
+    with pytest.raises(EncodeError, match="row 1: Casting") as told:
+        kafka_segments.encode_records(pa.table({"value": [b"v", b"w"], "timestamp": column}))
+    assert str(told.value).endswith(": give pyarrow.compute.floor_temporal(column, unit='millisecond')")
+    cut = pc.floor_temporal(column, unit="millisecond")
+    kafka_segments.encode_records(pa.table({"value": [b"v", b"w"], "timestamp": cut}))
+    assert cut.cast(pa.int64()).to_pylist() == [5000, 6000]
 
 
 @pytest.mark.parametrize(

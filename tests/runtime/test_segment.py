@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,8 @@ def test_damage_knows_whether_it_touches_a_range() -> None:
         e for e in open_segment(batch(3) + b"x" * 30 + batch(4)).iter_entries("skip") if isinstance(e, Damage)
     )
     assert [nothing.touches(*r) for r in [(0, 4), (4, 9), (3, 5)]] == [False, False, True]
+    falling = replace(damage, previous_offset=8, next_offset=8)
+    assert [falling.touches(*r) for r in [(0, 9), (8, None), (9, 20)]] == [False, True, True]
 
 
 @pytest.mark.parametrize("number", range(8))

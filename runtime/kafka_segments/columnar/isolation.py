@@ -118,11 +118,8 @@ class _Steps:
                 last = max(base_offset, wrap_long(base_offset + delta))
                 last_sequence = -1 if sequence == -1 else increment_sequence(sequence, delta)
                 yield DataBatch(producer_id, epoch, base_offset, last, sequence, last_sequence)
-        last = self._scan.sound_offset = entries.last_offset(len(entries) - 1)
-        highest = entries.highest_offset()
-        yield highest
-        if last < highest:
-            yield last
+        self._scan.sound_offset = entries.last_offset(len(entries) - 1)
+        yield from entries.telling_offsets()
 
     def _control(self, entries: EntryTable, row: int, producer_id: int, offset: int) -> Iterator[Step]:
         start = entries.value(row, "payload") - self._headers.window_position

@@ -219,8 +219,8 @@ class ColumnarReader:
         if self._coverage is not None:
             self._coverage.entries(entries)
         if self._straying is not None:
-            self._straying.passed(entries.highest_offset())
-            self._straying.passed(entries.last_offset(len(entries) - 1))
+            for last_offset in entries.telling_offsets():
+                self._straying.passed(last_offset)
         first = 0 if sweep is None else sweep.num_decoded
         if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
             self._has_edges = True
@@ -232,6 +232,8 @@ class ColumnarReader:
             alike = entries.alike(wanted, kinds)
             if stopped is None:
                 stopped = yield from self._decode(entries, alike, kinds[alike[0]])
+            decoded = alike if stopped is None else alike[: stopped[0]]
+            self._scan.items.add(entries.len_compressed(decoded, kinds))
             if stopped is None:
                 wanted = wanted[len(alike) :]
                 continue

@@ -117,6 +117,14 @@ class EntryTable:
         """The highest `last_offset` of all; in a log that nobody has edited, the last one's."""
         return int(self.last_offsets().max())
 
+    def telling_offsets(self) -> list[int]:
+        """The last offsets that show whether one strays: the highest and the last; all if one is negative."""
+        lasts = self.last_offsets()
+        if lasts.min() < 0:
+            return list(lasts.tolist())
+        highest, last = int(lasts.max()), int(lasts[-1])
+        return [highest] if last == highest else [highest, last]
+
     def _counted_offsets(self) -> Any:
         """The offset of each entry's last record if none are missing; no higher than there can be."""
         first = self.column("base_offset")
@@ -135,7 +143,7 @@ class EntryTable:
             greatest: the greatest offset before them.
         """
         firsts, lasts = self.column("base_offset"), self.last_offsets()
-        is_short = self._counted_offsets() < lasts
+        is_short = self.is_batch() & (self.column("num_records") <= self.column("last_offset_delta"))
         before = np.maximum(np.maximum.accumulate(lasts)[:-1], greatest)
         return bool(is_short.any() or (firsts[1:] > before + 1).any())
 
@@ -210,6 +218,12 @@ class EntryTable:
         """How many records each entry may hold if it is compressed, and the data is not trusted."""
         sizes = self.column("end_position") - self.column("position")
         return ITEMS_PER_BYTE * sizes if is_bounded else np.full(len(self), _HIGHEST)
+
+    def len_compressed(self, rows: Any, kinds: Any) -> int:
+        """Bytes of some entries of one kind that were decompressed; 0 if they were read as they are."""
+        if not len(rows) or kinds[rows[0]] not in {COMPRESSED, WRAPPED}:
+            return 0
+        return int((self.column("end_position")[rows] - self.column("position")[rows]).sum())
 
     def has(self, name: str) -> Any:
         """Whether an entry has what a column says, or something left over stands there."""

@@ -4,8 +4,10 @@ A few hundred bytes can decompress to hundreds of MiB and to millions of records
 from both bounds: the densest batches of lawful records, empty ones with offsets one behind the other, have
 1.7 records a byte under zstd, and gzip cannot expand a thousandfold.
 
-The bound on headers is one of the way that makes an object of each. To the compiled decoders they are bytes,
-which have a bound of their own: `read_batches` delivers records whose headers `iter_events` refuses by name.
+Two ways of reading, one measure: what the record-by-record way delivers, the compiled decoders do too. With
+one difference: a header costs the first an object, for which there is a bound, and the second the bytes that
+it has, which have their own. So `read_batches` delivers records whose headers `iter_events` refuses by name.
+To refuse them there too would take from a user what costs little.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ task of 1 GiB survives it.
 """
 
 ITEMS_PER_BYTE = 3
-"""Records and headers that are read one by one for each byte of the compressed batches that hold them."""
+"""Records and headers that are read one by one for each byte of the compressed batches of a pass so far."""
 
 MORE_ITEMS = 250_000
 """Records and headers that are read besides, in one pass over a segment: the same headers with each record

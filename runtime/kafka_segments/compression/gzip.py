@@ -41,6 +41,7 @@ _WBITS_GZIP = zlib.MAX_WBITS + 16  # zlib's way to say that the container is gzi
 _LEN_LONGEST_IGNORED = 18  # GZIPInputStream.readTrailer: "n > 26", the member's 8-byte trailer included
 _LEN_FIRST_STEP = 4096
 _LEN_LARGEST_STEP = 1 << 20
+_LEN_LEAST_PIECE, _LEN_LARGEST_PIECE = 64, 16 << 10  # of what was stored
 
 
 class GzipCodec:
@@ -161,22 +162,42 @@ def loop() -> Any:
 
 
 def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
-    """See `tracing`: byte for byte, and what comes out as it went in was stored."""
+    """See `tracing`: what comes out as it went in was stored. Byte for byte; where that lasts, in pieces."""
     inflater = zlib.decompressobj(wbits=31)
-    begin = size = 0
-    for place in range(len(payload)):
-        step = payload[place : place + 1]
-        out = inflater.decompress(step)
-        if size and out != step:
+    begin = place = size = 0
+    len_piece = 1
+    while place < len(payload) and not inflater.eof:
+        if len_piece > 1:
+            following = _stored_piece(inflater, payload[place : place + len_piece])
+            if following is None:
+                len_piece = len_piece // 2 if len_piece > _LEN_LEAST_PIECE else 1
+                continue
+            inflater, piece = following, payload[place : place + len_piece]
+            len_piece = min(2 * len_piece, _LEN_LARGEST_PIECE)
+            out = piece
+        else:
+            piece = payload[place : place + 1]
+            out = inflater.decompress(piece)
+        if size and out != piece:
             yield begin, size
             size = 0
         content += out
-        if out == step:
-            begin, size = (begin if size else place), size + 1
-        if inflater.eof:
-            return
+        if out == piece:
+            begin, size = (begin if size else place), size + len(piece)
+            if len_piece == 1 and size % _LEN_LEAST_PIECE == 0:
+                len_piece = _LEN_LEAST_PIECE
+        place += len(piece)
     if size:
         yield begin, size
+
+
+def _stored_piece(inflater: Any, piece: bytes) -> Any:
+    """The inflater behind a piece that comes out as it went in; None if it does not, or not all of it."""
+    following = inflater.copy()
+    try:
+        return following if following.decompress(piece) == piece else None
+    except zlib.error:
+        return None
 
 
 def _u2(data: memoryview, position: int) -> int:

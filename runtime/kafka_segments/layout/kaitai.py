@@ -47,8 +47,9 @@ def release(parsed: KaitaiStruct) -> None:
 
 
 def release_failed(error: Exception) -> None:
-    """The same for the objects whose reading a parse error has ended."""
-    trace = error.__traceback__
+    """The same for the objects whose reading a parse error has ended, by whoever has caught it."""
+    # Whose own frame holds the error, and would hold it for good if its locals were asked for.
+    trace = error.__traceback__ and error.__traceback__.tb_next
     while trace is not None:
         reading = trace.tb_frame.f_locals.get("self")
         if isinstance(reading, KaitaiStruct):

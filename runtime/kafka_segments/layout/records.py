@@ -107,6 +107,10 @@ class RecordReader:
         """Bytes behind the last record that was read."""
         return self._io.size() - self._io.pos()
 
+    def close(self) -> None:
+        """Let go of the payload, which the records' lengths hold too: see `kaitai.release`."""
+        self._io.close()
+
 
 def _release(record: KafkaRecord) -> None:
     """Let go of a record's bytes, once the values have been taken out: see `kaitai.release`.

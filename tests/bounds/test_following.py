@@ -1,0 +1,100 @@
+"""What a damaged wrapper holds is followed in pieces and by machine code as byte by byte and one by one."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from random import Random
+
+import pytest
+from tests.bounds.adversaries import EMPTY_RECORD, GZIP, LZ4, batch, message
+from tests.bounds.test_enclosed_costs import _stored
+
+from kafka_segments import open_segment
+from kafka_segments.compression import gzip
+from kafka_segments.enclosed import _sound_messages
+
+
+def _steps_by_byte(payload: bytes, content: bytearray):
+    inflater = zlib.decompressobj(wbits=31)
+    begin = size = 0
+    for place in range(len(payload)):
+        step = payload[place : place + 1]
+        out = inflater.decompress(step)
+        if size and out != step:
+            yield begin, size
+            size = 0
+        content += out
+        if out == step:
+            begin, size = (begin if size else place), size + 1
+        if inflater.eof:
+            return
+    if size:
+        yield begin, size
+
+
+def _taken(steps, payload: bytes) -> tuple[list, bytes]:
+    content, runs = bytearray(), []
+    try:
+        runs.extend(steps(payload, content))
+    except zlib.error:
+        runs.append("wrong")
+    return runs, bytes(content)
+
+
+def _member(dice: Random) -> bytes:
+    """Content stored and compressed, now and then cut off, damaged or followed by other bytes."""
+    deflater = zlib.compressobj(dice.choice((0, 1, 9)), wbits=31)
+    out = b""
+    for _ in range(dice.randrange(1, 6)):
+        content = (dice.randbytes(dice.choice((10, 63, 64, 65, 5000, 40_000))), bytes(3000), b"abc" * 500)
+        out += deflater.compress(dice.choice(content))
+        out += deflater.flush(dice.choice((zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH)))
+    out += deflater.flush() + dice.randbytes(dice.randrange(30))
+    if dice.random() < 0.3:
+        place = dice.randrange(len(out))
+        out = out[:place] + bytes([out[place] ^ 1 << dice.randrange(8)]) + out[place + 1 :]
+    return out[: dice.randrange(len(out))] if dice.random() < 0.3 else out
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_stored_bytes_are_told_in_pieces_as_byte_by_byte(seed):
+    payload = _member(Random(seed))
+    expected = _taken(_steps_by_byte, payload)
+    assert _taken(lambda data, content: gzip.steps(data, 0, content), payload) == expected
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_messages_by_machine_code_are_those_one_by_one(seed):
+    pytest.importorskip("numba")
+    searching = pytest.importorskip("kafka_segments.searching")
+    dice = Random(seed)
+    ends = (b"", b"x", dice.randbytes(40), message(b"", wrong_by=1), batch(EMPTY_RECORD, 1))
+    count = dice.choice((0, 1, 30, 4096, 5000))
+    sound = [message(dice.randbytes(dice.randrange(40)), 0, dice.randrange(2), at) for at in range(count)]
+    content = b"".join(sound) + dice.choice(ends) + b"".join(sound[:3])
+    place = len(b"".join(sound[: count // 3]))
+    one_by_one, together = {0: 1}, {0: 1}
+    end = _sound_messages(content, place, one_by_one)
+    assert searching.sound_messages(content, place, together) == end
+    assert together == one_by_one
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4"])
+def test_a_wrapper_of_many_messages_is_followed_fast(codec):
+    pytest.importorskip("numba")
+    inner = b"".join(message(None, offset=number) for number in range(200_000))
+    if codec == "gzip":
+        wrapper = message(_stored(inner), GZIP, offset=1 << 20, wrong_by=1)
+    else:
+        header = b"\x04\x22\x4d\x18\x60\x40\x82"
+        pieces = (inner[at : at + (64 << 10)] for at in range(0, len(inner), 64 << 10))
+        value = b"".join((len(one) | 1 << 31).to_bytes(4, "little") + one for one in pieces)
+        wrapper = message(header + value, LZ4, offset=1 << 20, wrong_by=1)
+    for _ in range(2):  # the first time machine code is loaded
+        started = time.process_time()
+        with open_segment(wrapper[:-20]) as segment:
+            (damage,) = segment.iter_entries("skip")
+        seconds = time.process_time() - started
+    assert damage.end_position == len(wrapper) - 20
+    assert seconds * (1 << 30) / len(wrapper) < 180
