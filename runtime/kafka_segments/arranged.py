@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
 
-from kafka_segments.continuity import Holding, find_gaps
+from kafka_segments.continuity import Extent, Holding, find_gaps
 from kafka_segments.entries import Damage
 from kafka_segments.errors import SegmentOrderError
 from kafka_segments.logdir import PartitionDir, SegmentFile
@@ -55,7 +55,7 @@ class Arranged:
         if not self._is_whole or not self._segments:
             return ()
         name = self._directory.topic, self._directory.partition
-        return tuple(find_gaps(self.holdings, self._directory.noted, self._is_cleaned, name))
+        return tuple(find_gaps(self.holdings, self._directory.noted, self._is_cleaned, self._look, name))
 
     @cached_property
     def astray(self) -> frozenset[str]:
@@ -85,13 +85,24 @@ class Arranged:
         except UNOPENED:
             return Holding(file.path, file.base_offset, file.size, is_unknown=True)
 
-    def _is_cleaned(self) -> bool:
-        """Whether any segment shows that the log cleaner has been in it."""
-        for file in self._segments:
-            with suppress(*UNOPENED), self._open_file(file) as segment:
-                if segment.is_cleaned():
-                    return True
+    def _is_cleaned(self, held: Holding) -> bool:
+        """Whether a segment shows that the log cleaner has been in it."""
+        with suppress(*UNOPENED), self._open(held) as segment:
+            return segment.is_cleaned()
         return False
+
+    def _look(self, held: Holding) -> list[Extent]:
+        """The offsets of all entries in a segment."""
+        with suppress(*UNOPENED), self._open(held) as segment:
+            return segment.runs()
+        return []
+
+    def _open(self, held: Holding) -> AbstractContextManager[Segment]:
+        return self._open_file(self._by_path[held.path])
+
+    @cached_property
+    def _by_path(self) -> dict[str, SegmentFile]:
+        return {one.path: one for one in self._segments}
 
 
 def up_to(gaps: deque[tuple[int, Damage]], at: int) -> Iterator[Damage]:

@@ -55,12 +55,11 @@ class Checkpoints:
         """Below it everything was flushed to the disk; None if that was not noted."""
         return self._noted(directory, RECOVERY_POINT)
 
-    def is_cleaned(self, directory: Directory) -> bool | None:
-        """True if the log cleaner was here; None if nothing tells: a follower may fetch cleaned records."""
-        return None if self.cleaned_up_to(directory) is None else True
-
     def cleaned_up_to(self, directory: Directory) -> int | None:
-        """Below this offset the log cleaner was here; None if that is not noted."""
+        """Below this offset the log cleaner was here, and had not come to it; None if that is not noted.
+
+        A follower may have fetched cleaned records, of which nothing is noted.
+        """
         return self._noted(directory, CLEANED)
 
     def is_live(self, directory: Directory) -> bool:

@@ -2,19 +2,20 @@
 
 Strategy: the first and the last offset in each segment tell. Sorted by content they must follow on each
 other, from the log start offset up to the high watermark, and lie where the segments' names say. Offsets that
-are missing are lawful where the log cleaner has been: it leaves gaps between and inside batches, and a broker
-notes where it was (cleaner-offset-checkpoint). Every verb that reads a partition asks this module.
+are missing are lawful where the log cleaner has been (`traces`). Every verb that reads a partition asks this
+module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kafka_segments.entries import Damage
 from kafka_segments.errors import CorruptBatchError, DataLossError, KafkaFormatError, SegmentOrderError
+from kafka_segments.traces import Traces
 
-__all__ = ["Extent", "Holding", "Noted", "find_gaps", "swapped_out"]
+__all__ = ["Extent", "Holding", "Look", "Noted", "find_gaps", "swapped_out", "traces_in"]
 
 _LARGEST = (1 << 31) - 1
 """Bytes of a segment at most: LogConfig's segment.bytes is an int, and a larger file cannot be indexed."""
@@ -63,6 +64,10 @@ class Holding:
     misplaced: int | None = None
 
 
+Look = Callable[[Holding], Sequence[Extent]]
+"""Finds the offsets of all entries in a segment, in file order; entries that follow on each other are one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Noted:
     """What a broker notes of a partition beside its segments.
@@ -71,7 +76,8 @@ class Noted:
         log_start_offset: below it records are deleted ones; None if it is not noted.
         high_watermark: up to it records are committed; None if it is not noted, or a broker is writing.
         recovery_point: below it everything was on the disk; likewise.
-        cleaned_up_to: the cleaner was there below this offset; None if that is not noted.
+        cleaned_up_to: the cleaner was there below this offset, and had not come to it yet; None if that is
+            not noted.
         without_log: base offsets of indexes that have no segment.
         swaps: segments of the cleaner that a broker has yet to take in, and that have no other in their
             place: base offset and path.
@@ -88,7 +94,8 @@ class Noted:
 def find_gaps(
     segments: Sequence[Holding],
     noted: Noted,
-    is_cleaned: Callable[[], bool],
+    is_cleaned: Callable[[Holding], bool],
+    look: Look,
     name: tuple[str, int] | None = None,
 ) -> list[Damage]:
     """Find offsets that are in no segment, and segments that hold other offsets than they should.
@@ -96,8 +103,9 @@ def find_gaps(
     Args:
         segments: all of a partition, by base offset.
         noted: what is known besides.
-        is_cleaned: whether the segments show that the cleaner has been here; asked only where offsets are
-            missing.
+        is_cleaned: whether a segment shows that the cleaner has been in it; asked only where offsets are
+            missing, and of no more segments than it takes.
+        look: into a segment that holds other offsets than it should, besides some that it should.
         name: topic and partition, for the errors.
 
     Returns:
@@ -105,16 +113,32 @@ def find_gaps(
         wrong: without lost offsets if all that it should hold is somewhere. Regions that are damaged
         themselves are not among them: who reads them tells.
     """
-    found, gaps = [*_wrong_segments(segments)], [*_gaps(segments, noted)]
+    found = [*_wrong_segments(segments)]
+    wrong = {one.path for one in found}
+    mixed = [one for one, end in _with_ends(segments) if one.path in wrong and _is_mixed(one, end)]
+    gaps = [*_gaps(segments, noted, {one.path: look(one) for one in mixed})]
     for gap in _swapped_gaps(segments, noted):
         if not any(one.is_certain and one.covers(gap) and not gap.covers(one) for one in gaps):
             gaps = [gap, *(one for one in gaps if not gap.covers(one))]
-    for gap in gaps:
-        is_lawful = noted.cleaned_up_to is not None and (gap.last is None or gap.last < noted.cleaned_up_to)
-        if not gap.is_certain and (is_lawful or is_cleaned()):
-            continue
-        found.append(gap.damage(name))
+    if gaps:
+        traces = traces_in(segments, noted.cleaned_up_to, is_cleaned)
+        found += (gap.damage(name) for gap in _unlawful(gaps, traces))
     return sorted(found, key=lambda one: (one.previous_offset is None, one.previous_offset or 0))
+
+
+def traces_in(
+    segments: Sequence[Holding], noted: int | None, is_cleaned: Callable[[Holding], bool]
+) -> Traces:
+    """How far the cleaner has been in a partition.
+
+    Args:
+        segments: all of it, by base offset.
+        noted: see `Noted.cleaned_up_to`.
+        is_cleaned: see `find_gaps`.
+    """
+    held = [*_covered(segments, {})] if segments else []  # they may be gone by now
+    begins = (offset for extent, one in held for offset in (extent.first, one.base_offset))
+    return Traces(noted, begins, [extent.last for extent, _one in held], lambda at: is_cleaned(held[at][1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,38 +174,106 @@ class _Gap:
         return Damage(*place, error, self.first, self.last, self.first - 1, behind)
 
 
+def _unlawful(gaps: Sequence[_Gap], traces: Traces) -> Iterator[_Gap]:
+    """The gaps that no cleaner left, or what of them it did not."""
+    for gap in sorted(gaps, key=lambda one: one.first, reverse=True):
+        if gap.is_certain or gap.last is None:
+            yield gap
+            continue
+        first = traces.lost_from(gap.first, gap.last)
+        if first <= gap.last:
+            yield replace(gap, first=first)
+
+
 _Held = tuple[Extent, Holding]
 
 
-def _gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
-    by_content = sorted(_covered(segments), key=lambda one: one[0])
+def _gaps(segments: Sequence[Holding], noted: Noted, runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Gap]:
+    straying = [*_straying(segments, runs)]
+    for gap in _gaps_by_content(segments, noted, runs):
+        yield from _without(gap, straying)
+
+
+def _gaps_by_content(
+    segments: Sequence[Holding], noted: Noted, runs: Mapping[str, Sequence[Extent]]
+) -> Iterator[_Gap]:
+    by_content = sorted(_covered(segments, runs), key=lambda one: one[0])
     yield from _gap_before(segments[0], by_content[0][0], noted)
     reached = by_content[0]
+    zeroed = [
+        Extent(one.base_offset, end - 1)
+        for one, end in _with_ends(segments)
+        if end is not None and _is_zeros(one)
+    ]
     for one in by_content[1:]:
         first = max(reached[0].last + 1, noted.log_start_offset or 0)
         if one[0].first > first:
-            yield _gap_between(reached, one, first)
+            gap = _gap_between(reached, one, first)
+            is_zeroed = any(zeros.touches(gap.first, one[0].first) for zeros in zeroed)
+            yield replace(gap, is_certain=gap.is_certain or is_zeroed)
         if one[0].last >= reached[0].last:
             reached = one
     for held in segments[:-1]:
         # Behind everything by content, and not by the names: the newest segment has another one's.
-        if held.extent is None and held.size and not _is_told(held) and held.base_offset > reached[0].last:
+        if _is_zeros(held) and held.base_offset > reached[0].last:
             yield _Gap(held, held.base_offset, None, f"{held.path} holds nothing but zeros", is_certain=True)
     yield from _gap_behind(segments[-1], reached, noted)
 
 
-def _covered(segments: Sequence[Holding]) -> Iterator[_Held]:
-    """What each segment holds, with what its reader names as lost; its name tells if it holds nothing."""
-    for one, end in zip(segments, [*(each.base_offset for each in segments[1:]), None], strict=True):
+def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Held]:
+    """What each segment holds, with what its reader names as lost; its name tells if it holds nothing.
+
+    Of a segment that was looked into only what it should hold counts, if it has any of that.
+    """
+    for one, end in _with_ends(segments):
         base, behind = one.base_offset, None if end is None else end - 1
         if one.is_unknown or (one.extent is None and one.is_damaged_before):
             yield Extent(base, base if behind is None else behind), one
         elif one.extent is None:
             yield Extent(base, base - 1), one
         else:
-            first = min(base, one.extent.first) if one.is_damaged_before else one.extent.first
-            last = max(one.extent.last, behind or 0) if one.is_damaged_behind else one.extent.last
+            found = runs.get(one.path, ())
+            own = [each for each in found if each.is_within(base, end)]
+            extent = one.extent
+            if own:
+                extent = Extent(min(each.first for each in own), max(each.last for each in own))
+            elif found:
+                yield from ((each, one) for each in found)
+                continue
+            first = min(base, extent.first) if one.is_damaged_before else extent.first
+            last = max(extent.last, behind or 0) if one.is_damaged_behind else extent.last
             yield Extent(first, last), one
+
+
+def _is_mixed(one: Holding, end: int | None) -> bool:
+    """Whether a segment may hold some of what it should, and other offsets."""
+    return one.extent is not None and one.extent.touches(one.base_offset, end)
+
+
+def _straying(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[Extent]:
+    """The offsets that stand in segments beside what those should hold."""
+    for one, end in _with_ends(segments):
+        found = runs.get(one.path, ())
+        if any(each.is_within(one.base_offset, end) for each in found):
+            yield from (each for each in found if not each.is_within(one.base_offset, end))
+
+
+def _with_ends(segments: Sequence[Holding]) -> Iterator[tuple[Holding, int | None]]:
+    """Each segment with the base offset of the next one."""
+    return zip(segments, [*(each.base_offset for each in segments[1:]), None], strict=True)
+
+
+def _without(gap: _Gap, straying: Sequence[Extent]) -> Iterator[_Gap]:
+    """What remains of a gap where some offsets are not missing."""
+    first, last = gap.first, gap.last
+    for one in sorted(straying):
+        if one.last < first or (last is not None and one.first > last):
+            continue
+        if one.first > first:
+            yield replace(gap, first=first, last=one.first - 1)
+        first = one.last + 1
+    if last is None or first <= last:
+        yield replace(gap, first=first)
 
 
 def _gap_before(lowest: Holding, covered: Extent, noted: Noted) -> Iterator[_Gap]:
@@ -200,16 +292,15 @@ def _gap_before(lowest: Holding, covered: Extent, noted: Noted) -> Iterator[_Gap
 def _gap_between(before: _Held, behind: _Held, first: int) -> _Gap:
     (extent, one), (following, other) = before, behind
     last = following.first - 1
+    if _is_zeros(one):
+        return _Gap(one, first, last, f"{one.path} holds nothing but zeros", is_certain=True)
     if one.extent is None and not _is_told(one):
-        held = "holds nothing but zeros" if one.size else "is empty"
-        # The cleaner may leave an empty file, of 0 bytes.
-        return _Gap(one, first, last, f"{one.path} {held}", is_certain=one.size > 0)
+        return _Gap(one, first, last, f"{one.path} is empty")  # the cleaner may leave it so
     if one.ends_in_zeros:
         # A broker cuts the zeros of a preallocated file off when it begins the next one.
         return _Gap(one, first, last, f"{one.path} ends in zeros", is_certain=True)
-    begins = f"{other.path} begins with {following.first}"
-    if other.extent is None:
-        begins += " by its name"
+    by_name = " by its name" if other.extent is None else ""
+    begins = f"{other.path} begins with {following.first}{by_name}"
     why = f"{one.path} ends with offset {extent.last}, {begins}, and nothing "
     return _Gap(one, first, last, f"{why}shows that the cleaner has been there")
 
@@ -274,10 +365,14 @@ def _is_told(one: Holding) -> bool:
     return one.is_unknown or (one.extent is None and one.is_damaged_before)
 
 
+def _is_zeros(one: Holding) -> bool:
+    """Whether a segment holds zeros and nothing else, which no cleaner makes."""
+    return one.extent is None and one.size > 0 and not _is_told(one)
+
+
 def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
     """Segments with offsets that belong to others by the names, and zeros that no broker makes."""
-    ends = [*(one.base_offset for one in segments[1:]), None]
-    for one, end in zip(segments, ends, strict=True):
+    for one, end in _with_ends(segments):
         if one.extent is None:
             if one.size > _LARGEST and not _is_told(one):
                 detail = f"{one.size} bytes of zeros: a broker makes no segment of more than {_LARGEST} bytes"

@@ -112,10 +112,15 @@ class Damage:
     next_offset: int | None = field(default=None, compare=False, repr=False)
 
     def touches(self, start: int | None, end: int | None) -> bool:
-        """Whether offsets in `[start, end)` (None: open) may have been lost here."""
-        if end is not None and self.previous_offset is not None and self.previous_offset + 1 >= end:
+        """Whether offsets in `[start, end)` (None: open) may have been lost here.
+
+        What follows says nothing of them if it is not above what stands before.
+        """
+        previous, behind = self.previous_offset, self.next_offset
+        if end is not None and previous is not None and previous + 1 >= end:
             return False
-        return start is None or self.next_offset is None or self.next_offset > start
+        is_falling = previous is not None and behind is not None and behind <= previous
+        return start is None or behind is None or is_falling or behind > start
 
 
 @dataclass(frozen=True, slots=True)

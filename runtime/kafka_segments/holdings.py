@@ -8,14 +8,23 @@ small segments are asked for, the compiled scanner goes through each whole one.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka_segments import layout
+from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.compression.bounds import ItemBudget
 from kafka_segments.continuity import Extent, Holding
 from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import CorruptIndexError, MissingExtraError, ReadError, pass_over
-from kafka_segments.framing import Scan
+from kafka_segments.errors import (
+    CorruptIndexError,
+    KafkaFormatError,
+    MissingExtraError,
+    ReadError,
+    pass_over,
+)
+from kafka_segments.framing import Scan, read_payload
 from kafka_segments.lookups import OffsetLookup, offsets_in
+from kafka_segments.messages import Messages
 from kafka_segments.storage import Source, open_source
 
 __all__ = [
@@ -28,12 +37,14 @@ __all__ = [
     "is_sound_at",
     "last_entry",
     "near_end",
+    "runs_in",
 ]
 
 _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
 _LEN_WINDOW = 64 << 10
 _SMALL = 64 << 10  # bytes; read at once, and faster than an index is looked up
 _MAX_TAIL = 1 << 20  # bytes that are read behind the index's last entry without looking for a later place
+_NUM_RUNS = 1000
 _NUM_LOOKED_AT = 64  # entries at the beginning of a segment, before its content counts as unknown
 
 
@@ -109,7 +120,8 @@ def hold_small(source: Source, base_offset: int) -> Holding | None:
     bases, checksums = (table.column(name).tolist() for name in names)
     lasts = table.last_offsets().tolist()
     first, misplaced = bases[0], None
-    if len(bases) > 1 and bases[1] <= lasts[0] and (bases[1], checksums[1]) != (bases[0], checksums[0]):
+    is_overlapped = len(bases) > 1 and 0 <= bases[1] <= lasts[0]
+    if is_overlapped and (bases[1], checksums[1]) != (bases[0], checksums[0]):
         first, misplaced = min(bases[:2]), bases[0]
     extent = Extent(min(first, bases[-1]), max(first, *lasts[-2:]))
     return Holding(source.name, base_offset, source.size, extent, misplaced=misplaced)
@@ -151,14 +163,14 @@ def begin_of(source: Source) -> Beginning:
 def _overlapped(source: Source, batch: Batch) -> int | None:
     """The base offset of the batch behind one, if that is not above it; None if it is in order.
 
-    A batch that stands there twice is.
+    A batch that stands there twice is; a negative offset says nothing of the batch in front of it.
     """
     position = batch.end_position
     if batch.magic < 2 or position + layout.LEN_PREFIX > source.size:
         return None
     with suppress(ReadError):
         prefix = layout.read_prefix(source.read(position, layout.LEN_PREFIX))
-        if prefix.magic < 2 or prefix.base_offset > batch.last_offset:
+        if prefix.magic < 2 or not 0 <= prefix.base_offset <= batch.last_offset:
             return None
     following = next(Scan(source).entries(position), None)
     if not isinstance(following, Batch) or not following.crc_valid:
@@ -233,6 +245,39 @@ def _is_sound(source: Source, position: int) -> bool:
     return isinstance(entry, Batch) and bool(entry.crc_valid) and entry.position == position
 
 
+def _with_offsets(source: Source, entry: Batch, items: ItemBudget) -> Batch | None:
+    """An entry with its first offset and its number of records; None if a wrapper cannot be asked."""
+    if entry.magic >= 2:
+        return entry
+    if entry.compression == "none":
+        return replace(entry, base_offset=entry.last_offset, num_records=1)
+    try:
+        payload, bound = read_payload(source, entry), DEFAULT_MAX_DECOMPRESSED
+        return Messages(entry, payload, max_decompressed=bound, check_crc=False, items=items).batch
+    except KafkaFormatError as error:
+        pass_over(error)  # whoever reads the segment tells of it
+        return None
+
+
+def runs_in(source: Source) -> list[Extent]:
+    """The offsets of all entries by their headers, in file order; entries that follow on each other are one.
+
+    Of a segment with more than 1,000 of them the last one takes in all the rest.
+    """
+    runs: list[Extent] = []
+    for entry in Scan(source, headers_only=True).entries():
+        if not isinstance(entry, Batch):
+            continue
+        first = entry.last_offset if entry.magic < 2 else entry.base_offset
+        assert first is not None
+        last = max(first, entry.last_offset)
+        if runs and (first == runs[-1].last + 1 or len(runs) == _NUM_RUNS):
+            runs[-1] = Extent(min(runs[-1].first, first), max(runs[-1].last, last))
+        else:
+            runs.append(Extent(first, last))
+    return runs
+
+
 def is_cleaned(source: Source) -> bool:
     """Whether offsets are missing between or inside sound batches, as only the cleaner makes it.
 
@@ -241,8 +286,10 @@ def is_cleaned(source: Source) -> bool:
     """
     before: Batch | None = None
     is_pending = False  # offsets are missing in front of `before`
-    for entry in Scan(source, headers_only=True).entries():
-        if not isinstance(entry, Batch) or entry.base_offset is None or entry.magic < 2:
+    items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
+    for found in Scan(source, headers_only=True).entries():
+        entry = _with_offsets(source, found, items) if isinstance(found, Batch) else None
+        if entry is None or entry.base_offset is None:
             before = None
             continue
         missing = 0 if before is None else entry.base_offset - before.last_offset - 1

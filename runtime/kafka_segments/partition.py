@@ -350,10 +350,12 @@ class Partition(Handle):
         yield from up_to(gaps, len(self._files))
 
     def _open_or_lost(self, at: int) -> AbstractContextManager[Segment | LostSegment]:
+        file = self._files[at]
         try:
-            return self.open_file(self._files[at])
+            return self.open_file(file)
         except UNOPENED as error:
-            return nullcontext(LostSegment(lost_file(self._log_file(self._files[at]), self._ends[at], error)))
+            named_end = dict(with_ends(self.segments)).get(file)
+            return nullcontext(LostSegment(lost_file(self._log_file(file), named_end, error)))
 
     def _places(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
         """Which segments may hold offsets of a range that are to be read."""
@@ -371,19 +373,17 @@ class Partition(Handle):
     ) -> IsolatedSegment:
         file, file_end = self._files[at], self._ends[at]
         start, end = greatest(offsets[0], self.log_start_offset), offsets[1]
-        outcome = None
-        doubts: list[Damage] = []
+        outcome, doubts = None, tuple[Damage, ...]()
         if isolation == "read_committed":
             outcome = self.outcome
             end = least(end, outcome.last_stable_offset)
             # Offsets that no checksum covers may lead beyond the next segment's.
             file_end = max(file_end or 0, outcome.file_ends[at])
-            doubts = list(self._doubts(at, (start, end), offsets[1]))
-        # A range costs time, and most segments are inside it.
+            doubts = tuple(self._doubts(at, (start, end), offsets[1]))
         start = None if start is not None and start <= file.base_offset else start
         end = None if end is not None and file_end is not None and end >= file_end else end
         is_astray = file.path in self._arranged.astray
-        return IsolatedSegment(segment, (start, end), outcome, tuple(doubts), self._ends[at], is_astray)
+        return IsolatedSegment(segment, (start, end), outcome, doubts, self._ends[at], is_astray)
 
     def _doubts(self, at: int, offsets: Offsets, asked_end: int | None) -> Iterator[Damage]:
         """What is to be told behind a segment: doubts about transactions that begin in it."""

@@ -24,7 +24,7 @@ _SUFFIXES = {
     ".deleted": "a broker has renamed it to delete it (.deleted), at the latest when it starts",
     ".cleaned": "unfinished work of the log cleaner (.cleaned), which a broker deletes when it starts",
     ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
-    "the segments that it was made from",
+    "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
 }
 _NOT_TOLD = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.compression.bounds import ItemBudget
-from kafka_segments.continuity import Holding
+from kafka_segments.continuity import Extent, Holding
 from kafka_segments.disposal import OnDamage, check_on_damage
 from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
@@ -21,7 +21,7 @@ from kafka_segments.foreign import refuse_foreign
 from kafka_segments.framing import Scan, read_payload
 from kafka_segments.handles import Handle
 from kafka_segments.heads import Head, iter_heads
-from kafka_segments.holdings import hold, is_cleaned
+from kafka_segments.holdings import hold, is_cleaned, runs_in
 from kafka_segments.markers import scan_steps
 from kafka_segments.records import Rows, open_records
 from kafka_segments.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
@@ -282,12 +282,7 @@ class Segment(Handle):
             return scan_steps(scan, self._max_decompressed)
 
     def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:
-        """The batch that begins with an offset, None if there is none; only headers are read.
-
-        Args:
-            base_offset: of the batch.
-            position: where to begin; an entry begins there.
-        """
+        """The batch that begins with an offset, by headers from an entry's position on, or None."""
         for entry in Scan(self._source, headers_only=True).entries(position):
             if not isinstance(entry, Batch) or entry.last_offset >= base_offset:
                 return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
@@ -300,6 +295,10 @@ class Segment(Handle):
     def hold(self, base_offset: int, index: str | None = None) -> Holding:
         """The offsets that the segment holds; `base_offset` is by its name, `index` its `.index`, if any."""
         return hold(self._source, base_offset, index)
+
+    def runs(self) -> list[Extent]:
+        """The offsets of all entries, in file order; see `holdings.runs_in`."""
+        return runs_in(self._source)
 
     def is_cleaned(self) -> bool:
         """Whether the segment shows that the log cleaner has been in it."""
@@ -328,7 +327,8 @@ class Segment(Handle):
         """Yield everything in its place: each batch, its records, what is damaged, padding.
 
         A wrapper of the old formats comes with its first offset and the number of messages in it, if it
-        was opened and can be.
+        was opened and can be. Of headers that are very many for the bytes of a compressed batch, which
+        `read_batches` delivers, `DecompressionError` tells (`compression.bounds`).
 
         Args:
             on_damage: "raise", "skip" (damage is yielded), or a function to call with it.

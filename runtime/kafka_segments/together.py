@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from kafka_segments.continuity import Noted
 from kafka_segments.entries import Damage
@@ -62,7 +63,7 @@ def _gaps_in(directory: PartitionDir, names: set[str], seen: Seen) -> Iterator[D
 
 
 def _gaps(directory: PartitionDir, seen: Seen) -> Iterator[Damage]:
-    with Partition(directory, open_segment) as partition:
+    with Partition(directory, partial(open_segment, only_files=True)) as partition:
         gaps = partition.gaps
     yield from gaps
     astray = {gap.path for gap in gaps if isinstance(gap.error, SegmentOrderError)}

@@ -135,7 +135,7 @@ class _Open:
         offsets, each batch is a range of its own.
         """
         if not self.bases:
-            return [] if self.begun is None else [(self.begun, before)]
+            return [] if self.begun is None or self.begun >= before else [(self.begun, before - 1)]
         first = self.bases[0] if self.begun is None else self.begun
         is_in_order = all(one < other for one, other in pairwise(self.bases))
         if is_in_order and after < first <= self.bases[0] and self.bases[-1] < before:

@@ -83,8 +83,8 @@ def test_a_recorded_log_directory() -> None:
     first = head.segments[0]
     assert (first.is_newest, first.end_offset, first.beside["index"].size) == (False, 21, 32)
     assert (head.segments[1].is_newest, head.segments[1].end_offset) == (True, None)
-    assert found["compact-multi-0"].is_compacted is True
-    assert found["multi-0"].is_compacted is None
+    assert found["compact-multi-0"].cleaned_up_to == 162
+    assert found["multi-0"].cleaned_up_to is None
     assert [copy for copy in found.values() if copy.findings] == []
     sizes = {segment.file.path: segment.file.size for copy in found.values() for segment in copy.segments}
     assert sizes == {path: os.path.getsize(path) for path in sizes}

@@ -111,6 +111,18 @@ def test_a_segment(
         assert name in err
 
 
+@pytest.mark.parametrize("is_alone", [False, True])
+@pytest.mark.parametrize("name", [FIRST, SECOND])
+def test_a_segment_of_a_directory_that_is_dumped(
+    partition: Path, special: Maker, name: str, is_alone: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if is_alone:
+        (partition / (SECOND if name == FIRST else FIRST)).unlink()
+    status, err = run(capfd, "dump", replaced(partition / name, special).parent)
+    assert status == 2
+    assert f"{name}: this is " in err
+
+
 @pytest.mark.parametrize("name", [FIRST, SECOND])
 def test_a_segment_of_an_opened_partition(partition: Path, special: Maker, name: str) -> None:
     replaced(partition / name, special)

@@ -133,3 +133,35 @@ def test_a_message_without_a_timestamp_says_so_by_a_number() -> None:
     with open_segment(old) as segment:
         batches = [entry for entry in segment.iter_entries() if isinstance(entry, Entry)]
     assert {(batch.magic, batch.max_timestamp) for batch in batches} == {(0, -1)}
+
+
+@pytest.mark.parametrize("verb", PARTITIONS)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_negative_base_offset(at: int, verb: str, tmp_path: Path) -> None:
+    parts = [_batch(3, 2), _batch(5, 5), _batch(10, 2)]
+    changed = list(parts)
+    changed[at] = ((3, 5, 10)[at] - (1 << 63)).to_bytes(8, "big", signed=True) + parts[at][8:]
+    for behind in ((), ((12, _batch(12, 2)),)):
+        sound = _sound((0, _batch(0, 3)), (3, b"".join(parts)), *behind)
+        files = sound.files | {_name(3): b"".join(changed)}
+        assert _faults(Directory(sound, files, {CLEANER: 3}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", PARTITIONS)
+def test_what_a_segment_with_others_offsets_seems_to_reach_over(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 8)), (8, _batch(8, 3)), (11, _batch(11, 8)), (19, _batch(19, 2)))
+    swapped = {_name(0): sound.files[_name(11)], _name(11): sound.files[_name(0)] + _batch(19, 1)}
+    files = sound.files | swapped | {_name(8): bytes(len(_batch(8, 3)))}
+    assert _faults(Directory(sound, files, {}), verb, tmp_path) == []
+    strayed = {_name(8): _batch(8, 2) + (9000).to_bytes(8, "big") + _batch(10, 1)[8:]}
+    files = sound.files | strayed | {_name(11): bytes(len(_batch(11, 8)))}
+    assert _faults(Directory(sound, files, {}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", PARTITIONS)
+def test_zeros_whose_offsets_stand_in_another_segment_but_for_one(verb: str, tmp_path: Path) -> None:
+    sound = _sound(
+        (0, _batch(0, 1)), (1, _batch(1, 5) + _batch(6, 2)), (8, _batch(8, 3)), (11, _batch(11, 2))
+    )
+    files = sound.files | {_name(0): _batch(1, 5) + _batch(6, 1), _name(1): bytes(100)}
+    assert _faults(Directory(sound, files, {CLEANER: 11}), verb, tmp_path) == []

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START
+from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT
 from tests.invariant.directory import SPECIALS, Directory, Holder
 from tests.invariant.sources import Sound, indexes_of
 from tests.invariant.test_found import READERS, _batch, _faults, _name, _sound
-from tests.invariant.verbs import VERBS, quiet_logs
+from tests.invariant.verbs import VERBS, quiet_logs, source_of
 from tests.properties.encoder import Batch, Record
 
 
@@ -144,3 +144,84 @@ def test_what_is_no_file_beside_a_cleaned_segment(special: str, verb: str, tmp_p
     noted = {HIGH_WATERMARK: 28, CLEANER: 26}
     directory = Directory(sound, sound.files | {_name(0): b""}, noted, {_name(0): special})
     assert _faults(directory, verb, tmp_path) == []
+
+
+def _moved(batch: bytes, base_offset: int) -> bytes:
+    """A batch with another base offset, which no checksum covers."""
+    return base_offset.to_bytes(8, "big", signed=True) + batch[8:]
+
+
+@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("noted", [{}, {CLEANER: 19, HIGH_WATERMARK: 28}], ids=["plain", "cleaned"])
+def test_a_negative_base_offset(noted: dict[str, int], at: int, verb: str, tmp_path: Path) -> None:
+    parts = [_batch(19, 2), _batch(21, 5), _batch(26, 2)]
+    parts[at] = _moved(parts[at], (19, 21, 26)[at] - (1 << 63))
+    for behind in ((), ((28, _batch(28, 2)),)):
+        sound = _sound((0, _batch(0, 19)), (19, _batch(19, 2) + _batch(21, 5) + _batch(26, 2)), *behind)
+        files = sound.files | {_name(19): b"".join(parts)}
+        for each in (files, _with_indexes(sound) | files):
+            assert _faults(Directory(sound, each, noted), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_length_beyond_the_end_before_sound_batches(verb: str, tmp_path: Path) -> None:
+    sound = _sound((0, _batch(0, 3) + _batch(3, 3) + _batch(6, 5)))
+    longer = (1 << 29).to_bytes(4, "big")
+    files = {_name(0): _batch(0, 3) + _batch(3, 3)[:8] + longer + _batch(3, 3)[12:] + _batch(6, 5)}
+    for noted in ({}, {HIGH_WATERMARK: 11}):
+        assert _faults(Directory(sound, files, noted), verb, tmp_path) == []
+
+
+def test_damage_at_the_end_of_a_range_is_not_pending(tmp_path: Path) -> None:
+    longer = (1 << 29).to_bytes(4, "big")
+    data = _batch(0, 3) + _batch(3, 3)[:8] + longer + _batch(3, 3)[12:] + _batch(6, 5)
+    sound = _sound((0, _batch(0, 3) + _batch(3, 3) + _batch(6, 5)))
+    with Holder(tmp_path) as holder, quiet_logs():
+        partition = Directory(sound, {_name(0): data}, {HIGH_WATERMARK: 11}).write(tmp_path / "log", holder)
+        tolerant = {"failOnDataLoss": "false", "mode": "PERMISSIVE", "columns": "offset,key,value,damage"}
+        answer = source_of(partition, endingOffsets='{"t":{"0":6}}', **tolerant)
+    assert [(one.first, one.last) for one in answer.named] == [(3, 5)]
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_zeros_over_the_offset_of_a_segments_first_batches(verb: str, tmp_path: Path) -> None:
+    sound = _sound(
+        (7, _batch(7, 7)), (14, _batch(14, 1) + _batch(15, 1) + _batch(16, 3)), (19, _batch(19, 2))
+    )
+    changed = sound.files | {_name(14): _moved(_batch(15, 1), 0) + _batch(16, 3)}
+    assert _faults(Directory(sound, changed, {HIGH_WATERMARK: 21}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_changed_base_offset_is_no_cleaners_trace_at_a_segments_beginning(
+    verb: str, tmp_path: Path
+) -> None:
+    parts = [_batch(1000, 5), _batch(1005, 1), _batch(1006, 1), _batch(1007, 1), _batch(1008, 1)]
+    sound = _sound((1000, b"".join(parts)))
+    changed = {_name(1000): parts[1] + _moved(parts[2], 1 << 37) + parts[3] + parts[4]}
+    noted = {HIGH_WATERMARK: 1009, CLEANER: 1000}
+    assert _faults(Directory(sound, changed, noted), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_torn_end_of_a_segment_with_a_far_too_high_name(verb: str, tmp_path: Path) -> None:
+    torn = (_batch(8, 3) + _batch(11, 3) + _batch(14, 2))[:-20]
+    sound = _sound((0, _batch(0, 8)), (8, _batch(8, 3) + _batch(11, 3) + _batch(14, 2)), (16, _batch(16, 4)))
+    files = {_name(0): _batch(0, 8), _name(16): _batch(16, 4), _name(1 << 40): torn}
+    assert _faults(Directory(sound, files, {HIGH_WATERMARK: 20, CLEANER: 16}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_last_segment_named_below_the_log_start_offset(verb: str, tmp_path: Path) -> None:
+    sound = _sound((7, _batch(7, 5)), (12, _batch(12, 3) + _batch(15, 6)))
+    files = {_name(7): _batch(7, 5), _name(6): sound.files[_name(12)]}
+    assert _faults(Directory(sound, files, {LOG_START: 7}), verb, tmp_path) == []
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_cleaned_segment_before_a_last_one_with_a_far_too_high_name(verb: str, tmp_path: Path) -> None:
+    cleaned = _batch(0, 2) + _batch(5, 3)
+    sound = _sound((0, cleaned), (8, _batch(8, 5) + _batch(13, 3)))
+    files = {_name(0): cleaned, _name(1 << 40): _batch(8, 5)}
+    assert _faults(Directory(sound, files, {RECOVERY_POINT: 16, CLEANER: 8}), verb, tmp_path) == []

@@ -179,7 +179,7 @@ def test_a_missing_segment_is_lost_unless_the_log_is_compacted(tmp_path: Path) -
     (loss,) = made(holed).losses
     assert (loss.first_offset, loss.last_offset) == (hole.start, pieces[2].start - 1)
     assert made(holed, startingOffsets=at(pieces[2].start)).losses == ()
-    assert made(replace(holed, is_compacted=True)).losses == ()
+    assert made(replace(holed, cleaned_up_to=1 << 62)).losses == ()
 
 
 @pytest.mark.parametrize("records", [{}, {"maxRecordsPerPartition": "7"}], ids=["whole", "cut"])

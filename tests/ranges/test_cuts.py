@@ -56,7 +56,7 @@ def check(path: Path, random: Random, rounds: int) -> None:
                 end,
                 position=position,
                 end_position=end_position,
-                is_compacted=True,
+                cleaned_up_to=1 << 62,
             )
             got, told = read(split)
             assert not told.losses

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.ranges.logs import losses, one, run, write
 from tests.ranges.splits import RECORDED, read
+from tests.runtime.build import batch, record
 
 from kafka_segments.catalog.copies import resolve
 from kafka_segments.catalog.discovery import discover
@@ -163,3 +164,39 @@ def test_a_segment_that_is_gone_is_lost(tmp_path: Path, limits: Limits) -> None:
     assert {offset for first, last in losses(told) for offset in range(first, last + 1)} == set(
         range(100, 200)
     )
+
+
+def moved(batch: bytes, base_offset: int) -> bytes:
+    """A batch with another base offset, which no checksum covers."""
+    return base_offset.to_bytes(8, "big") + batch[8:]
+
+
+def test_what_strays_into_a_batch_that_the_cleaner_has_thinned_out_is_lost(tmp_path: Path) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 0, moved(one(0, 2), 42) + one(5, 2))
+    thinned_out = batch(40, [record(0, b"a", b"b"), record(4, b"c", b"d")], count=2, last_offset_delta=4)
+    write(log, 40, thinned_out + one(50, 2))
+    offsets, told = all_of(log)
+    assert offsets == [5, 6, 40, 44, 50, 51]
+    assert (42, 43) in losses(told)
+
+
+def test_what_strays_in_the_middle_of_a_segment_is_found_by_nobody_and_lost(tmp_path: Path) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 0, one(0) + moved(one(5), 9000) + one(10, 2) + one(12, 3))
+    write(log, 15, one(15) + one(20))
+    os.rename(log / name(15), log / name(600))  # it begins with offsets below its name
+    offsets, told = all_of(log)
+    assert offsets == [*range(5), *range(10, 25)]
+    assert (9000, 9004) in losses(told)
+
+
+def test_what_is_missing_before_offsets_that_a_newest_empty_segment_lacks_is_lost(tmp_path: Path) -> None:
+    log = tmp_path / "topic-3"
+    write(log, 0, one(0))
+    write(log, 5, one(20))
+    write(log, 10, one(10))
+    write(log, 15, b"")
+    offsets, told = all_of(log)
+    assert offsets == [*range(5), *range(10, 15)]
+    assert (15, 24) in losses(told)

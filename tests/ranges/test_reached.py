@@ -154,7 +154,7 @@ def test_damage_at_the_end_is_told_also_where_the_log_went_on(log: Path) -> None
 
 
 def test_what_the_cleaner_may_have_taken_is_no_loss(log: Path) -> None:
-    planned = [replace(split, is_compacted=True) for split in splits(log)]
+    planned = [replace(split, cleaned_up_to=1 << 62) for split in splits(log)]
     (log / "new").write_bytes(run(200, 4))
     (log / "new").rename(log / NEWEST)
     write(log, 250, run(250, 2))

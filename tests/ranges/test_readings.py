@@ -108,7 +108,7 @@ def test_a_deleted_segment_that_nobody_has_is_a_loss(log: Path) -> None:
 
 
 def test_a_directory_that_is_gone_is_a_loss_even_where_the_cleaner_was(log: Path) -> None:
-    split = planned(log, 100, 120, 180, following=200, is_compacted=True)
+    split = planned(log, 100, 120, 180, following=200, cleaned_up_to=1 << 62)
     shutil.rmtree(log)
     assert losses(offsets(split)[1]) == [(120, 179)]
 
@@ -162,17 +162,17 @@ def test_a_newest_segment_that_has_grown_and_rolled_ends_where_it_was_planned(lo
     assert losses(told) == []
 
 
-@pytest.mark.parametrize("is_compacted", [None, False])
-def test_offsets_missing_at_either_end_of_a_segment_are_lost(log: Path, is_compacted: bool | None) -> None:
+@pytest.mark.parametrize("cleaned_up_to", [None, 0])
+def test_offsets_missing_at_either_end_of_a_segment_are_lost(log: Path, cleaned_up_to: int | None) -> None:
     write(log, 100, run(110, 16))
-    got, told = offsets(planned(log, 100, 100, 200, following=200, is_compacted=is_compacted))
+    got, told = offsets(planned(log, 100, 100, 200, following=200, cleaned_up_to=cleaned_up_to))
     assert got == list(range(110, 190))
     assert losses(told) == [(100, 109), (190, 199)]
 
 
 def test_where_the_cleaner_was_they_are_not(log: Path) -> None:
     write(log, 100, run(110, 16))
-    assert losses(offsets(planned(log, 100, 100, 200, following=200, is_compacted=True))[1]) == []
+    assert losses(offsets(planned(log, 100, 100, 200, following=200, cleaned_up_to=1 << 62))[1]) == []
     write(log, 100, run(110, 4) + run(140, 10))  # a gap between batches
     assert losses(offsets(planned(log, 100, 100, 200, following=200))[1]) == []
     holed = batch(120, [record(0), record(3)], count=2, last_offset_delta=4)

@@ -34,7 +34,7 @@ def pieces(path: Path) -> list:
     random, segment = Random(path.name), stored(path)
     cuts = sorted({segment.base_offset, *(segment.base_offset + random.randrange(1, 200) for _ in range(3))})
     ends = [*cuts[1:], None]
-    return [split_of(segment, *cut, is_compacted=True) for cut in zip(cuts, ends, strict=True)]
+    return [split_of(segment, *cut, cleaned_up_to=1 << 62) for cut in zip(cuts, ends, strict=True)]
 
 
 def described(batch: Batch) -> tuple:

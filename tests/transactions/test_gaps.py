@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from tests.ranges.logs import run as batches
 from tests.ranges.logs import write
+from tests.transactions.logs import Log, write_indexes
 from tests.transactions.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import Damage, open_partition
+from kafka_segments.entries import Batch
 from kafka_segments.errors import DataLossError, SegmentOrderError
 from kafka_segments.logdir import list_partitions
 from kafka_segments.partition import Partition
@@ -180,7 +182,7 @@ def test_where_the_cleaner_was_nothing_is_missing(tmp_path: Path) -> None:
     (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\ntopic 3 60\n")
     assert told(log) == []
     (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\ntopic 3 59\n")
-    assert lost(told(log)) == [(20, 59)]
+    assert lost(told(log)) == [(59, 59)]  # it had not come to that one
     write(log, 60, batches(60, 2) + batches(80, 2))
     assert told(log) == []
 
@@ -267,3 +269,28 @@ def test_plan_tells_a_segment_that_cannot_be_opened(run: Run, tmp_path: Path) ->
 
 def test_plan_of_what_brokers_left_is_clean(run: Run) -> None:  # noqa: F811
     assert run("plan", "--format", "jsonl", CLEAN)[0] == 0
+
+
+def test_what_follows_a_transaction_whose_end_is_gone_is_given_out(tmp_path: Path) -> None:
+    """A snapshot knows the transaction; the producer's next one begins right behind what is missing."""
+    log = Log()
+    log.data(10)
+    log.roll()
+    log.commit(10)
+    begin = log.offset
+    log.data(10, 3)
+    log.commit(10)
+    folder = log.write(tmp_path)
+    write_indexes(log, folder)
+    whole = max(folder.glob("*.log"))
+    with open_partition(folder) as partition:
+        cut = next(
+            e.end_position
+            for e in partition.iter_events()
+            if isinstance(e, Batch) and e.base_offset == begin - 1
+        )
+    whole.write_bytes(whole.read_bytes()[cut:])
+    min(folder.glob("*.log")).unlink()
+    with open_partition(folder) as partition:
+        rows = partition.read_table(["offset"], isolation="read_committed", on_damage="skip")
+    assert rows["offset"].to_pylist() == [begin, begin + 1, begin + 2]

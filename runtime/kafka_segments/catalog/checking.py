@@ -6,17 +6,18 @@ Strategy: the ends of every segment are looked at (`extents`), as far as the bud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.catalog.extents import hold_stored
+from kafka_segments.catalog.extents import hold_stored, runs_at
 from kafka_segments.catalog.holes import is_cleaned_at
 from kafka_segments.catalog.model import Loss, PartitionLog, Piece, Remark, StoredSegment
 from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.walking import Budget
-from kafka_segments.continuity import Holding, Noted, find_gaps
-from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError, pass_over
+from kafka_segments.continuity import Extent, Holding, Noted, find_gaps
+from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
 from kafka_segments.naming import TIERED_NAME, name_in
 from kafka_segments.places import Places
 
@@ -72,7 +73,15 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
         why = f"{num_unknown} of them have no index, and no more than {budget.max_bytes} bytes are walked "
         why += "through (a higher maxWalkBytes looks into them)"
         _remark(found, log, why)
-    for gap in find_gaps(held, _noted(log), lambda: _is_cleaned(places, log.pieces, budget)):
+    by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
+
+    def is_cleaned(one: Holding) -> bool:
+        return _look(lambda: is_cleaned_at(places, by_path[one.path]), by_path[one.path], budget, False)
+
+    def look(one: Holding) -> list[Extent]:
+        return _look(lambda: runs_at(places, by_path[one.path]), by_path[one.path], budget, [])
+
+    for gap in find_gaps(held, _noted(log), is_cleaned, look):
         if gap.first_lost_offset is None:
             if not is_tiered:  # where segments may overlap
                 found.findings.append(gap.error)
@@ -137,14 +146,9 @@ def _noted(log: PartitionLog) -> Noted:
     )
 
 
-def _is_cleaned(places: Places, pieces: Sequence[Piece], budget: Budget) -> bool:
-    return any(_shows_cleaner(places, pieces, budget))
-
-
-def _shows_cleaner(places: Places, pieces: Sequence[Piece], budget: Budget) -> Iterator[bool]:
-    for piece in pieces:
-        if budget.spend(piece.segment.file):
-            try:
-                yield is_cleaned_at(places, piece.segment)
-            except KafkaFormatError as error:
-                pass_over(error)  # it is among the findings already
+def _look(look: Callable[[], T], segment: StoredSegment, budget: Budget, otherwise: T) -> T:
+    """What is found in a segment, if that may be looked into."""
+    if budget.spend(segment.file):
+        with suppress(KafkaFormatError):  # it is among the findings already
+            return look()
+    return otherwise

@@ -110,7 +110,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
         return _log_of(copies, (), ())
     runs.sort(key=lambda run: run.rank, reverse=True)
     runs[1:] = sorted(runs[1:], key=lambda run: run.rank_behind_leader, reverse=True)
-    is_compacted = any(copy.is_compacted for copy in copies)
+    is_compacted = any(copy.cleaned_up_to is not None for copy in copies)
     if not is_compacted:  # else offsets may be missing anywhere
         _note_holes(places, runs)
     merger = _Merger(places, runs[0], is_compacted=is_compacted)
@@ -166,12 +166,13 @@ def _log_of(
         topic_id=next((copy.topic_id for copy in copies if copy.topic_id), None),
         log_start_offset=start,
         end=_end_noted(trusted, limits),
-        is_compacted=True if any(copy.is_compacted for copy in copies) else None,
         copies=tuple(copy.path for copy in copies),
         left_out=(*chain.from_iterable(copy.left_out for copy in copies), *left_out),
         findings=tuple({id(one): one for copy in copies for one in copy.findings}.values()),
         leader_epochs=tuple(epochs),
-        cleaned_up_to=copies[0].cleaned_up_to if len(copies) == 1 else None,
+        cleaned_up_to=max(
+            (one.cleaned_up_to for one in trusted if one.cleaned_up_to is not None), default=None
+        ),
         without_log=copies[0].without_log if len(copies) == 1 else (),
         swaps=copies[0].swaps if len(copies) == 1 else (),
     )

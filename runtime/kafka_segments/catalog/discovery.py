@@ -183,7 +183,6 @@ class _Reader:
                 left_out.append(_left_out(directory, log, group.base_offset, group.end, why))
         noted = checkpoints.high_watermark(directory), checkpoints.recovery_point(directory)
         end = LogEnd(checkpoints.is_live(directory), *noted)
-        is_compacted = checkpoints.is_cleaned(directory)
         return PartitionCopy(
             directory.path,
             directory.name.topic,
@@ -193,7 +192,6 @@ class _Reader:
             log_start_offset=start,
             leader_epochs=notes.leader_epochs,
             end=end,
-            is_compacted=is_compacted,
             cleaned_up_to=checkpoints.cleaned_up_to(directory),
             without_log=without_log(directory.entries),
             swaps=swaps_in(directory.entries),

@@ -15,11 +15,11 @@ from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.remembered import Remembered
 from kafka_segments.continuity import Extent, Holding
 from kafka_segments.errors import KafkaFormatError, pass_over
-from kafka_segments.holdings import begin_of, hold_small
+from kafka_segments.holdings import begin_of, hold_small, runs_in
 from kafka_segments.places import Places
 from kafka_segments.storage import Source
 
-__all__ = ["extent_of", "hold_stored"]
+__all__ = ["extent_of", "hold_stored", "runs_at"]
 
 _NUM_SLOW = 400  # segments that are looked into before the compiled scanner is loaded, which takes as long
 
@@ -42,6 +42,19 @@ def hold_stored(places: Places, segment: StoredSegment) -> Holding:
         KafkaFormatError: it cannot be opened.
     """
     return _kept.of(segment.file, lambda: _hold(places, segment))
+
+
+def runs_at(places: Places, segment: StoredSegment) -> list[Extent]:
+    """The offsets of all entries in a segment, wherever it lies; see `holdings.runs_in`.
+
+    Raises:
+        KafkaFormatError: it cannot be opened.
+    """
+    source = open_stored(places, segment)
+    try:
+        return runs_in(source)
+    finally:
+        source.close()
 
 
 def _hold(places: Places, segment: StoredSegment) -> Holding:

@@ -57,7 +57,7 @@ def first_missing(places: Places, before: Piece, piece: Piece, offset: int, budg
     Args:
         places: where they are.
         before: the piece in front of it.
-        piece: of a log that is not known to have been compacted.
+        piece: it begins where nobody has noted the cleaner.
         offset: of a record in it.
         budget: of headers that may be read to see whether the cleaner took those offsets; where it does not
             allow that, they count as lost, as they do for a reader that sees no trace of the cleaner.

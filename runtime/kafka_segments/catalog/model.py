@@ -119,9 +119,8 @@ class PartitionCopy:
         log_start_offset: below it records are deleted ones; None if it is not noted.
         leader_epochs: the lineage; empty if it is not noted.
         end: see `LogEnd`.
-        is_compacted: the cleaner has been here; None if nobody noted whether.
         is_tiered: it is a tier's, not a broker's.
-        cleaned_up_to: the cleaner was there below this offset; None if that is not noted.
+        cleaned_up_to: see `continuity.Noted`.
         without_log: base offsets of indexes whose segment is not there.
         swaps: see `continuity.Noted`.
         left_out: segments that are there and do not count, and why.
@@ -136,7 +135,6 @@ class PartitionCopy:
     log_start_offset: int | None = None
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     end: LogEnd = LogEnd()
-    is_compacted: bool | None = None
     is_tiered: bool = False
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
@@ -173,13 +171,12 @@ class PartitionLog:
         topic_id: if it is known.
         log_start_offset: the first offset there is to read; None is that of the first piece.
         end: of the copy that reaches farthest.
-        is_compacted: see `PartitionCopy`.
         copies: the directories it was made from, without those in which something does not count.
         left_out: what is there and does not count, and why: of each copy, and of those that went astray.
         findings: of the copies.
         leader_epochs: the lineage of the log as it was put together; empty if it is not known.
-        cleaned_up_to: see `PartitionCopy`; of a log that is of one copy, as the next.
-        without_log: likewise.
+        cleaned_up_to: the greatest that is noted of a copy which counts; None if of none.
+        without_log: see `PartitionCopy`; of a log that is of one copy, as the next.
         swaps: likewise.
     """
 
@@ -189,7 +186,6 @@ class PartitionLog:
     topic_id: str | None = None
     log_start_offset: int | None = None
     end: LogEnd = LogEnd()
-    is_compacted: bool | None = None
     copies: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     findings: tuple[KafkaFormatError, ...] = ()
@@ -213,7 +209,7 @@ class Split:
         position: where in the segment to begin; what stands there is verified by the reader.
         end_position: where the bytes probably end, None if that is the segment's end.
         following: base offset of the next segment; None behind the last one.
-        is_compacted: see `PartitionCopy`; where True, missing offsets are no loss.
+        cleaned_up_to: see `PartitionLog`; below it missing offsets are no loss.
         void: producer id, first and last base offset of batches that are to be left out.
         copies: directories in which to look if the segment is gone.
         preceding: base offset of the segment before this one in its directory; None for the first one.
@@ -235,7 +231,7 @@ class Split:
     position: int = 0
     end_position: int | None = None
     following: int | None = None
-    is_compacted: bool | None = None
+    cleaned_up_to: int | None = None
     void: tuple[tuple[int, int, int], ...] = ()
     copies: tuple[str, ...] = ()
     reached: int | None = None

@@ -200,7 +200,8 @@ class _Planner:
             if end is not None and end <= start and len(log.copies) == 1:
                 # It counts because it holds more than its name says; its reader tells what nobody reads.
                 split = whole_split(log, at, (piece.start, None), is_from_beginning=False)
-                yield replace(split, asked=(found.start, found.end if found.limit is None else found.limit))
+                asked_end = found.end if found.limit is None else found.limit
+                yield replace(split, asked=(found.start, None if is_open else asked_end))
                 continue
             if why is not None:
                 if visible is not None and piece.start >= visible:
@@ -220,10 +221,8 @@ class _Planner:
 
     def _note_gap(self, log: PartitionLog, found: Range, first: int, behind: int) -> None:
         """Offsets between two segments that no segment holds."""
-        first = max(first, found.start)
+        first = max(first, found.start, log.cleaned_up_to or 0)
         behind = behind if found.end is None else min(behind, found.end)
-        if log.is_compacted:
-            return
         why = "no segment among those found holds them"
         for start, end in not_left_out(log, first, behind):
             self._losses.append(Loss(log.topic, log.partition, start, end - 1, why))

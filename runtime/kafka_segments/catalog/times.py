@@ -102,7 +102,8 @@ class Finder:
     def _or_lost(self, log: PartitionLog, piece: Piece, found: int, start: int) -> int:
         """What was found in a piece, or the first offset that is lost right before it."""
         at = log.pieces.index(piece)
-        if at == 0 or log.is_compacted or piece.start <= start:
+        start = max(start, log.cleaned_up_to or 0)
+        if at == 0 or piece.start <= start:
             return found
         lost = first_missing(self.places, log.pieces[at - 1], piece, found, self.budget)
         return found if lost is None else max(lost, start)

@@ -35,7 +35,7 @@ def whole_split(
         piece.segment,
         piece.others,
         following=log.pieces[at + 1].start if at + 1 < len(log.pieces) else None,
-        is_compacted=log.is_compacted,
+        cleaned_up_to=log.cleaned_up_to,
         copies=log.copies,
         preceding=_preceding(log, at),
         asked=(lowest, asked[1]),

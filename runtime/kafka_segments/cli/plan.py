@@ -31,6 +31,7 @@ from kafka_segments.catalog.snapshot import (
 )
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.parsing import did_you_mean
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.escaping import shown
@@ -183,7 +184,9 @@ def _options(given: Sequence[str]) -> dict[str, str]:
         if not equals or not (name.lower() in known or name.startswith(STORE_PREFIXES)):
             # Not the value, nor what stands for one behind another mark than `=`: it may be a secret.
             told = re.sub(r"[^\w.-].*", "", name, flags=re.DOTALL)
-            raise OptionError(f"--option {told!r}: give NAME=VALUE, NAME one of {', '.join(_OPTIONS)}, fs.*")
+            close = "" if name.lower() in known else did_you_mean(told, _OPTIONS)
+            names = ", ".join(_OPTIONS)
+            raise OptionError(f"--option {told!r}{close}: give NAME=VALUE, NAME one of {names}, fs.*")
         found[name] = value
     return found
 

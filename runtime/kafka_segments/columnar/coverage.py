@@ -18,6 +18,7 @@ from kafka_segments.layout import wrap_long
 __all__ = ["Coverage"]
 
 Offsets = npt.NDArray[np.int64]
+_NONE = np.empty(0, np.int64)
 
 
 class Coverage:
@@ -29,12 +30,14 @@ class Coverage:
         end: where the range ends; None is open.
 
     Attributes:
-        first: the first sound offset; None if there was none.
+        first: the first sound offset, of those that the segment should hold if there are any; None if there
+            was none.
         last: the greatest sound offset, of those that the segment should hold if there are any; None if there
             was none.
         is_damaged_before: something was damaged before the first sound entry.
         is_damaged_behind: something was damaged behind the last one.
         has_gaps: offsets are missing between sound neighbours, or inside an entry.
+        falls: an entry stands behind one with a higher offset. Then a gap may be what a changed offset left.
         is_ended: the reading ended with an entry behind the range, not with the file.
         misplaced: the least and the greatest offset of entries below the range that stand behind greater
             offsets, or have negative ones: whoever reads the range below will not come by.
@@ -42,6 +45,8 @@ class Coverage:
             it: nor will who reads the range behind.
         below: the least and the greatest offset in entries that begin below what the segment should hold.
         beyond: likewise in entries that end behind it.
+        replaced: the offsets that are missing where entries with negative ones stand: the first, the one
+            behind the last by the lengths of those entries, and by what follows them, None if nothing does.
     """
 
     def __init__(
@@ -51,12 +56,13 @@ class Coverage:
         self.last: int | None = None
         self.is_damaged_before = False
         self.is_damaged_behind = False
-        self.has_gaps = False
+        self.has_gaps = self.falls = False
         self.is_ended = False
         self.misplaced: tuple[int, int] | None = None
         self.below: tuple[int, int] | None = None
         self.beyond: tuple[int, int] | None = None
         self.before: tuple[int, int] | None = None
+        self.replaced: tuple[int, int, int | None] | None = None
         self._named = named
         self._range_end = end
         self._over: tuple[int, int] | None = None
@@ -67,26 +73,57 @@ class Coverage:
 
     def entries(self, entries: EntryTable) -> None:
         """Sound entries, one behind the other."""
-        row = len(entries) - 1
         is_wrapped = entries.is_wrapper()
-        first, last = entries.value(0, "base_offset"), entries.last_offset(row)
-        self._begin(None if is_wrapped[0] else first)
+        firsts, lasts = entries.column("base_offset"), entries.last_offsets()
+        is_negative = (lasts < 0) & ~is_wrapped
+        if is_negative.any():
+            self._beside_negative(entries, np.flatnonzero(is_negative))
+            return
+        last = int(lasts[-1])
+        self._begin(None if is_wrapped[0] else int(firsts[0]))
         self._has_wrappers = self._has_wrappers or bool(is_wrapped.any())
-        self._look_below(entries.column("base_offset")[~is_wrapped], entries.last_offsets()[~is_wrapped])
-        if not (self.has_gaps or self._has_wrappers) and entries.num_records() != last - first + 1:
+        self._look_below(firsts[~is_wrapped], lasts[~is_wrapped])
+        if not (self.has_gaps or self._has_wrappers):
             self.has_gaps = entries.has_gaps(-1 if self._expected is None else self._expected - 1)
         self._end(last)
         if self._greatest > last:  # offsets fall
-            lasts, end = entries.last_offsets(), self._named[1]
+            end = self._named[1]
             lasts = lasts if end is None else lasts[lasts < end]
             if len(lasts):
                 self._end(int(lasts.max()))
 
+    def _beside_negative(self, entries: EntryTable, negative: npt.NDArray[np.intp]) -> None:
+        """Entries of which some rows have negative offsets: what should stand there is damaged."""
+        begin, end = int(negative[0]), int(negative[-1]) + 1
+        between = np.ones(len(entries), bool)
+        between[:begin] = between[end:] = between[negative] = False
+        if begin:
+            self.entries(entries.before(begin))
+        self._replace(entries.column("base_offset")[negative], entries.last_offsets()[negative])
+        if between.any():
+            self.entries(entries.chosen(between))
+            self._replace()
+        if end < len(entries):
+            self.entries(entries.chosen(slice(end, None)))
+
+    def _replace(self, firsts: Offsets = _NONE, lasts: Offsets = _NONE) -> None:
+        """Note that entries with negative offsets stand where others should."""
+        num_offsets = int((lasts - firsts + 1).sum())
+        if len(firsts):
+            self.misplaced = _joined(self.misplaced, (int(firsts.min()), int(lasts.max())))
+        first = max(self._start, self._greatest + 1)
+        known = self.replaced or (first, first, None)
+        self.replaced = known[0], max(known[1], first + num_offsets), None
+        self.damaged()
+
     def batch(self, batch: Batch) -> None:
         """A sound entry that was read in another way."""
-        self._begin(batch.base_offset)
         # As in `framing`: a batch ends where it begins, if what it says of its last offset cannot be.
         last = batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
+        if batch.base_offset is not None and last < 0:
+            self._replace(np.array([batch.base_offset]), np.array([last]))
+            return
+        self._begin(batch.base_offset)
         if batch.base_offset is not None:
             self._look_below(np.array([batch.base_offset]), np.array([last]))
         if batch.base_offset is not None and batch.num_records is not None:
@@ -112,6 +149,7 @@ class Coverage:
         """Note what is misplaced among entries, of which these are the first and last offsets."""
         if not len(lasts):
             return
+        self._look_at_order(firsts, lasts)
         self._look_outside(firsts, lasts)
         self._look_ahead(firsts, lasts)
         if lasts.min() < self._start or firsts.min() < 0:
@@ -119,9 +157,17 @@ class Coverage:
             found = ((firsts <= before) & (lasts < self._start)) | (firsts < 0)
             if found.any():
                 least, most = int(firsts[found].min()), int(lasts[found].max())
-                known = self.misplaced or (least, most)
-                self.misplaced = min(known[0], least), max(known[1], most)
+                self.misplaced = _joined(self.misplaced, (least, most))
         self._greatest = max(self._greatest, int(lasts.max()))
+
+    def _look_at_order(self, firsts: Offsets, lasts: Offsets) -> None:
+        """Note whether entries fall, and the first one that the segment should hold."""
+        base = self._named[0]
+        if self.first is not None and self.first < base <= lasts.max():
+            self.first = int(firsts[lasts >= base][0])
+        self.falls = self.falls or bool(
+            firsts[0] <= self._greatest or (firsts[1:] <= np.maximum.accumulate(lasts)[:-1]).any()
+        )
 
     def _look_outside(self, firsts: Offsets, lasts: Offsets) -> None:
         """Note entries that the segment's name, or the next one's, does not allow for."""
@@ -152,6 +198,8 @@ class Coverage:
         self._over = self._over if over is None else _joined(self._over, over)
 
     def _begin(self, first: int | None) -> None:
+        if self.replaced is not None and self.replaced[2] is None:
+            self.replaced = *self.replaced[:2], self.replaced[1] if first is None else first
         if not self._has_entries:
             self.first = first
             self._has_entries = True

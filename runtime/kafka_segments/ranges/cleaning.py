@@ -1,15 +1,16 @@
-"""Whether the log cleaner has been in a directory, by the traces that it left in any segment.
+"""How far the log cleaner has been in a directory, by the traces that it left in its segments.
 
-Strategy: a task reads a part of a segment, and the traces may be in another: the cleaner goes through a log
-from its beginning, and what it leaves of a segment may be without a gap. So before offsets count as lost the
-other segments are looked at, the nearest first, and no more of them than a bound allows. Tables of headers
-tell fast where there can be a trace; only a sound batch is one. What was found is kept: many ranges ask.
+Strategy: a task reads a part of a segment, and the traces may be in another: what the cleaner leaves of a
+segment may be without a gap. So before offsets count as lost the segments that can excuse it are looked at
+(`traces`), and no more of them than a bound allows. Tables of headers tell fast where there can be a trace;
+only a sound batch is one. What was found is kept: many ranges ask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafka_segments.catalog.extents import hold_stored
 from kafka_segments.catalog.holes import is_cleaned_at
 from kafka_segments.catalog.model import StoredSegment
 from kafka_segments.catalog.opening import open_stored
@@ -18,28 +19,43 @@ from kafka_segments.catalog.walking import Budget
 from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.headers import iter_tables
 from kafka_segments.columnar.stretch import OffsetRange, Stretch
+from kafka_segments.continuity import Holding, traces_in
 from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
+from kafka_segments.traces import Traces
 
-__all__ = ["is_any_cleaned", "shows_cleaner"]
+__all__ = ["shows_cleaner", "traces_of"]
 
 _MAX_WALK = 4 << 30
 
 _kept: Remembered[bool] = Remembered()
 
 
-def is_any_cleaned(places: Places, own: StoredSegment, directory: Sequence[StoredSegment]) -> bool:
-    """Whether any segment of a directory shows that the cleaner has been there.
+def traces_of(places: Places, directory: Sequence[StoredSegment], noted: int | None) -> Traces:
+    """How far the cleaner has been in a directory.
 
     Args:
-        places: where they are.
-        own: the segment that lacks offsets.
-        directory: all segments beside it, and itself, by base offset.
+        places: where its segments are.
+        directory: all of them, by base offset.
+        noted: up to which offset, by what the cleaner has noted; None if it has not.
     """
     budget = Budget(_MAX_WALK)
-    at_own = next((at for at, one in enumerate(directory) if one.base_offset >= own.base_offset), 0)
-    nearest = sorted(range(len(directory)), key=lambda at: abs(at - at_own))
-    return any(shows_cleaner(places, directory[at]) for at in nearest if budget.spend(directory[at].file))
+    held = [_hold(places, stored) for stored in directory]
+    stored_at = dict(zip(map(id, held), directory, strict=True))
+
+    def shows(one: Holding) -> bool:
+        stored = stored_at[id(one)]
+        return budget.spend(stored.file) and shows_cleaner(places, stored)
+
+    return traces_in(held, noted, shows)
+
+
+def _hold(places: Places, stored: StoredSegment) -> Holding:
+    try:
+        return hold_stored(places, stored)
+    except KafkaFormatError as error:
+        pass_over(error)  # whoever reads that segment tells of it
+        return Holding(stored.file.path, stored.base_offset, stored.size, is_unknown=True)
 
 
 def shows_cleaner(places: Places, segment: StoredSegment) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 
 from kafka_segments.catalog.extents import extent_of
@@ -28,8 +29,9 @@ from kafka_segments.errors import ReadError, pass_over
 from kafka_segments.framing import first_offset_in_name
 from kafka_segments.naming import SEGMENT_NAME, name_in
 from kafka_segments.places import Entry, Places
-from kafka_segments.ranges.cleaning import is_any_cleaned
+from kafka_segments.ranges.cleaning import traces_of
 from kafka_segments.storage import Source
+from kafka_segments.traces import Traces
 
 __all__ = ["Finder", "Found", "open_stored"]
 
@@ -109,6 +111,12 @@ class Finder:
         key = itemgetter(0)
         return self._take(max(below, key=key)[1] if below else min(holding, key=key)[1])
 
+    def holds_its_own(self) -> bool:
+        """Whether the planned segment begins and ends with offsets that it should hold by the names."""
+        segment = self._split.segment
+        extent = extent_of(self._places, segment)
+        return extent is not None and extent.is_within(segment.base_offset, segment.end_offset)
+
     def own_directory(self) -> list[StoredSegment]:
         """The segments that lie now where the planned one does, by base offset; none of a tier."""
         path = self._split.segment.file.path
@@ -116,9 +124,10 @@ class Finder:
             return []
         return self._listing(_directory(path))
 
-    def is_any_cleaned(self) -> bool:
-        """Whether a segment of the same directory shows that the cleaner has been there."""
-        return is_any_cleaned(self._places, self._split.segment, self.own_directory())
+    @cached_property
+    def traces(self) -> Traces:
+        """How far the cleaner has been in the same directory, by its segments."""
+        return traces_of(self._places, self.own_directory(), self._split.cleaned_up_to)
 
     def _neighbours(self) -> Iterator[StoredSegment]:
         """The segments before and behind the planned one, without listing their directory."""

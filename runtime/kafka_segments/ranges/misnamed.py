@@ -3,7 +3,8 @@
 Strategy: every offset is read by the split that has it by the names, so it comes once. A split looks for what
 its segment lacks at either end (`Finder.elsewhere`), but not for what it lacks in the middle, where the
 cleaner may have been. So an entry that stands in the wrong segment is lost where the right one has entries
-before and behind it, but not this one.
+before and behind it, but not this one. And nobody finds an entry in the middle of a segment whose first and
+last entries say nothing of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from kafka_segments.catalog.extents import extent_of
 from kafka_segments.catalog.model import StoredSegment
+from kafka_segments.continuity import Extent
 from kafka_segments.errors import KafkaFormatError, pass_over
 from kafka_segments.places import Places
 from kafka_segments.ranges.cleaning import shows_cleaner
@@ -42,6 +44,7 @@ def left_out(
         is_open: the newest segment is read to its own end, and not up to some offset.
     """
     at_own = bisect_right([one.base_offset for one in directory], own.base_offset) - 1
+    own_extent = extent_of(places, own)
     first, last = offsets
     for at, other in enumerate(directory):
         end = directory[at + 1].base_offset if at + 1 < len(directory) else None
@@ -49,20 +52,42 @@ def left_out(
         if at == at_own or low > high:
             continue
         extent = extent_of(places, other)
-        ends_at_once = is_open and end is None and extent is None
         is_within = extent is None or extent.is_within(other.base_offset, end)
         is_far = abs(at - at_own) > 1 and is_within
-        if ends_at_once or (is_far and (is_compacted or shows_cleaner(places, other))):
-            low_inside, high_inside = low, high  # nobody comes by
-        elif extent is None or extent.last < other.base_offset:
-            continue  # all that it should hold is looked for, up to the log's end
-        else:
-            low_inside = max(low, extent.first)
-            high_inside = high if end is None else min(high, extent.last)
-        if low_inside <= high_inside:
+        if is_open and end is None and extent is None:
+            yield other.base_offset, high  # the log ends there at once
+            continue
+        nobody_comes_by = is_far and (is_compacted or shows_cleaner(places, other))
+        found = None if nobody_comes_by else own_extent
+        for inside in _unread((low, high), (other.base_offset, end), extent, found):
+            if inside[0] > inside[1]:
+                continue
             try:
-                yield from missing_in(places, own, other, (low_inside, high_inside))
+                yield from missing_in(places, own, other, inside)
             except KafkaFormatError as error:
                 pass_over(error)  # whoever reads that segment tells of it
     if directory and first < directory[0].base_offset:
         yield first, min(last, directory[0].base_offset - 1)
+
+
+def _unread(
+    offsets: tuple[int, int], named: tuple[int, int | None], extent: Extent | None, found: Extent | None
+) -> Iterator[tuple[int, int]]:
+    """The ranges of some offsets that whoever reads another segment does not look for in this one.
+
+    Args:
+        offsets: of entries in this segment.
+        named: those that the other one should hold; all of `offsets` are among them.
+        extent: what it holds by its first and last entries; what it lacks around that is looked for.
+        found: likewise what this one holds; there it is looked into.
+    """
+    low, high = offsets
+    if found is None:
+        yield low, high
+        return
+    yield low, min(high, found.first - 1)
+    yield max(low, found.last + 1), high
+    low, high = max(low, found.first), min(high, found.last)
+    base_offset, end = named
+    if extent is not None and extent.last >= base_offset:
+        yield max(low, extent.first), high if end is None else min(high, extent.last)

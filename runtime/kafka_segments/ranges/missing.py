@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,12 @@ def missing_in(
     Raises:
         KafkaFormatError: one of them cannot be read.
     """
-    known, reached = _merged(*_entries(places, other, offsets))
-    firsts, lasts = _entries(places, own, offsets)
+    theirs, ours = _entries(places, other, offsets), _entries(places, own, offsets)
+    # What the cleaner has left of a batch has not all records of its offsets: only the same batch has ours.
+    known_marks = set(theirs.marks)
+    is_other = np.array([mark not in known_marks for mark in ours.marks], bool)
+    firsts, lasts = ours.firsts[is_other], ours.lasts[is_other]
+    known, reached = _merged(theirs.firsts[theirs.is_whole], theirs.lasts[theirs.is_whole])
     if len(known):
         at = np.searchsorted(known, firsts, side="right") - 1
         is_missing = (at < 0) | (reached[at] < lasts)
@@ -44,20 +49,41 @@ def missing_in(
         yield int(first), int(last)
 
 
-def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -> tuple[Any, Any]:
-    """The first and last offsets of the entries of a segment that lie in a range, cut off at its ends."""
-    firsts, lasts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """Entries that lie in a range of offsets: first and last ones, cut off at its ends.
+
+    Attributes:
+        firsts, lasts: offsets.
+        is_whole: whether each has a record for each of its offsets.
+        marks: of each what makes it the same entry wherever it stands: its offset and its checksum.
+    """
+
+    firsts: Any
+    lasts: Any
+    is_whole: Any
+    marks: list[tuple[int, int]]
+
+
+def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -> _Entries:
+    parts = [[np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, bool)]]
+    marks: list[tuple[int, int]] = []
     source = open_stored(places, segment)
     try:
         for piece in iter_tables(source, OffsetRange(None, None), Stretch()):
             if not isinstance(piece, EntryTable):
                 continue  # damage, of which whoever reads that segment tells
             rows = piece.in_range(offsets[0], offsets[1] + 1)
-            firsts.append(np.maximum(piece.column("base_offset")[rows], offsets[0]))
-            lasts.append(np.minimum(piece.last_offsets()[rows], offsets[1]))
+            firsts, lasts = piece.column("base_offset")[rows], piece.last_offsets()[rows]
+            is_whole = ~piece.is_batch()[rows] | (piece.column("num_records")[rows] > lasts - firsts)
+            cut = np.maximum(firsts, offsets[0]), np.minimum(lasts, offsets[1]), is_whole
+            for part, values in zip(parts, cut, strict=True):
+                part.append(values)
+            marks += zip(firsts.tolist(), piece.column("crc")[rows].tolist(), strict=True)
     finally:
         source.close()
-    return np.concatenate(firsts), np.concatenate(lasts)
+    firsts, lasts, is_whole = map(np.concatenate, parts)
+    return _Entries(firsts, lasts, is_whole, marks)
 
 
 def _merged(firsts: Any, lasts: Any) -> tuple[Any, Any]:

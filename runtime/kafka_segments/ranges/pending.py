@@ -1,7 +1,8 @@
 """The last batch of a newest segment that is not whole yet: a broker is writing it, or died while it did.
 
-Strategy: only the newest segment of a copy can have one, behind everything else but zeros. What is there of
-it must be the first bytes of an entry that could follow; anything else is damage.
+Strategy: only the newest segment of a copy can have one, behind everything else but zeros: where a range
+ends before the log does, what stands in front of the rest is damage. What is there of it must be the first
+bytes of an entry that could follow; anything else is damage, too.
 """
 
 from __future__ import annotations
@@ -21,20 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["judge"]
 
 
-def judge(events: Iterable[Event], source: Source, is_newest: bool) -> Iterator[tuple[Event, bool]]:
+def judge(events: Iterable[Event], source: Source, log_end: int | None) -> Iterator[tuple[Event, bool]]:
     """Events, and of each whether it is a pending batch, which only the event behind it can tell.
 
     Args:
         events: of a segment, up to its end or before.
         source: its bytes.
-        is_newest: whether it is the newest of its copy.
+        log_end: the position at which the log ends; None in a segment that is not the newest of its copy.
     """
     batch: Batch | None = None
     before: Event | None = None
     for event in chain(events, [None]):
         if before is not None:
-            is_last = is_newest and isinstance(before, Damage) and _is_pending(before, event, batch, source)
-            yield before, is_last
+            is_pending = False
+            if log_end is not None and isinstance(before, Damage):
+                is_last = event is not None or before.end_position >= log_end
+                is_pending = is_last and _is_pending(before, event, batch, source)
+            yield before, is_pending
             if isinstance(before, Batch):
                 batch = before
         before = event

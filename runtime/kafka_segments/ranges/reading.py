@@ -2,20 +2,21 @@
 
 Strategy: offsets decide. The range is read from the segment where it was planned; if that is another file
 now, it is read by offsets all the same, and what it lacks is looked for in the segments that may have it.
-What is damaged is told; what is not there is a loss, unless the cleaner may have taken it: where it is known
-to have been, or where offsets are missing between or inside sound entries, of what was read or of another
-segment in its directory (`cleaning`). Offsets that are missing inside never count.
+What is damaged is told; what is not there is a loss, unless the cleaner may have taken it (`losses`). Offsets
+that are missing inside never count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from dataclasses import replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafka_segments.catalog.model import Loss, Split, StoredSegment
+from kafka_segments.catalog.extents import extent_of
+from kafka_segments.catalog.model import Split
 from kafka_segments.columnar.coverage import Coverage
 from kafka_segments.columnar.stretch import Stretch
+from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.foreign import refuse_foreign
@@ -23,9 +24,8 @@ from kafka_segments.places import Places
 from kafka_segments.ranges.ahead import Ahead
 from kafka_segments.ranges.beginning import begin
 from kafka_segments.ranges.finding import Finder, Found
-from kafka_segments.ranges.findings import Findings, Note, name_partition
-from kafka_segments.ranges.misnamed import left_out
-from kafka_segments.ranges.options import Reading
+from kafka_segments.ranges.findings import Findings, name_partition
+from kafka_segments.ranges.losses import Losses
 from kafka_segments.ranges.others import from_others, lower, nearest
 from kafka_segments.ranges.pending import judge
 from kafka_segments.ranges.sizes import bounded
@@ -39,6 +39,25 @@ if TYPE_CHECKING:
     from kafka_segments.columnar.reader import Event
 
 __all__ = ["Reading", "SplitReader", "read_split"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read.
+
+    Attributes:
+        columns: names, see `columnar.schema`.
+        check_crc: verify the checksum of every batch.
+        max_decompressed: bytes that one batch may decompress to.
+        is_best: what is damaged is read from other copies (`replicas=best`).
+        max_row_size: bytes of one record that can be handed on; None is any.
+    """
+
+    columns: Sequence[str]
+    check_crc: bool = True
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+    is_best: bool = False
+    max_row_size: int | None = None
 
 
 def read_split(
@@ -82,32 +101,25 @@ class SplitReader:
         self._columns = list(dict.fromkeys([*reading.columns, "offset"]))
         self._finder = Finder(split, places)
         self._void = Void.of(split.void) if split.void else None
-        self._end = split.following if split.end is None else split.end
-        self._reached = self._end  # up to here, what is not there is a loss
-        if self._end is None and split.reached is not None:
-            self._reached = max(split.start, split.reached)
-        self._is_cleaned = bool(split.is_compacted)
+        self._losses = Losses(split, places, self._finder, findings)
+        self._end, self._reached = self._losses.end, self._losses.reached
         self._has_read = False
-        self._is_zeroed = False  # records were overwritten, which no cleaner does
         self._position = Ahead(split.asked[1])
-        self._named = split.segment.base_offset, split.segment.end_offset
-        # Of a log's first split, what lies below its offsets by the names is nobody else's to read.
-        self._floor = split.start if split.floor is None or split.start > self._named[0] else split.floor
         self._lacking: list[tuple[int, int | None]] = []
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Everything there is, segment by segment."""
-        path, missing = self._split.segment.file.path, self._floor
+        path, missing = self._split.segment.file.path, self._losses.floor
         if self._end is not None and self._split.start >= self._end:
             return
         found = self._finder.planned()
         if found is None:
-            self._note(path, None, "it is gone since the reading was planned: looked for by offset")
+            self._losses.note(path, None, "it is gone since the reading was planned: looked for by offset")
             found = self._holding(missing)
         while found is not None:
             end = self._end_in(found)
-            coverage = Coverage(missing, self._named, end)
+            coverage = Coverage(missing, self._losses.named, end)
             try:
                 yield from self._read(found, (missing, end), coverage)
             finally:
@@ -118,8 +130,9 @@ class SplitReader:
             missing = following
             found = self._holding(missing)
         # The cleaner takes records, but leaves a segment with an offset at or below theirs.
-        if not (self._has_read and (self._is_cleaned or self._finder.is_any_cleaned())):
-            self._lose(missing, self._reached, self._why)
+        lost = self._losses.lost_from(missing, self._reached) if self._has_read else missing
+        if lost is not None:
+            self._losses.lose(lost, self._reached, self._why)
 
     def _holding(self, missing: int) -> Found | None:
         """A segment that may hold what is missing, where anything is."""
@@ -135,6 +148,18 @@ class SplitReader:
         is_other = any(found.stored is other for other in self._split.others)
         return lower(self._reached, found.stored.end_offset if is_other else None)
 
+    def _log_end(self, found: Found) -> int | None:
+        """Where in a segment the log ends, or ended when the reading was planned; None if in another one."""
+        if not found.stored.is_newest:
+            return None
+        is_older = found.is_as_planned and self._has_grown(found)
+        return self._split.segment.size if is_older else found.source.size
+
+    def _is_misnamed(self, found: Found) -> bool:
+        """Whether a segment holds what lies below its name: its end is not the log's."""
+        extent = extent_of(self._places, found.stored)
+        return extent is not None and extent.last < found.stored.base_offset
+
     def _has_grown(self, found: Found) -> bool:
         """Whether a broker has gone on with the log, of which only the part that was planned is read."""
         is_open = self._split.end is None and self._reached != self._end
@@ -148,13 +173,14 @@ class SplitReader:
         events = self.events(found.source, (start, end), stretch)
         recent: list[pa.RecordBatch] = []  # since the last event, if that may matter
         is_begun = not found.is_as_planned
-        for event, is_pending in judge(events, found.source, found.stored.is_newest):
+        for event, is_pending in judge(events, found.source, self._log_end(found)):
             if not is_begun and coverage.first is not None:
                 is_begun = True
                 yield from self._before(coverage, start, end)
             if isinstance(event, Damage):
                 if event.touches(start, self._split.end if found.is_as_planned else end):
-                    yield from self._damaged(event, is_pending, (start, end), recent)
+                    is_writing = is_pending and not self._is_misnamed(found)
+                    yield from self._damaged(event, is_writing, (start, end), recent)
                 recent.clear()
             elif isinstance(event, SoundBatches):
                 self._findings.batches(event)
@@ -162,7 +188,7 @@ class SplitReader:
             elif isinstance(event, Padding):
                 # A segment is trimmed when the next one begins (LogSegment.onBecomeInactiveSegment).
                 is_closed = self._split.following is not None and not found.stored.is_newest
-                self._is_zeroed = self._is_zeroed or is_closed
+                self._losses.is_zeroed = self._losses.is_zeroed or is_closed
             elif not isinstance(event, Batch):  # the damage of such a batch follows it
                 ahead = self._ahead(event, found.stored.file.path)
                 if ahead is not None:
@@ -184,7 +210,7 @@ class SplitReader:
         """Read what the planned segment lacks from others that hold it; returns the ranges that none has."""
         # What has nothing of its own, or another segment's content, was not only cleaned.
         is_own = own.last is not None and own.below is None and own.beyond is None
-        is_near = self._is_cleaned and is_own
+        is_near = self._losses.is_cleaned and is_own and self._finder.holds_its_own()
         lacking: list[tuple[int, int | None]] = []
         at = first
         while behind is None or at < behind:
@@ -203,13 +229,16 @@ class SplitReader:
             begin = at if coverage.first is None else max(at, coverage.first)
             if begin > at and not coverage.is_damaged_before:
                 lacking.append((at, begin))
-            at = coverage.last + 1 if behind is None else min(coverage.last + 1, behind)
+            # What strays in its middle is not where it ends: others may hold what comes between.
+            extent = extent_of(self._places, found.stored)
+            reached = coverage.last if extent is None or extent.last < at else min(coverage.last, extent.last)
+            at = reached + 1 if behind is None else min(reached + 1, behind)
             if at > begin:
                 detail = (
                     f"offsets {begin} to {at - 1} are read from here, where they stand; by the segments' "
                 )
                 detail += f"names they belong into {self._split.segment.file.path}"
-                self._note(found.stored.file.path, None, detail)
+                self._losses.note(found.stored.file.path, None, detail)
         if at == first or (behind is not None and at < behind):
             lacking.append((at, behind))
         return lacking
@@ -218,10 +247,10 @@ class SplitReader:
         """The rows that a consumer would be given; the others are told."""
         ahead, skipped = self._position.of(batch) if self.is_consumer else (batch, None)
         if skipped is not None:
-            self._note(path, None, f"{skipped}: left out, as a consumer does")
+            self._losses.note(path, None, f"{skipped}: left out, as a consumer does")
             if skipped.new is not None:
                 why = f"{path}: {skipped}, and are not known to have come before"
-                self._lose(skipped.new[0], skipped.new[1] + 1, why, self._floor)
+                self._losses.lose(skipped.new[0], skipped.new[1] + 1, why, self._losses.floor)
         return ahead
 
     def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Event]:
@@ -250,7 +279,7 @@ class SplitReader:
             why = "the .index is wrong" if found.is_as_planned else "the file has changed since then"
             detail = f"offset {start} was planned to be at or behind this place, but no sound entry with an "
             detail += f"offset at or below it begins here (damage, or {why}): looked for by headers"
-            self._note(found.stored.file.path, hint, detail)
+            self._losses.note(found.stored.file.path, hint, detail)
         end_position = 0
         if found.is_as_planned:
             end_position = split.end_position or 0
@@ -263,29 +292,26 @@ class SplitReader:
     ) -> Generator[pa.RecordBatch, None, int | None]:
         """Tell what was not there; returns from where on more is to be looked for, None if nothing is."""
         path, end = found.stored.file.path, self._reached
-        if coverage.misplaced is not None:
-            self._tell_misplaced(*coverage.misplaced, path)
-        if coverage.before is not None and found.is_as_planned:
-            self._tell_before(*coverage.before, path)
-        self._is_cleaned = self._is_cleaned or coverage.has_gaps
+        self._losses.see(found, coverage)
         if found.is_as_planned:
-            self._tell_misnamed(found, coverage)
+            self._losses.tell_misnamed(found, coverage)
         elif coverage.first is not None and coverage.first > offsets[0] and not coverage.is_damaged_before:
-            self._lose_unless_cleaned(
+            self._losses.lose_unless_cleaned(
                 offsets[0], coverage.first, f"{path} begins with offset {coverage.first}"
             )
         for first, behind in self._lacking:
-            self._lose_unless_cleaned(first, behind, f"{path} begins with offset {coverage.first}")
+            self._losses.lose_unless_cleaned(first, behind, f"{path} begins with offset {coverage.first}")
         self._lacking.clear()
         missing = self._missing_behind(found, offsets, coverage)
         if missing is None or not found.is_as_planned:
             return missing
         for first, behind in (yield from self._elsewhere(missing, end, coverage)):
-            if not self._is_cleaned and not coverage.is_ended and nearest(self._split.others, first, behind):
+            is_known = self._losses.is_known_cleaned(first, behind)
+            if not is_known and not coverage.is_ended and nearest(self._split.others, first, behind):
                 self._why = f"{path} {_ending(coverage)}, and no other copy has them"
                 return first
             if behind is not None or first > missing:
-                self._lose_unless_cleaned(first, behind, f"{path} {_ending(coverage)}")
+                self._losses.lose_unless_cleaned(first, behind, f"{path} {_ending(coverage)}")
         return None
 
     def _missing_behind(
@@ -298,56 +324,12 @@ class SplitReader:
             return start if last is None and not is_damaged else None
         behind = start if last is None else max(start, last + 1)
         # What lies below its segment's name is not the end of this one, nor is damage behind it.
-        is_others = last is not None and last < self._named[0]
+        is_others = last is not None and last < self._losses.named[0]
         if (coverage.is_damaged_behind and not is_others) or (end is not None and behind >= end):
             return None
         if end is None:  # a log ends somewhere
             return behind if is_others and found.is_as_planned else None
         return behind
-
-    def _tell_misnamed(self, found: Found, coverage: Coverage) -> None:
-        """What the segment holds that belongs to others by the names; what of it nobody reads is lost."""
-        split, path = self._split, found.stored.file.path
-        if coverage.below is not None and self._floor < split.start:
-            first, last = coverage.below
-            self._note(
-                path, None, f"offsets {first} to {last} stand here, below its base offset: they are read"
-            )
-        elif coverage.below is not None:
-            self._tell_outside(found.stored, coverage.below, "below its base offset")
-        if coverage.beyond is not None:
-            self._tell_outside(
-                found.stored, coverage.beyond, f"from the next segment's, {self._named[1]}, on"
-            )
-
-    def _tell_outside(self, stored: StoredSegment, offsets: tuple[int, int], where: str) -> None:
-        (start, end), path = self._split.asked, stored.file.path
-        which = f"offsets {offsets[0]} to {offsets[1]} stand here, {where}"
-        self._note(path, None, f"overlap: {which}: they are read where they belong by the segments' names")
-        first, last = max(offsets[0], start), offsets[1] if end is None else min(offsets[1], end - 1)
-        if first > last:
-            return
-        directory = self._finder.own_directory()
-        how = {"is_compacted": bool(self._split.is_compacted), "is_open": end is None}
-        for one in left_out(self._places, stored, directory, (first, last), **how):
-            why = f"{path}: {which}, and nothing reads them there"
-            self._findings.lost(Loss(self._split.topic, self._split.partition, *one, why))
-
-    def _tell_misplaced(self, first: int, last: int, path: str) -> None:
-        """What no range has: no checksum covers the base offsets that put it there."""
-        which = f"entries with offsets {first} to {last} stand behind greater ones"
-        if first < 0:
-            which = f"entries with offsets from {first} on: none is negative"
-            self._lose(first, min(last, -1) + 1, f"{path}: {which}")
-        self._note(path, None, f"{which}; they are below what is read here, and left out")
-
-    def _tell_before(self, first: int, last: int, path: str) -> None:
-        """What stands in front of lower offsets of the range, where who reads those behind does not look."""
-        asked, named = self._split.asked[1], self._named[1]
-        behind = lower(lower(last + 1, asked), named)  # from there on it is told already, or not asked for
-        if behind is not None and first < behind:
-            why = f"{path}: entries with offsets {first} to {last} stand in front of lower ones"
-            self._findings.lost(Loss(self._split.topic, self._split.partition, first, behind - 1, why))
 
     def _damaged(
         self,
@@ -371,24 +353,6 @@ class SplitReader:
         """What another copy has of a range."""
         reading = replace(self.reading, columns=self._columns)
         return type(self)(split, self._places, reading, findings).batches()
-
-    def _lose_unless_cleaned(self, first: int, behind: int | None, why: str) -> None:
-        if self._is_zeroed:
-            self._lose(first, behind, f"{why}, and zeros stand behind that")
-        elif not (self._is_cleaned or self._finder.is_any_cleaned()):
-            self._lose(first, behind, f"{why}, and nothing shows that the cleaner has been there")
-
-    def _lose(self, first: int, behind: int | None, why: str, floor: int | None = None) -> None:
-        least = self._split.start if floor is None else floor
-        first = max(first, least, self._split.asked[0]) if first >= 0 else first
-        behind = lower(lower(behind, self._reached), self._split.asked[1])
-        last = first if behind is None else behind - 1  # at least that one
-        if last < first:
-            return
-        self._findings.lost(Loss(self._split.topic, self._split.partition, first, last, why))
-
-    def _note(self, path: str, position: int | None, detail: str) -> None:
-        self._findings.note(Note(self._split.topic, self._split.partition, path, position, detail))
 
 
 def _ending(coverage: Coverage) -> str:
