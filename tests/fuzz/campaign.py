@@ -72,7 +72,7 @@ def _short() -> Iterator[Job]:
     )
     yield _job("others", f"{names} --count 100")
     yield _job("memory", "events records --count 600 --trace-memory")
-    yield _job("lines", "all --lines --count 320", LINES)
+    yield _job("lines", "all --lines --count 640", LINES)
 
 
 def _kernels() -> Iterator[Job]:

@@ -116,7 +116,7 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
     inner = [cut for cut in parts.cuts(dice, entries) if cut is not None and cut > stored.base_offset]
     for start, end in pairwise([stored.base_offset, *inner, None]):
         assert start is not None
-        one = Split("topic", 3, start, end, stored, others=(other,), is_compacted=True)
+        one = Split("topic", 3, start, end, stored, others=(other,), cleaned_up_to=1 << 62)
         if has_views:
             seen.views(one)
             _compare(one, is_same=Path(other.file.path).read_bytes() == data)
@@ -124,7 +124,9 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
     # Records may have other offsets than their headers say; what then falls is left out, and told.
     is_falling = any("stand behind greater ones" in note.detail for note in seen.told.notes)
     is_sound_log = is_log and all((one.batch.base_offset or 0) >= 0 for one in entries)
-    assert is_falling or not is_sound_log or not seen.told.losses
+    # A wrong hint may lead to an entry inside of damage, that who comes from in front of it does not look at.
+    losses = [one for one in seen.told.losses if not (between and "stand here, below its base" in one.why)]
+    assert is_falling or not is_sound_log or not losses
     assert stored.is_newest or not seen.told.pendings
     assert all(count == 1 for count in seen.positions.values())
     if not is_log or (between and (inner or len(places) > len(between))):
@@ -145,6 +147,8 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
 
 def _is_told(seen: Seen, offset: int) -> bool:
     """Whether an offset was told as lost."""
+    if offset < 0:
+        return any("none is negative" in one.why for one in seen.told.losses)
     return any(one.first_offset <= offset <= one.last_offset for one in seen.told.losses)
 
 

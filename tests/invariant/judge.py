@@ -100,7 +100,7 @@ class Names:
             own = None
             name = None if one.path is None else Path(one.path).name
             if name in truth.directory.files and name is not None and name.endswith(".log"):
-                own = base_of(name), following[base_of(name)] - 1
+                own = _by_content(truth, name, (base_of(name), following[base_of(name)] - 1))
             if one.first is not None or one.last is not None:
                 first = one.first if one.first is not None else own[0] if own else 0
                 # Without an end: up to the next segment, or to the end of the log.
@@ -127,6 +127,23 @@ class Names:
             if one.position < batch.end and batch.position < one.end_position:
                 return True
         return False
+
+
+def _by_content(truth: Truth, name: str, own: tuple[int, int]) -> tuple[int, int]:
+    """The offsets that a file may have held: by its name, and around its batches if those are others.
+
+    Its ends tell: one batch between them whose base offset was changed says nothing of the file.
+    """
+    batches = truth.batches.get(name)
+    if not batches:
+        return own
+    ends = batches[0], batches[-1]
+    first, last = min(one.base_offset for one in ends), max(one.last_offset for one in ends)
+    if own[0] <= first and last <= own[1]:
+        return own
+    before = max((offset for offset in truth.present if offset < first), default=-1) + 1
+    behind = min((offset for offset in truth.present if offset > last), default=1 << 63) - 1
+    return min(own[0], before), max(own[1], behind)
 
 
 def _planned(truth: Truth, answer: Answer) -> set[Row]:

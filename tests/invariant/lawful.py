@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.invariant.cases import HIGH_WATERMARK, LOG_START
+from tests.invariant.directory import base_of
 from tests.invariant.truth import Truth
 
 
@@ -51,7 +52,11 @@ def _live_tail(truth: Truth, _verb: str, offset: int) -> bool:
 
 
 def _cleaner(truth: Truth, _verb: str, offset: int) -> bool:
-    return truth.is_cleaned and not _in_damage(truth, offset)
+    return offset < truth.cleaned_end and not _in_damage(truth, offset)
+
+
+def _misplaced(truth: Truth, _verb: str, offset: int) -> bool:
+    return truth.is_before_misplaced(offset) and not _in_damage(truth, offset)
 
 
 def _not_asked(truth: Truth, verb: str, offset: int) -> bool:
@@ -118,9 +123,19 @@ RULES = (
     ),
     Rule(
         "cleaner",
-        "Where the cleaner has noted its work, or offsets are missing in or between sound batches as it "
-        "leaves them, any offsets may have been cleaned away, but for those where bytes are damaged.",
+        "Below the first dirty offset that the cleaner has noted, and below the end of the last segment in "
+        "which offsets are missing in or between sound batches as it leaves them, any offsets may have been "
+        "cleaned away, but for those where bytes are damaged: it goes through a log from its beginning, by "
+        "whole segments (LogCleanerManager, Cleaner.doClean). Without a note, but with such a segment, "
+        "anywhere: it may leave no trace in a segment.",
         _cleaner,
+    ),
+    Rule(
+        "in front of a batch out of order",
+        "A base offset is covered by no checksum. Where one was changed inside a segment, the batch is told "
+        "if it leads out of its segment (docs/damaged-directories.md), and not which offsets it had: what "
+        "stands in its bytes is delivered, under the offset that it says.",
+        _misplaced,
     ),
     Rule(
         "planning reads no records",
@@ -174,6 +189,9 @@ def _falling(truth: Truth, verb: str, at: int) -> bool:
     if verb != "plan":
         return False
     name, own, _row = truth.data_rows[at]
+    is_behind_damage = any(one.name == name and one.position < own.position for one in truth.regions)
+    if is_behind_damage and own.base_offset < base_of(name):
+        return True
     return any(
         batch.position < own.position and batch.last_offset >= own.base_offset
         for batch in truth.batches[name]
@@ -204,7 +222,8 @@ RECORD_RULES = (
     RecordRule(
         "planning reads no records",
         "`plan` looks at names, ends and indexes; a batch inside a segment whose base offset was changed to "
-        "one below those in front of it is told by the segment's reader.",
+        "one below those in front of it, or, behind damage, below the segment's name, is told by the "
+        "segment's reader.",
         _falling,
     ),
     RecordRule(

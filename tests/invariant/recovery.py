@@ -158,6 +158,18 @@ def _set_aside(suffix: str) -> Callable[[Files], None]:
     return edit
 
 
+def _swap_of_both(files: Files) -> None:
+    files[f"{_log(FIRST)}.swap"] = files[_log(FIRST)] + files[_log(LAST)]
+
+
+def _swap_beside_cleaned(number: int) -> Callable[[Files], None]:
+    def edit(files: Files) -> None:
+        _set_aside("swap")(files)
+        files[f"{number:020d}.log.cleaned"] = b""
+
+    return edit
+
+
 def _double(files: Files) -> None:
     files[f"{50:020d}.log"] = files[_log(FIRST)]
 
@@ -199,6 +211,9 @@ EXAMPLES: Mapping[str, Callable[[Files], None]] = {
     "125.log is called 125.log.deleted": _set_aside("deleted"),
     "125.log is called 125.log.cleaned": _set_aside("cleaned"),
     "125.log is called 125.log.swap": _set_aside("swap"),
+    "125.log is called 125.log.swap, and an empty 125.log.cleaned is there": _swap_beside_cleaned(125),
+    "125.log is called 125.log.swap, and an empty 126.log.cleaned is there": _swap_beside_cleaned(126),
+    "0.log.swap holds what 0.log and 125.log hold, too": _swap_of_both,
     "0.log is there again as 50.log": _double,
     "0.log ends with 125.log's first batch": _overlap,
     "0.log ends with its first batch once more": _set(

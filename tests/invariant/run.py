@@ -92,7 +92,7 @@ def _one(case: Case, root: Path, holder: Holder, report: Report, verbs: Iterable
         report.faults += [f"{verb}: {fault}\n    {case}" for fault in verdict.faults]
         # The cleaner may leave an empty file and no other trace. A broker notes where it was; a copy without
         # that checkpoint looks like one that has lost the segment's bytes.
-        is_tellable = case.directory.sound.first_dirty is None or truth.is_cleaned
+        is_tellable = case.directory.sound.first_dirty is None or truth.cleaned_end > 0
         if case.kinds == ["nothing"] and is_tellable and (answer.status or (answer.named and verb != "plan")):
             said = answer.named[0].text if answer.named else answer.words
             report.faults.append(

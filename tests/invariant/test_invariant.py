@@ -7,7 +7,6 @@ every verb makes of it, `lawful.py` what may be missing without a word. One case
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
 from collections.abc import Callable
 
@@ -20,8 +19,8 @@ from tests.invariant.verbs import VERBS
 NUM_CASES = forms.pick(2_000, 50_000)
 LEN_BLOCK = forms.pick(250, 1_000)
 """Cases of one test: those that run beside each other take the next."""
-SEED = forms.pick(0, datetime.datetime.now(tz=datetime.UTC).toordinal())
-"""A full run goes through other cases each day, and says through which."""
+SEED = forms.pick(0, 739_943)
+"""The same cases in every run. Others: `python -m tests.invariant.run` with another seed."""
 
 TITLE = "damaged directories, each read by the verbs"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 from tests.invariant.cases import CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT, Case
 from tests.invariant.decode import Found, Row, sound_batches
@@ -81,14 +82,16 @@ class Truth:
 
     def _regions(self, name: str) -> Iterator[Region]:
         data, position, previous = self.directory.files[name], 0, base_of(name)
+        following = [base_of(other) for other in self.directory.logs if base_of(other) > base_of(name)]
+        last_named = min(following) - 1 if following else None
         for batch in self.batches[name]:
             if batch.position > position:
-                yield self._region(name, (position, batch.position), (previous, batch.base_offset - 1))
+                # One that is below what should stand there says nothing of what that was.
+                last = batch.base_offset - 1 if batch.base_offset >= previous else last_named
+                yield self._region(name, (position, batch.position), (previous, last))
             position, previous = batch.end, batch.last_offset + 1
         if position < len(data):
-            following = [base_of(other) for other in self.directory.logs if base_of(other) > base_of(name)]
-            last = min(following) - 1 if following else None
-            yield self._region(name, (position, len(data)), (previous, last))
+            yield self._region(name, (position, len(data)), (previous, last_named))
 
     def _region(self, name: str, where: tuple[int, int], offsets: tuple[int, int | None]) -> Region:
         data = self.directory.files[name]
@@ -96,17 +99,35 @@ class Truth:
         return Region(name, *where, *offsets, is_zeros, where[1] == len(data))
 
     @cached_property
-    def is_cleaned(self) -> bool:
-        """Whether the cleaner has left a trace: its checkpoint, or offsets missing in sound bytes."""
-        if CLEANER in self.directory.noted:
-            return True
-        for batches in self.batches.values():
-            following = None
-            for batch in batches:
-                is_whole = len(batch.rows) == batch.last_offset - batch.base_offset + 1
-                if not is_whole or following not in (None, batch.base_offset):
+    def cleaned_end(self) -> int:
+        """Below this offset the cleaner has been; at and above it nothing shows that.
+
+        It notes the first offset that it has not come to. A note may be older than the segments: what it
+        leaves in sound bytes shows where else it was. It goes through whole segments, so one with a trace was
+        its up to where the next one begins. Without a note nothing tells how far it was behind the last
+        trace: it may leave none in a segment.
+        """
+        if CLEANER not in self.directory.noted:
+            return 1 << 63 if self._with_traces() else 0
+        return max([self.directory.noted[CLEANER], *map(self._begin_behind, self._with_traces())])
+
+    def _with_traces(self) -> list[str]:
+        return [name for name, batches in self.batches.items() if _shows_cleaner(batches)]
+
+    def _begin_behind(self, name: str) -> int:
+        """Where the segment behind one begins, by its name or by what it holds."""
+        last = max(batch.last_offset for batch in self.batches[name])
+        begins = [*self.present, *(base_of(other) for other in self.directory.logs)]
+        return min((offset for offset in begins if offset > last), default=1 << 63)
+
+    def is_before_misplaced(self, offset: int) -> bool:
+        """Whether it is missing in front of a batch behind which one stands that is not above it."""
+        for name, batches in self.batches.items():
+            highest = base_of(name) - 1
+            for batch, behind in pairwise(batches):
+                if behind.base_offset <= batch.last_offset and highest < offset < batch.base_offset:
                     return True
-                following = batch.last_offset + 1
+                highest = max(highest, batch.last_offset)
         return False
 
     @cached_property
@@ -131,7 +152,7 @@ class Truth:
         last = {
             name: max((batch.last_offset for batch in self.batches[name]), default=None) for name in names
         }
-        return [base_of(name) for name in names if (last[name] or base_of(name)) >= base_of(name)]
+        return [base_of(name) for name in names if last[name] is None or last[name] >= base_of(name)]
 
     @cached_property
     def is_ordered(self) -> bool:
@@ -179,6 +200,21 @@ def _transactions(batches: list[Found]) -> tuple[dict[int, int], int]:
         elif batch.is_transactional and not batch.is_control:
             pending.setdefault(batch.producer_id, []).append(batch)
     return ended, min((one[0].base_offset for one in pending.values()), default=1 << 63)
+
+
+def _shows_cleaner(batches: list[Found]) -> bool:
+    """Whether offsets are missing inside a batch, or between two that touch and behind which none falls back.
+
+    The cleaner keeps batches in order.
+    """
+    if any(len(one.rows) < one.last_offset - one.base_offset + 1 for one in batches):
+        return True
+    return any(
+        one.position == before.end
+        and one.base_offset > before.last_offset + 1
+        and (behind is None or behind.base_offset > one.last_offset)
+        for before, one, behind in zip(batches, batches[1:], [*batches[2:], None], strict=False)
+    )
 
 
 def _offsets(batches: Iterator[Found]) -> set[int]:

@@ -265,26 +265,26 @@ def _add_batches(opened: Any, answer: Answer) -> None:
 
 def source(partition: Path) -> Answer:
     """The Spark source, with the rows for what is damaged or lost."""
-    return _source(partition, mode="PERMISSIVE", failOnDataLoss="false", columns="offset,key,value,damage")
+    return source_of(partition, mode="PERMISSIVE", failOnDataLoss="false", columns="offset,key,value,damage")
 
 
 def source_strict(partition: Path) -> Answer:
     """The Spark source with its default options: what is damaged or lost is an error."""
-    return _source(partition, columns="offset,key,value")
+    return source_of(partition, columns="offset,key,value")
 
 
 def source_split(partition: Path) -> Answer:
     """The Spark source with a task for every few records."""
     tolerant = {"mode": "PERMISSIVE", "failOnDataLoss": "false", "columns": "offset,key,value,damage"}
-    return _source(partition, maxRecordsPerPartition="5", **tolerant)
+    return source_of(partition, maxRecordsPerPartition="5", **tolerant)
 
 
 def source_damage(partition: Path) -> Answer:
     """The Spark source's view `damage`, which holds no records."""
-    return _source(partition, view="damage", failOnDataLoss="false")
+    return source_of(partition, view="damage", failOnDataLoss="false")
 
 
-def _source(partition: Path, **options: str) -> Answer:
+def source_of(partition: Path, **options: str) -> Answer:
     answer = Answer()
     try:
         for row in _spark_rows(partition, options):
