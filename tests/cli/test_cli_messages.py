@@ -278,3 +278,16 @@ def test_the_package_is_a_command() -> None:
         check=True,
     )
     assert done.stdout.startswith(b"kafka-segments ")
+
+
+def test_swapped_segments_are_compared_not_taken_from_a_replica(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "multi-0"
+    folder.mkdir()
+    shutil.copy(MULTI / FIRST, folder / SECOND)
+    shutil.copy(MULTI / SECOND, folder / FIRST)
+    assert run("aborted", folder) == 1
+    told = [line for line in run.out.splitlines() if "SegmentOrderError" in line]
+    assert len(told) == 2
+    for line in told:
+        assert "compare the names and the first offsets of the files with those of a replica" in line
+        assert "take these offsets" not in line

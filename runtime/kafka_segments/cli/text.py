@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from kafka_segments.entries import Batch, ControlRecord, Damage, Padding, Record
-from kafka_segments.errors import MissingCodecError, ReadError, TruncatedError
+from kafka_segments.errors import MissingCodecError, ReadError, SegmentOrderError, TruncatedError
 from kafka_segments.escaping import escape
 
 __all__ = ["counted", "file_line", "line", "lost_offsets", "remedy"]
@@ -100,6 +100,8 @@ def remedy(damage: Damage) -> str:
         return "a broker may still be writing here; if none is, take these offsets from a replica"
     if isinstance(error, MissingCodecError):
         return "then dump again"
+    if isinstance(error, SegmentOrderError) and damage.first_lost_offset is None:
+        return "compare the names and the first offsets of the files with those of a replica"
     return "take these offsets from a replica"
 
 
