@@ -23,6 +23,7 @@ _META = (
 )  # fmt: skip
 _TYPE = ("doc", "doc-ref", "params", "seq", "instances", "types", "enums")
 BUILT_IN = ("u1", "u2", "u4", "u8", "s1", "s2", "s4", "s8", *(f"b{width}" for width in range(1, 65)))
+BUILT_IN_LISTED = f"{', '.join(BUILT_IN[:8])} (wider ones with le or be behind, too) and b1 to b64"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "true", "false", "sizeof"})
 
@@ -198,8 +199,8 @@ class Declarations:
             visible = self._visible(start)
             listed = ", ".join(visible) or "none"
             hint = did_you_mean(name, [*visible, *BUILT_IN])
-            built_in = "built in are u1 to u8, s1 to s8 and b1 to b64"
-            raise place.error(f"unknown type {name!r}; visible are {listed}; {built_in}{hint}", offset)
+            known = f"visible are {listed}; built in are {BUILT_IN_LISTED}"
+            raise place.error(f"unknown type {name!r}; {known}{hint}", offset)
         return found
 
     def find_enum(self, names: Names, start: Declared, place: Node, offset: int | None = None) -> Enum:

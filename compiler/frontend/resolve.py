@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from compiler.frontend.declare import Declarations, Declared
+from compiler.frontend.declare import BUILT_IN_LISTED, Declarations, Declared
 from compiler.frontend.expressions import Syntax, parse_expression, parse_type
 from compiler.frontend.infer import Inference, Scope, describe, without_arguments
 from compiler.frontend.nodes import (
@@ -29,7 +29,6 @@ from compiler.frontend.nodes import (
 from compiler.frontend.nodes import Path as Names
 from compiler.frontend.yaml_tree import Node
 
-BUILT_IN = "u1 to u8, s1 to s8 (with le or be behind), b1 to b64, and other types; without type, bytes"
 _INTEGER = re.compile(r"([us])([1248])(le|be)?")
 _BITS = re.compile(r"b([1-9][0-9]?)(le|be)?")
 _OTHER = re.compile(r"f[48](le|be)?|strz?|bool|bytes|struct|io|any")
@@ -196,7 +195,8 @@ class Resolver:
                 raise place.error(f"{text} needs an endian in meta, or le or be behind it")
             return IntType(width, integer[1] == "s", big_endian is not False or width == 1)
         if _OTHER.fullmatch(text) and text != "bool":
-            raise place.error(f"the type {text} is not supported; supported are {BUILT_IN}")
+            supported = f"{BUILT_IN_LISTED}, and the schemas' own types; without a type, bytes"
+            raise place.error(f"the type {text} is not supported; supported are {supported}")
         return None
 
     def _with_enum(self, found: DataType, declared: Declared, entries: dict[str, Node]) -> DataType:
