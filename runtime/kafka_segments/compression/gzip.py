@@ -41,7 +41,15 @@ _WBITS_GZIP = zlib.MAX_WBITS + 16  # zlib's way to say that the container is gzi
 _LEN_LONGEST_IGNORED = 18  # GZIPInputStream.readTrailer: "n > 26", the member's 8-byte trailer included
 _LEN_FIRST_STEP = 4096
 _LEN_LARGEST_STEP = 1 << 20
-_LEN_LEAST_PIECE, _LEN_LARGEST_PIECE = 64, 16 << 10  # of what was stored
+_LEN_STORED = 2  # RFC 1951, section 3.2.4: a stored block's length, and once more with all bits turned
+_LEN_SMALL = 64 << 10
+_LEN_SEEKING, _LEN_SEEKING_BEHIND = 9, 32
+"""Bytes looked at together where nothing was stored: any stored message, of 18 and more, fills such a piece.
+
+zlib stores few bytes for themselves at the end of a stream alone: behind 64 KiB more are looked at together.
+"""
+_NUM_ALIKE, _LEN_PER_ALIKE = 1000, 512
+"""Times that such a piece may be stored, and one more for so many bytes: zlib makes few, and long, blocks."""
 
 
 class GzipCodec:
@@ -162,45 +170,56 @@ def loop() -> Any:
 
 
 def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
-    """See `tracing`: what comes out as it went in was stored. Byte for byte; where that lasts, in pieces."""
+    """See `tracing`: a stored block comes out as it went in, and its header is in front of it.
+
+    Raises:
+        DecompressionError: there are more of them than any zlib makes.
+    """
     inflater = zlib.decompressobj(wbits=31)
-    begin = place = size = 0
-    len_piece = 1
+    place = num_alike = told = 0
     while place < len(payload) and not inflater.eof:
-        if len_piece > 1:
-            following = _stored_piece(inflater, payload[place : place + len_piece])
-            if following is None:
-                len_piece = len_piece // 2 if len_piece > _LEN_LEAST_PIECE else 1
-                continue
-            inflater, piece = following, payload[place : place + len_piece]
-            len_piece = min(2 * len_piece, _LEN_LARGEST_PIECE)
-            out = piece
-        else:
-            piece = payload[place : place + 1]
-            out = inflater.decompress(piece)
-        if size and out != piece:
-            yield begin, size
-            size = 0
+        piece = payload[place : place + (_LEN_SEEKING if place < _LEN_SMALL else _LEN_SEEKING_BEHIND)]
+        out = inflater.decompress(piece)
         content += out
-        if out == piece:
-            begin, size = (begin if size else place), size + len(piece)
-            if len_piece == 1 and size % _LEN_LEAST_PIECE == 0:
-                len_piece = _LEN_LEAST_PIECE
         place += len(piece)
-    if size:
-        yield begin, size
+        if out == piece:
+            num_alike += 1
+            if num_alike > _NUM_ALIKE + place // _LEN_PER_ALIKE:
+                raise malformed("gzip", "too many bytes come out as they went in")
+            for begin, end in _stored_blocks(payload, place, len(piece), content):
+                following = _behind_stored(inflater, payload[place:end])
+                if following is not None:
+                    inflater = following
+                    content += payload[place:end]
+                    place = min(end, len(payload))
+                    yield begin, place - begin
+                    break
+        if len(content) - told > _LEN_LARGEST_STEP:
+            told = len(content)
+            yield place, 0
 
 
-def _stored_piece(inflater: Any, piece: bytes) -> Any:
-    """The inflater behind a piece that comes out as it went in; None if it does not, or not all of it."""
+def _stored_blocks(payload: bytes, place: int, size: int, content: bytearray) -> list[tuple[int, int]]:
+    """Begin and end of the stored blocks that the bytes in front of a place may be in, the longest first."""
+    found = []
+    for begin in range(max(place - 2 * size + 1, 2 * _LEN_STORED), place - size + 1):
+        length = _u2(payload, begin - 2 * _LEN_STORED)
+        is_header = length ^ 0xFFFF == _u2(payload, begin - _LEN_STORED)
+        if is_header and begin + length >= place and payload[begin:place] == content[begin - place :]:
+            found.append((begin, begin + length))
+    return sorted(found, key=lambda one: one[1], reverse=True)
+
+
+def _behind_stored(inflater: Any, rest: bytes) -> Any:
+    """The inflater behind the rest of a block; None if that does not come out as it went in."""
     following = inflater.copy()
     try:
-        return following if following.decompress(piece) == piece else None
+        return following if following.decompress(rest) == rest else None
     except zlib.error:
         return None
 
 
-def _u2(data: memoryview, position: int) -> int:
+def _u2(data: bytes | memoryview, position: int) -> int:
     return int.from_bytes(data[position : position + 2], "little")
 
 

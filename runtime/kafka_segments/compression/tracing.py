@@ -20,7 +20,10 @@ __all__ = ["Run", "Steps", "Trace", "repeat", "trace"]
 _LARGEST_COPY = 4 << 20  # of lz4's largest block
 
 Steps: TypeAlias = Iterator[tuple[int, int]]
-"""Places and sizes of runs, each after its bytes have been added to the content."""
+"""Places and sizes of runs, each after its bytes have been added to the content.
+
+Where there are none for long, a run of no bytes comes now and then, so that the content's size is looked at.
+"""
 
 
 class Run(NamedTuple):
@@ -50,7 +53,8 @@ def trace(codec: str, payload: bytes, magic: int, max_size: int) -> Trace:
     content, runs = bytearray(), list[Run]()
     try:
         for place, size in _steps_of(codec)(payload, magic, content):
-            runs.append(Run(place, len(content) - size, size))
+            if size:
+                runs.append(Run(place, len(content) - size, size))
             if len(content) > max_size:
                 break
     except (DecompressionError, ImportError, IndexError, RuntimeError, zlib.error):
