@@ -194,7 +194,7 @@ def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
                     place = min(end, len(payload))
                     yield begin, place - begin
                     break
-        if len(content) - told > _LEN_LARGEST_STEP:
+        if len(content) - told > _LEN_FIRST_STEP:
             told = len(content)
             yield place, 0
 
