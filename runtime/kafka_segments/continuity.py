@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from kafka_segments.entries import Damage
 from kafka_segments.errors import CorruptBatchError, DataLossError, KafkaFormatError, SegmentOrderError
+from kafka_segments.naming import with_ends
 from kafka_segments.traces import Traces
 
 __all__ = ["Extent", "Holding", "Look", "Noted", "find_gaps", "swapped_out", "traces_in"]
@@ -115,7 +116,7 @@ def find_gaps(
     """
     found = [*_wrong_segments(segments)]
     wrong = {one.path for one in found}
-    mixed = [one for one, end in _with_ends(segments) if one.path in wrong and _is_mixed(one, end)]
+    mixed = [one for one, end in with_ends(segments) if one.path in wrong and _is_mixed(one, end)]
     gaps = [*_gaps(segments, noted, {one.path: look(one) for one in mixed})]
     for gap in _swapped_gaps(segments, noted):
         if not any(one.is_certain and one.covers(gap) and not gap.covers(one) for one in gaps):
@@ -202,7 +203,7 @@ def _gaps_by_content(
     reached = by_content[0]
     zeroed = [
         Extent(one.base_offset, end - 1)
-        for one, end in _with_ends(segments)
+        for one, end in with_ends(segments)
         if end is not None and _is_zeros(one)
     ]
     for one in by_content[1:]:
@@ -225,7 +226,7 @@ def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) 
 
     Of a segment that was looked into only what it should hold counts, if it has any of that.
     """
-    for one, end in _with_ends(segments):
+    for one, end in with_ends(segments):
         base, behind = one.base_offset, None if end is None else end - 1
         if one.is_unknown or (one.extent is None and one.is_damaged_before):
             yield Extent(base, base if behind is None else behind), one
@@ -252,15 +253,10 @@ def _is_mixed(one: Holding, end: int | None) -> bool:
 
 def _straying(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[Extent]:
     """The offsets that stand in segments beside what those should hold."""
-    for one, end in _with_ends(segments):
+    for one, end in with_ends(segments):
         found = runs.get(one.path, ())
         if any(each.is_within(one.base_offset, end) for each in found):
             yield from (each for each in found if not each.is_within(one.base_offset, end))
-
-
-def _with_ends(segments: Sequence[Holding]) -> Iterator[tuple[Holding, int | None]]:
-    """Each segment with the base offset of the next one."""
-    return zip(segments, [*(each.base_offset for each in segments[1:]), None], strict=True)
 
 
 def _without(gap: _Gap, straying: Sequence[Extent]) -> Iterator[_Gap]:
@@ -372,7 +368,7 @@ def _is_zeros(one: Holding) -> bool:
 
 def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
     """Segments with offsets that belong to others by the names, and zeros that no broker makes."""
-    for one, end in _with_ends(segments):
+    for one, end in with_ends(segments):
         if one.extent is None:
             if one.size > _LARGEST and not _is_told(one):
                 detail = f"{one.size} bytes of zeros: a broker makes no segment of more than {_LARGEST} bytes"

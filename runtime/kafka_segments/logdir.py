@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
 
 from kafka_segments.checkpoints import ROOT_FILES, Checkpoints
 from kafka_segments.continuity import Noted
 from kafka_segments.directories import Directory, Finder
 from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
 from kafka_segments.holdings import hold
-from kafka_segments.naming import MAX_OFFSET, SEGMENT_NAME, TopicPartition, parse_directory_name
+from kafka_segments.naming import (
+    MAX_OFFSET,
+    SEGMENT_NAME,
+    TopicPartition,
+    parse_directory_name,
+    with_ends,
+)
 from kafka_segments.passing import PassedOver, tell
 from kafka_segments.places import Entry, Places
 
@@ -34,7 +39,6 @@ __all__ = [
     "noted_of",
     "parse_directory_name",
     "swaps_in",
-    "with_ends",
     "without_log",
 ]
 
@@ -58,14 +62,6 @@ class SegmentFile:
     base_offset: int
     size: int
     is_newest: bool
-
-
-class _Based(Protocol):
-    @property
-    def base_offset(self) -> int: ...
-
-
-_Segment = TypeVar("_Segment", bound=_Based)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +140,6 @@ def _text_of(path: object) -> str:
     if isinstance(path, (str, os.PathLike)):
         return os.fspath(path)
     raise OptionError(f"this is of type {type(path).__name__}: give the path of a directory as str")
-
-
-def with_ends(segments: Sequence[_Segment]) -> Iterator[tuple[_Segment, int | None]]:
-    """Each segment, and the base offset of the one behind it, which no offset in it should reach; or None."""
-    return zip(segments, [*(segment.base_offset for segment in segments[1:]), None], strict=True)
 
 
 def log_dir_root(path: Path) -> str:

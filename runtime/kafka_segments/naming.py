@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 __all__ = [
     "LEFT_ALONE",
@@ -19,6 +21,7 @@ __all__ = [
     "real_path",
     "tiered_names",
     "tiers_topic",
+    "with_ends",
 ]
 
 MAX_OFFSET = (1 << 63) - 1
@@ -111,3 +114,20 @@ def tiered_names(name: str, topic: tuple[str, str] | None) -> list[tuple[TopicPa
         found += [(partition, match[2])] if partition else []
         found += [(match[1], match[2])] if _is_topic(match[1]) else []
     return found
+
+
+class _Named(Protocol):
+    @property
+    def base_offset(self) -> int: ...
+
+
+_Segment = TypeVar("_Segment", bound=_Named)
+
+
+def with_ends(segments: Sequence[_Segment]) -> Iterator[tuple[_Segment, int | None]]:
+    """Each segment of a partition, and the base offset of the next one, which no offset in it should reach.
+
+    Args:
+        segments: by base offset, ascending. The last one has None.
+    """
+    return zip(segments, [*(segment.base_offset for segment in segments[1:]), None], strict=True)

@@ -35,9 +35,9 @@ from kafka_segments.indexes import (
     read_producer_snapshot,
     read_transaction_index,
 )
-from kafka_segments.logdir import with_ends
 from kafka_segments.logfiles import UNOPENED, LogFile, is_unopened, lost_file
 from kafka_segments.logs import get_logger
+from kafka_segments.naming import with_ends
 from kafka_segments.segment import Segment
 from kafka_segments.transactions import (
     AbortedTransaction,

@@ -39,8 +39,9 @@ from kafka_segments.isolated import (
     least,
     left_out,
 )
-from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions, with_ends
+from kafka_segments.logdir import PartitionDir, SegmentFile, list_partitions
 from kafka_segments.logfiles import UNOPENED, LogFile, lost_file
+from kafka_segments.naming import with_ends
 from kafka_segments.outcomes import Outcome, by_indexes, by_records, check_indexes
 from kafka_segments.records import Rows
 from kafka_segments.sanity import check_sanity
@@ -333,7 +334,7 @@ class Partition(Handle):
         for at in self._places(isolation, (None, None)):
             for gap in up_to(gaps, at):
                 yield from dispose(gap, on_damage)
-            with self._open_or_lost(at) as segment:
+            with self._open_or_lost(self._files[at]) as segment:
                 isolated = self._isolated(segment, at, isolation, (None, None))
                 yield from isolated.iter_events(on_damage=on_damage, rows=rows)
         for gap in up_to(gaps, len(self._files)):
@@ -345,12 +346,11 @@ class Partition(Handle):
         gaps = self._arranged.gaps_by_place(self._files)
         for at in self._places(isolation, offsets):
             yield from up_to(gaps, at)
-            with self._open_or_lost(at) as segment:
+            with self._open_or_lost(self._files[at]) as segment:
                 yield from self._isolated(segment, at, isolation, offsets).iter_columnar(columns)
         yield from up_to(gaps, len(self._files))
 
-    def _open_or_lost(self, at: int) -> AbstractContextManager[Segment | LostSegment]:
-        file = self._files[at]
+    def _open_or_lost(self, file: SegmentFile) -> AbstractContextManager[Segment | LostSegment]:
         try:
             return self.open_file(file)
         except UNOPENED as error:

@@ -15,7 +15,8 @@ from kafka_segments.continuity import Noted
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OptionError, SegmentOrderError, pass_over
 from kafka_segments.framing import first_offset_in_name
-from kafka_segments.logdir import PartitionDir, SegmentFile, group_files, list_partitions, with_ends
+from kafka_segments.logdir import PartitionDir, SegmentFile, group_files, list_partitions
+from kafka_segments.naming import with_ends
 from kafka_segments.partition import Partition
 from kafka_segments.places import Places
 from kafka_segments.segment import open_segment

@@ -18,7 +18,7 @@ from kafka_segments.catalog.opening import is_remote, open_stored
 from kafka_segments.catalog.walking import Budget
 from kafka_segments.continuity import Extent, Holding, Noted, find_gaps
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
-from kafka_segments.naming import TIERED_NAME, name_in
+from kafka_segments.naming import TIERED_NAME, name_in, with_ends
 from kafka_segments.places import Places
 
 __all__ = ["Checked", "check_log"]
@@ -76,10 +76,10 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
     by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
 
     def is_cleaned(one: Holding) -> bool:
-        return _look(lambda: is_cleaned_at(places, by_path[one.path]), by_path[one.path], budget, False)
+        return _look(is_cleaned_at, places, by_path[one.path], budget, False)
 
     def look(one: Holding) -> list[Extent]:
-        return _look(lambda: runs_at(places, by_path[one.path]), by_path[one.path], budget, [])
+        return _look(runs_at, places, by_path[one.path], budget, [])
 
     for gap in find_gaps(held, _noted(log), is_cleaned, look):
         if gap.first_lost_offset is None:
@@ -93,8 +93,7 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
 
 def _is_whole(segments: Sequence[StoredSegment]) -> bool:
     """Whether no segment of a directory was left out between others, or behind them."""
-    following = [*(one.base_offset for one in segments[1:]), None]
-    return all(one.end_offset == base_offset for one, base_offset in zip(segments, following, strict=True))
+    return all(one.end_offset == end for one, end in with_ends(segments))
 
 
 def _remark(found: Checked, log: PartitionLog, why: str) -> None:
@@ -146,9 +145,15 @@ def _noted(log: PartitionLog) -> Noted:
     )
 
 
-def _look(look: Callable[[], T], segment: StoredSegment, budget: Budget, otherwise: T) -> T:
+def _look(
+    look: Callable[[Places, StoredSegment], T],
+    places: Places,
+    segment: StoredSegment,
+    budget: Budget,
+    otherwise: T,
+) -> T:
     """What is found in a segment, if that may be looked into."""
     if budget.spend(segment.file):
         with suppress(KafkaFormatError):  # it is among the findings already
-            return look()
+            return look(places, segment)
     return otherwise

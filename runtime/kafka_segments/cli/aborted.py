@@ -13,8 +13,9 @@ from kafka_segments.cli.sources import matches_of
 from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.escaping import escape
-from kafka_segments.logdir import PartitionDir, list_partitions, with_ends
+from kafka_segments.logdir import PartitionDir, list_partitions
 from kafka_segments.logfiles import is_unopened
+from kafka_segments.naming import with_ends
 from kafka_segments.partition import Partition
 from kafka_segments.passing import PassedOver, tell
 from kafka_segments.segment import open_segment
