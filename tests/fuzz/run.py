@@ -154,8 +154,13 @@ def run_target(at: int, name: str, options: argparse.Namespace, progress: Progre
         outcome, is_sealed = (
             traced(target, dice, result) if is_warm and options.trace_memory else target.go(dice)
         )
-        if is_warm:  # and whatever it needs has been imported or compiled
-            result.slowest = max(result.slowest, time.process_time() - started)
+        if is_warm:
+            took = time.process_time() - started
+            if took > SLOWEST:  # it may have been the first for which something was compiled
+                started = time.process_time()
+                target.go(inputs.dice_of(options.seed, number))
+                took = min(took, time.process_time() - started)
+            result.slowest = max(result.slowest, took)
         plain.raise_pending()
         result.outcomes[f"{name} {outcome}"] += 1
         result.sealed[name] += bool(is_sealed)
