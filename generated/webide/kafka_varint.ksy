@@ -43,6 +43,7 @@ instances:
     doc: The number of bytes that were used.
   magnitude:
     value: |
+      groups.size == 1 ? groups[0] / 2 :
       groups[0] % 0x80 / 2
       + (len > 1 ? groups[1] % 0x80 * 0x40 : 0)
       + (len > 2 ? groups[2] % 0x80 * 0x2000 : 0)

@@ -167,17 +167,15 @@ def iter_frames(data: Data) -> Iterator[tuple[int, Data]]:
         CorruptBatchError: a size that no message can have.
     """
     view, least = memoryview(data), layout.length_digits()[1]
-    position = 0
+    position, frames = 0, layout.FrameReader(data)
     while len(view) - position >= LEN_LOG_OVERHEAD:
-        # The last one may be shorter than what all entries begin with.
-        start = bytes(view[position : position + layout.LEN_PREFIX]).ljust(layout.LEN_PREFIX, b"\0")
-        prefix = layout.read_prefix(start)
-        if prefix.len_body < least:
+        offset, len_body = frames.read(position)
+        if len_body < least:
             raise CorruptBatchError(
-                f"an inner message claims {prefix.len_body} bytes, less than any message can have"
+                f"an inner message claims {len_body} bytes, less than any message can have"
             )
-        end = position + prefix.len_entry
+        end = position + LEN_LOG_OVERHEAD + len_body
         if end > len(view):
             return
-        yield prefix.base_offset, view[position + LEN_LOG_OVERHEAD : end]
+        yield offset, view[position + LEN_LOG_OVERHEAD : end]
         position = end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -23,6 +24,15 @@ def test_the_length_field_is_where_the_schema_has_it() -> None:
     positions, least = layout.length_digits()
     assert positions == [8, 9, 10, 11]
     assert least == 14
+
+
+def test_frames_are_as_the_generated_class_reads_them() -> None:
+    data = Random(1).randbytes(4096)
+    frames = layout.FrameReader(data)
+    for position in range(len(data) - layout.LEN_LOG_OVERHEAD + 1):
+        prefix = layout.read_prefix(data[position:].ljust(layout.LEN_PREFIX, b"\0")[: layout.LEN_PREFIX])
+        assert frames.read(position) == (prefix.base_offset, prefix.len_body)
+        assert prefix.len_entry == layout.LEN_LOG_OVERHEAD + prefix.len_body
 
 
 @pytest.mark.parametrize("magic", range(-3, 6))

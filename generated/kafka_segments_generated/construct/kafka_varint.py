@@ -36,7 +36,8 @@ KafkaVarint: Construct = Varint(
     groups=lambda this: list(this._groups),
     len=lambda this: len(this.groups),
     magnitude=lambda this: (
-        this.groups[0] % 128 // 2 + (this.groups[1] % 128 * 64 if this.len > 1 else 0)
+        this.groups[0] // 2 if len(this.groups) == 1 else this.groups[0] % 128 // 2
+        + (this.groups[1] % 128 * 64 if this.len > 1 else 0)
         + (this.groups[2] % 128 * 8192 if this.len > 2 else 0)
         + (this.groups[3] % 128 * 1048576 if this.len > 3 else 0)
         + (this.groups[4] % 16 * 134217728 if this.len > 4 else 0)

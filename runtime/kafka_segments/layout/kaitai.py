@@ -38,12 +38,16 @@ def release(parsed: KaitaiStruct) -> None:
     Each holds itself (as its own root) and its stream, so that a value of many MiB would stay in memory until
     the garbage collector runs, which only the number of objects sets off.
     """
-    members = list(vars(parsed).values())
-    vars(parsed).clear()
-    for member in members:
-        for one in member if isinstance(member, list) else (member,):
-            if isinstance(one, KaitaiStruct):
-                release(one)
+    pending = [parsed]
+    while pending:
+        members = vars(pending.pop())
+        values = list(members.values())
+        members.clear()
+        for value in values:
+            if isinstance(value, KaitaiStruct):
+                pending.append(value)
+            elif type(value) is list:
+                pending.extend(one for one in value if isinstance(one, KaitaiStruct))
 
 
 def release_failed(error: Exception) -> None:
