@@ -27,8 +27,8 @@ print("right")
 """
 DUMP = """
 import sys
-from kafka_segments.cli import dump, main
-dump._LEAST_FOR_FAST_ROWS = 0
+from kafka_segments.cli import fastrows, main
+fastrows._MANY = 0
 sys.exit(main.main(["dump", "--format", "jsonl", sys.argv[1]]))
 """
 

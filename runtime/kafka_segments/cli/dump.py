@@ -17,6 +17,7 @@ from functools import partial
 from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
+from kafka_segments.cli.fastrows import FastRows
 from kafka_segments.cli.notlogs import check_is_log, refuse_other_file
 from kafka_segments.cli.sources import files_of
 from kafka_segments.disposal import OnDamage
@@ -24,21 +25,18 @@ from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
-    MissingExtraError,
     OptionError,
     OutputError,
 )
 from kafka_segments.partition import Partition, open_partition_of
 from kafka_segments.records import Rows
-from kafka_segments.segment import Segment, fast_rows, open_segment
+from kafka_segments.segment import Segment, open_segment
 from kafka_segments.straying import Straying
 from kafka_segments.together import gaps_between
 
 __all__ = ["OffsetRange", "add_parser", "run"]
 
 Event = Batch | Record | Damage | Padding
-
-_LEAST_FOR_FAST_ROWS = 1 << 20  # bytes of a segment; below, it is done before the fast way is loaded
 
 
 class OffsetRange:
@@ -180,11 +178,6 @@ class Readable(Protocol):
         """The file."""
         ...
 
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-        ...
-
     def iter_events(
         self,
         *,
@@ -247,8 +240,7 @@ class _Dump:
         )
         self._is_coloured = is_text and console.is_coloured(sys.stdout)
         self._offsets = offsets
-        self._rows: Rows | None = None
-        self._has_looked = False
+        self._rows = FastRows()
         self._said: set[str] = set()
         self._span = _Span()
         self._seen: dict[str, Straying] = {}
@@ -305,18 +297,6 @@ class _Dump:
     def _found(self, status: int) -> None:
         self.status = max(self.status, status)
 
-    def _fast_rows(self, segment: Readable) -> Rows | None:
-        """A faster way to records, where there are so many that looking for it is worth the time."""
-        if self._headers_only or segment.size < _LEAST_FOR_FAST_ROWS:
-            return None
-        if not self._has_looked:
-            self._has_looked = True
-            try:
-                self._rows = fast_rows()
-            except MissingExtraError as error:
-                console.say(f"records are decoded one by one, which is slow: {error.detail}")
-        return self._rows
-
     def _segment(self, segment: Readable) -> None:
         num_sound = num_damaged = 0
         for event in self._selected(segment):
@@ -344,8 +324,7 @@ class _Dump:
         straying = Straying()
         if isinstance(segment, Segment):  # what is seen of a partition's tells by itself
             self._seen[os.path.normpath(segment.path)] = straying
-        rows = self._fast_rows(segment)
-        return straying.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=rows))
+        return straying.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
 
     def _tell_damage(self, damage: Damage) -> None:
         is_missing = isinstance(damage.error, MissingCodecError)

@@ -15,6 +15,10 @@ from kafka_segments.escaping import escape_json
 __all__ = ["encode", "line"]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_RECORD = (
+    b'{"type":"record","path":%b,"position":%d,"offset":%d,"timestamp":%d,"timestamp_type":"%b","sequence":%d,'
+    b'"key":%b,"value":%b,"headers":[%b],"control":%b}\n'
+)
 _BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.name != "previous_offset")
 
 
@@ -28,13 +32,13 @@ def line(event: Batch | Record | Damage | Padding, path: str) -> bytes:
         path: the file that it was read from.
     """
     if isinstance(event, Record):
-        return _record(event, _quoted(path)).encode("utf-8", "backslashreplace")
+        return _record(event, _quoted(path))
     return encode(_OBJECTS[type(event)](event))
 
 
 def encode(values: Any) -> bytes:
     """Values as a line of JSON, with its newline; what a terminal would obey is escaped."""
-    return escape_json(_encode(values)).encode("utf-8", "backslashreplace") + b"\n"
+    return _encoded(values) + b"\n"
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
@@ -42,19 +46,30 @@ def _batch(batch: Batch) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _quoted(path: str) -> str:
-    return escape_json(_encode(path))
+def _quoted(path: str) -> bytes:
+    return _encoded(path)
 
 
-def _record(record: Record, path: str) -> str:
+def _encoded(value: Any) -> bytes:
+    return escape_json(_encode(value)).encode("utf-8", "backslashreplace")
+
+
+def _record(record: Record, path: bytes) -> bytes:
     """Put together by hand: there are so many of them, and nothing in them needs an escape."""
-    headers = ",".join(f'{{"key":{_base64(key)},"value":{_base64(value)}}}' for key, value in record.headers)
-    control = "null" if record.control is None else escape_json(_encode(asdict(record.control)))
-    return (
-        f'{{"type":"record","path":{path},"position":{record.position},"offset":{record.offset},'
-        f'"timestamp":{record.timestamp},"timestamp_type":"{record.timestamp_type}",'
-        f'"sequence":{record.sequence},"key":{_base64(record.key)},"value":{_base64(record.value)},'
-        f'"headers":[{headers}],"control":{control}}}\n'
+    headers = b",".join(
+        b'{"key":%b,"value":%b}' % (_base64(key), _base64(value)) for key, value in record.headers
+    )
+    return _RECORD % (
+        path,
+        record.position,
+        record.offset,
+        record.timestamp,
+        record.timestamp_type.encode("ascii"),
+        record.sequence,
+        _base64(record.key),
+        _base64(record.value),
+        headers,
+        b"null" if record.control is None else _encoded(asdict(record.control)),
     )
 
 
@@ -80,8 +95,8 @@ def _padding(padding: Padding) -> dict[str, Any]:
     }
 
 
-def _base64(data: bytes | None) -> str:
-    return "null" if data is None else f'"{b2a_base64(data, newline=False).decode("ascii")}"'
+def _base64(data: bytes | None) -> bytes:
+    return b"null" if data is None else b'"%b"' % b2a_base64(data, newline=False)
 
 
 _OBJECTS: dict[type, Callable[[Any], dict[str, Any]]] = {
