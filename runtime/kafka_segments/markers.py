@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kafka_segments.compression.bounds import ItemBudget
 from kafka_segments.entries import Batch, Damage, Padding
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError
 from kafka_segments.framing import Scan
@@ -18,20 +19,23 @@ __all__ = ["Markers", "read_marker", "scan_steps", "steps_of"]
 _MOST_KEPT = 1024
 
 
-def read_marker(batch: Batch, payload: bytes | memoryview, *, max_decompressed: int) -> bool | None:
+def read_marker(
+    batch: Batch, payload: bytes | memoryview, *, max_decompressed: int, items: ItemBudget | None = None
+) -> bool | None:
     """Whether the marker in a control batch aborts; None if compaction has left the batch without one.
 
     Args:
         batch: a control batch of a producer.
         payload: what `framing.read_payload` gives.
         max_decompressed: bytes that the payload may decompress to.
+        items: counts the content of compressed control batches, where a pass reads several.
 
     Raises:
         CorruptBatchError: the first record cannot be read, or is no marker, which no broker takes
             (EndTransactionMarker.deserialize).
-        DecompressionError: the payload does not decompress.
+        DecompressionError: the payload does not decompress, or the budget has no room for the record.
     """
-    _batch, records = open_records(batch, payload, max_decompressed=max_decompressed)
+    _batch, records = open_records(batch, payload, max_decompressed=max_decompressed, items=items)
     record = next(records, None)
     if record is None:
         return None
@@ -48,6 +52,7 @@ class Markers:
 
     def __init__(self, max_decompressed: int) -> None:
         self._max_decompressed = max_decompressed
+        self._items = ItemBudget(max_decompressed)
         self._known: dict[bytes, bool] = {}
 
     def read(self, payload: bytes | memoryview, *, is_usual: bool, batch: Callable[[], Batch]) -> bool | None:
@@ -61,7 +66,7 @@ class Markers:
         key = bytes(payload) if is_usual else b""
         if key in self._known:
             return self._known[key]
-        is_abort = read_marker(batch(), payload, max_decompressed=self._max_decompressed)
+        is_abort = read_marker(batch(), payload, max_decompressed=self._max_decompressed, items=self._items)
         if is_usual and is_abort is not None:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()

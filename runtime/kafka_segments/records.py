@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from kafka_segments import layout
 from kafka_segments.compression import decompress
-from kafka_segments.compression.bounds import ItemBudget, content_bound
+from kafka_segments.compression.bounds import CONTROL_BYTES_PER_ITEM, ItemBudget, content_bound
 from kafka_segments.control import decode_control
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
@@ -78,7 +78,7 @@ def open_records(
         check_crc: verify the checksums of messages in a wrapper.
         rows: decodes the records of magic 2 faster, if there is such a thing.
         start: in magic 2, which records are known already and are not yielded.
-        items: counts records and headers, where a pass reads several batches.
+        items: counts records, headers and the content of control records, where a pass reads several batches.
 
     Returns:
         The batch: for a wrapper of magic 0 or 1 with its first offset and the number of messages. And the
@@ -185,6 +185,8 @@ def _exactly(
             except CorruptBatchError as error:
                 detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
                 raise CorruptBatchError(detail) from error
+            if batch.is_control and items is not None:
+                items.take(1 + len(body.value or b"") // CONTROL_BYTES_PER_ITEM, batch.compression)
             yield _record(batch, body)
         if reader.num_left():
             raise CorruptBatchError(f"{reader.num_left()} bytes are left behind the last of {count} records")

@@ -38,6 +38,11 @@ __all__ = ["ADVERSARIES", "search_adversary"]
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 CONTROL = 0x20
+COMMIT, LEADER_CHANGE, SNAPSHOT_FOOTER = 1, 2, 4
+# Values of these control records, the last two as long as they are looked at (64 KiB).
+MARKER = bytes(6)
+VOTERS = bytes.fromhex("0000 00000001 b166") + bytes(5) * 13_104 + b"\1\0"
+TAGGED_FIELDS = bytes.fromhex("0000 fdff01") + bytes(2) * 32_765
 EMPTY_RECORD = bytes.fromhex("0c000000010100")  # null key, null value, no headers, the batch's own offset
 
 
@@ -56,10 +61,17 @@ def record(value: bytes = b"", headers: bytes = b"\0") -> bytes:
     return varint(len(body)) + body
 
 
-def batch(payload: bytes, count: int, attributes: int = 0, offset: int = 0, wrong_by: int = 0) -> bytes:
+def batch(
+    payload: bytes,
+    count: int,
+    attributes: int = 0,
+    offset: int = 0,
+    wrong_by: int = 0,
+    producer_id: int = -1,
+) -> bytes:
     """A record batch of magic 2; its checksum is right unless `wrong_by` says otherwise."""
     last_delta = min(max(count - 1, 0), 2**31 - 1)
-    checked = struct.pack(">hiqqqhii", attributes, last_delta, 0, 0, -1, -1, -1, count) + payload
+    checked = struct.pack(">hiqqqhii", attributes, last_delta, 0, 0, producer_id, -1, -1, count) + payload
     crc = crc32c.crc32c(checked) ^ wrong_by
     return struct.pack(">qiibI", offset, len(checked) + 9, 0, 2, crc) + checked
 
@@ -100,6 +112,20 @@ def _records(codec: int, share: int = 1, attributes: int = 0, behind: bytes = b"
         count = _EXPANSION[codec] * (size // share) // 1024 // len(EMPTY_RECORD)
         payload = squeezed(codec, EMPTY_RECORD * count + behind)
         return repeated(batch(payload, count, codec | attributes), size, count)
+
+    return make
+
+
+def _control(type_id: int, value: bytes, len_content: int | None = None) -> Callable[[int], bytes]:
+    """Compressed control batches of one record again and again: 30 MiB of it, or `len_content` bytes."""
+    key = struct.pack(">hh", 0, type_id)
+    body = b"\0\0\0" + varint(len(key)) + key + varint(len(value)) + value + b"\0"
+    one = varint(len(body)) + body
+
+    def make(size: int) -> bytes:
+        count = max(1, (30 << 20 if len_content is None else len_content) // len(one))
+        payload = squeezed(ZSTD, one * count)
+        return repeated(batch(payload, count, ZSTD | CONTROL, producer_id=1), size, count)
 
     return make
 
@@ -282,6 +308,10 @@ ADVERSARIES: dict[str, Callable[[int], bytes]] = {
     "zstd records": _records(ZSTD),
     "zstd records, a byte behind them": _records(ZSTD, 10, behind=b"x"),
     "zstd records in control batches": _records(ZSTD, 10, CONTROL),
+    "transaction markers": _control(COMMIT, MARKER),
+    "voters of leader changes": _control(LEADER_CHANGE, VOTERS),
+    "tagged fields of snapshot footers": _control(SNAPSHOT_FOOTER, TAGGED_FIELDS),
+    "a control record a batch, of tagged fields": _control(SNAPSHOT_FOOTER, TAGGED_FIELDS, 0),
     "gzip records": _records(GZIP),
     "gzip records, a byte behind them": _records(GZIP, 4, behind=b"x"),
     "lz4 records, a byte behind them": _records(LZ4, 4, behind=b"x"),

@@ -36,7 +36,12 @@ _OF_CONTAINERS = (
     "zstd frames of a record",
     "zstd windows of 128 MiB",
 )
-_BY_OTHER_WAYS = ("zstd frames of a record", "large wrappers behind damage, magic 1", "a million headers")
+_BY_OTHER_WAYS = (
+    "zstd frames of a record",
+    "a control record a batch, of tagged fields",
+    "large wrappers behind damage, magic 1",
+    "a million headers",
+)
 _FIRST_OF_CONTAINERS = list(ADVERSARIES).index("snappy blocks of a byte")
 _READ = list(ADVERSARIES) if IS_FULL else [*list(ADVERSARIES)[:_FIRST_OF_CONTAINERS], *_OF_CONTAINERS]
 

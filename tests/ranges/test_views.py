@@ -9,10 +9,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.bounds import adversaries
 from tests.ranges.logs import one, run, write
 from tests.ranges.splits import RECORDED, recorded, rows, split_of, stored
 
 from kafka_segments import Batch, Record, open_segment
+from kafka_segments.compression import bounds
 from kafka_segments.places import Places
 from kafka_segments.ranges.findings import Collected
 from kafka_segments.ranges.reading import Reading
@@ -125,6 +127,25 @@ def test_a_damaged_control_batch_is_told(tmp_path: Path) -> None:
     split = split_of(stored(write(tmp_path, 0, bytes(data))), 0, 11)
     assert list(read_control(split, PLACES, Reading(()), found)) == []
     assert [(one.first_lost_offset, one.last_lost_offset) for one in found.damages] == [(5, 5)]
+
+
+def test_batches_of_control_records_are_bounded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No broker compresses control batches: small ones of many records are hostile."""
+    monkeypatch.setattr(bounds, "MORE_ITEMS", 3000)
+    one_batch = adversaries.batch(
+        adversaries.squeezed(adversaries.ZSTD, adversaries.EMPTY_RECORD * 1000),
+        1000,
+        adversaries.ZSTD | adversaries.CONTROL,
+    )
+    data = adversaries.repeated(one_batch, 10 * len(one_batch), 1000)
+    found = Collected()
+    split = split_of(stored(write(tmp_path, 0, data)), 0, 10_000)
+    num_rows = len(rows(list(read_control(split, PLACES, Reading(()), found))))
+    num_items = 3000 + bounds.ITEMS_PER_BYTE * len(data)
+    assert 1000 < num_rows < num_items
+    assert len(found.damages) > 5
 
 
 def test_damage_as_rows(tmp_path: Path) -> None:

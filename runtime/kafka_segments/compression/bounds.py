@@ -16,6 +16,7 @@ from kafka_segments.errors import DecompressionError
 
 __all__ = [
     "ALWAYS_ALLOWED",
+    "CONTROL_BYTES_PER_ITEM",
     "DEFAULT_MAX_DECOMPRESSED",
     "EXPANSION",
     "ITEMS_PER_BYTE",
@@ -36,9 +37,16 @@ task of 1 GiB survives it.
 ITEMS_PER_BYTE = 3
 """Records and headers that are read one by one for each byte of the compressed batches of a pass so far."""
 
-MORE_ITEMS = 250_000
+MORE_ITEMS = 200_000
 """Records and headers that are read besides, in one pass over a segment: the same headers with each record
-take next to nothing in a compressed batch."""
+take next to nothing in a compressed batch, and one record of a MiB holds so many of five bytes."""
+
+CONTROL_BYTES_PER_ITEM = 4
+"""Bytes of a control record's value that count as much as a record.
+
+The smallest thing of which a value can hold many, a tagged field, has two bytes and takes half a record's
+time. Kafka does not compress control batches at all.
+"""
 
 EXPANSION = 1000
 """Times its size that a payload may decompress to by default, if that is more than 32 MiB."""
@@ -66,6 +74,8 @@ def is_trusted(max_decompressed: int) -> bool:
 class ItemBudget:
     """How many records and headers of compressed batches one pass over a segment may still read one by one.
 
+    A control record counts as two, and its value by `CONTROL_BYTES_PER_ITEM` besides.
+
     Args:
         max_decompressed: bytes that a payload may decompress to; there is no bound if the data is trusted.
     """
@@ -91,8 +101,9 @@ class ItemBudget:
         self._room -= num_items
         if self._is_bounded and self._room < 0:
             raise DecompressionError(
-                f"the compressed batches up to here hold more records and headers than are read by default: "
-                f"{ITEMS_PER_BYTE} for each byte of them, and {MORE_ITEMS} more (Kafka itself has no limit); "
+                f"the compressed batches up to here hold more records, headers and fields of control records "
+                f"than are read by default: {ITEMS_PER_BYTE} for each byte of them, and {MORE_ITEMS} more "
+                "(Kafka itself has no limit); "
                 f"a max_decompressed above {DEFAULT_MAX_DECOMPRESSED} lifts this bound, if the data can be "
                 "trusted",
                 codec=codec,

@@ -145,7 +145,8 @@ class _Control(SplitReader):
         damage = None
         payload, bound = scan.payload(batch), self.reading.max_decompressed
         try:
-            records.extend(open_records(batch, payload, max_decompressed=bound)[1])
+            opened = open_records(batch, payload, max_decompressed=bound, items=scan.items)
+            records.extend(opened[1])
         except KafkaFormatError as error:
             damage = scan.damage_of(batch, error, records[-1].offset if records else None)
         rows = [record for record in records if wanted.holds(record.offset)]
