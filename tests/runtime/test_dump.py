@@ -317,6 +317,7 @@ def test_no_standard_output() -> None:
 def test_an_interrupt() -> None:
     code = (
         "import os, signal, sys\nfrom kafka_segments.cli import dump, main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job ignores it
         "dump._Dump._tell_damage = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.exit(main.main(['dump', sys.argv[1]]))"
     )
