@@ -7,18 +7,19 @@ sums as Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and De
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from kafka_segments import layout
 from kafka_segments.compression import decompress
-from kafka_segments.compression.bounds import CONTROL_BYTES_PER_ITEM, ItemBudget, content_bound
+from kafka_segments.compression.bounds import ItemBudget, content_bound
 from kafka_segments.control import decode_control
 from kafka_segments.entries import Batch, Record
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
 from kafka_segments.messages import Messages
 
-__all__ = ["MAX_NUM_HEADERS", "Rows", "Start", "check_codec", "open_records"]
+__all__ = ["MAX_NUM_HEADERS", "ManyRows", "Rows", "Start", "check_codec", "open_records"]
 
 MAX_NUM_HEADERS = 1_000_000
 """Headers that one record may have here; Kafka has no limit but the size of a batch.
@@ -57,6 +58,34 @@ class Rows(Protocol):
         It may stop before a record that has more than `max_items` headers.
         """
         ...
+
+
+_MANY = 10_000
+
+
+class ManyRows:
+    """Another `Rows`, from the 10,000th record on: reading those one by one takes as long as making it ready.
+
+    Args:
+        load: makes it ready; None if it cannot be had.
+    """
+
+    def __init__(self, load: Callable[[], Rows | None]) -> None:
+        self._load = load
+        self._num_records = 0
+
+    @cached_property
+    def _rows(self) -> Rows | None:
+        return self._load()
+
+    def records(
+        self, batch: Batch, payload: bytes | memoryview, max_items: int
+    ) -> Generator[Record, None, Start | None]:
+        """See `Rows`; the header tells how many records a batch has."""
+        self._num_records += batch.num_records or 0
+        if self._num_records <= _MANY or self._rows is None:
+            return _BEGINNING
+        return (yield from self._rows.records(batch, payload, max_items))
 
 
 def open_records(
@@ -185,8 +214,6 @@ def _exactly(
             except CorruptBatchError as error:
                 detail = f"record {index + 1} of {count} cannot be read: {error.detail}"
                 raise CorruptBatchError(detail) from error
-            if batch.is_control and items is not None:
-                items.take(1 + len(body.value or b"") // CONTROL_BYTES_PER_ITEM, batch.compression)
             yield _record(batch, body)
         if reader.num_left():
             raise CorruptBatchError(f"{reader.num_left()} bytes are left behind the last of {count} records")

@@ -56,8 +56,10 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-def record(value: bytes = b"", headers: bytes = b"\0") -> bytes:
-    body = b"\0\0\0\x01" + varint(len(value)) + value + headers
+def record(value: bytes = b"", headers: bytes = b"\0", key: bytes | None = None) -> bytes:
+    body = (
+        b"\0\0\0" + (b"\1" if key is None else varint(len(key)) + key) + varint(len(value)) + value + headers
+    )
     return varint(len(body)) + body
 
 
@@ -118,9 +120,7 @@ def _records(codec: int, share: int = 1, attributes: int = 0, behind: bytes = b"
 
 def _control(type_id: int, value: bytes, len_content: int | None = None) -> Callable[[int], bytes]:
     """Compressed control batches of one record again and again: 30 MiB of it, or `len_content` bytes."""
-    key = struct.pack(">hh", 0, type_id)
-    body = b"\0\0\0" + varint(len(key)) + key + varint(len(value)) + value + b"\0"
-    one = varint(len(body)) + body
+    one = record(value, key=struct.pack(">hh", 0, type_id))
 
     def make(size: int) -> bytes:
         count = max(1, (30 << 20 if len_content is None else len_content) // len(one))

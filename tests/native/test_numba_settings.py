@@ -27,8 +27,9 @@ print("right")
 """
 DUMP = """
 import sys
-from kafka_segments.cli import fastrows, main
-fastrows._MANY = 0
+from kafka_segments import records
+from kafka_segments.cli import main
+records._MANY = 0
 sys.exit(main.main(["dump", "--format", "jsonl", sys.argv[1]]))
 """
 

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
-from kafka_segments.cli.fastrows import FastRows
 from kafka_segments.cli.notlogs import check_is_log, refuse_other_file
 from kafka_segments.cli.sources import files_of
 from kafka_segments.disposal import OnDamage
@@ -25,12 +24,13 @@ from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
+    MissingExtraError,
     OptionError,
     OutputError,
 )
 from kafka_segments.partition import Partition, open_partition_of
-from kafka_segments.records import Rows
-from kafka_segments.segment import Segment, open_segment
+from kafka_segments.records import ManyRows, Rows
+from kafka_segments.segment import Segment, fast_rows, open_segment
 from kafka_segments.straying import Straying
 from kafka_segments.together import gaps_between
 
@@ -217,6 +217,14 @@ class _Committed:
         return self._partition.open_isolated(path)
 
 
+def _fast_rows() -> Rows | None:
+    try:
+        return fast_rows()
+    except MissingExtraError as error:
+        console.say(f"records are decoded one by one, which is slow: {error.detail}")
+        return None
+
+
 class _Dump:
     """Files to standard output; `status` is the worst of them.
 
@@ -240,7 +248,7 @@ class _Dump:
         )
         self._is_coloured = is_text and console.is_coloured(sys.stdout)
         self._offsets = offsets
-        self._rows = FastRows()
+        self._rows = ManyRows(_fast_rows)
         self._said: set[str] = set()
         self._span = _Span()
         self._seen: dict[str, Straying] = {}

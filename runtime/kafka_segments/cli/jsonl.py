@@ -45,13 +45,11 @@ def _batch(batch: Batch) -> dict[str, Any]:
     return {"type": "batch"} | {key: getattr(batch, key) for key in _BATCH_KEYS if key != "compression_id"}
 
 
-@lru_cache(maxsize=4)
-def _quoted(path: str) -> bytes:
-    return _encoded(path)
-
-
 def _encoded(value: Any) -> bytes:
     return escape_json(_encode(value)).encode("utf-8", "backslashreplace")
+
+
+_quoted = lru_cache(maxsize=4)(_encoded)
 
 
 def _record(record: Record, path: bytes) -> bytes:

@@ -15,11 +15,9 @@ from kafka_segments.columnar.stretch import OffsetRange
 from kafka_segments.entries import Batch, Damage, Record
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.framing import Scan
-from kafka_segments.records import Start, open_records
+from kafka_segments.records import ManyRows, Start, open_records
 
 __all__ = ["ExactRecords"]
-
-_MANY_RECORDS = 10_000
 
 
 class ExactRecords:
@@ -47,7 +45,7 @@ class ExactRecords:
         self._offsets = offsets
         self._check_crc = check_crc
         self._max_decompressed = max_decompressed
-        self._rows: RowDecoder | None = None
+        self._rows = ManyRows(RowDecoder)
 
     def events(self, batch: Batch, start: Start, *, is_strict: bool) -> Iterator[pa.RecordBatch | Damage]:
         """The records from `start` on as arrow batches, then the damage if there is any.
@@ -64,13 +62,6 @@ class ExactRecords:
         yield from record_batches(records, columns=self._columns, batch=batch)
         yield from damages
 
-    def _rows_for(self, batch: Batch) -> RowDecoder | None:
-        """A faster way for batches that claim many records; few are read sooner than it is made ready."""
-        if (batch.num_records or 0) > _MANY_RECORDS:
-            self._rows = self._rows or RowDecoder()
-            return self._rows
-        return None
-
     def _records(self, batch: Batch, start: Start, damages: list[Damage]) -> Iterator[Record]:
         """The records from `start` on; what is wrong behind them is added to `damages`."""
         # Only from a record whose offset is known can the reading go on: damage is told by its neighbours.
@@ -83,7 +74,7 @@ class ExactRecords:
                 self._scan.payload(batch),
                 max_decompressed=self._max_decompressed,
                 check_crc=self._check_crc,
-                rows=self._rows_for(batch),
+                rows=self._rows,
                 start=begin,
                 items=self._scan.items,
             )

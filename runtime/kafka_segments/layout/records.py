@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kafka_segments.compression.bounds import ItemBudget
+from kafka_segments.compression.bounds import CONTROL_BYTES_PER_ITEM, ItemBudget
 from kafka_segments.entries import Batch, Header
 from kafka_segments.errors import CorruptBatchError, DecompressionError
 from kafka_segments.layout.java import wrap_long
@@ -39,7 +39,7 @@ class RecordReader:
         batch: its header.
         max_num_headers: headers that one record may have.
         place: in the payload, where to begin; a record begins there.
-        items: counts records and headers of compressed batches; None is no bound.
+        items: counts what compressed batches hold; None is no bound.
     """
 
     def __init__(
@@ -72,10 +72,11 @@ class RecordReader:
             record = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
             body = record.body
             num_headers = body.num_headers.value
-            if self._items is not None and num_headers <= self._max_num_headers:
-                self._items.take(1 + num_headers, self._codec)
-            headers = tuple(self._headers(body))
             key, value = getattr(body, "key", None), getattr(body, "value", None)
+            if self._items is not None and num_headers <= self._max_num_headers:
+                of_control = 1 + len(value or b"") // CONTROL_BYTES_PER_ITEM if self._is_control else 0
+                self._items.take(1 + num_headers + of_control, self._codec)
+            headers = tuple(self._headers(body))
             delta = body.offset_delta.value
             read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)
             _release(record)
