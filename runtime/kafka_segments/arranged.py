@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from operator import itemgetter
 
 from kafka_segments.continuity import Extent, Holding, find_gaps
@@ -72,6 +73,23 @@ class Arranged:
             found.append(file if one.extent is None else replace(file, base_offset=one.extent.first))
         return tuple(sorted(found, key=lambda file: file.base_offset))
 
+    @cached_property
+    def unplaced(self) -> dict[str, int]:
+        """Of `astray`, those that join no neighbours in the order of the content, with their base offset.
+
+        One whose base offset was changed is not where its records were, so what a marker in front of it or
+        behind it ends is in doubt. Files of which the names were swapped join where they belong.
+        """
+        held = {one.path: one for one in self.holdings}
+        order = [held[file.path] for file in self.files]
+        joins = [_joins(one, other) for one, other in pairwise(order)]
+        places = zip(order, [True, *joins], [*joins, True], strict=True)
+        return {
+            one.path: one.base_offset
+            for one, before, behind in places
+            if one.path in self.astray and not (before and behind)
+        }
+
     def gaps_by_place(self, files: Sequence[SegmentFile]) -> deque[tuple[int, Damage]]:
         """Each gap with the number of the segment that it is told in front of."""
         places = {file.path: at for at, file in enumerate(files)}
@@ -103,6 +121,11 @@ class Arranged:
     @cached_property
     def _by_path(self) -> dict[str, SegmentFile]:
         return {one.path: one for one in self._segments}
+
+
+def _joins(one: Holding, other: Holding) -> bool:
+    """Whether the offsets of a segment end where those of another begin."""
+    return one.extent is not None and other.extent is not None and one.extent.last + 1 == other.extent.first
 
 
 def up_to(gaps: deque[tuple[int, Damage]], at: int) -> Iterator[Damage]:

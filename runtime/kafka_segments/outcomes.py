@@ -35,7 +35,7 @@ from kafka_segments.indexes import (
     read_producer_snapshot,
     read_transaction_index,
 )
-from kafka_segments.logfiles import UNOPENED, LogFile, is_unopened, lost_file
+from kafka_segments.logfiles import UNOPENED, LogFile, Unplaced, is_unopened, lost_file
 from kafka_segments.logs import get_logger
 from kafka_segments.naming import with_ends
 from kafka_segments.segment import Segment
@@ -116,7 +116,7 @@ def by_records(
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     check(files)
     state = Transactions(files[0].base_offset)
-    for producer in _snapshot(files[0], found) or ():
+    for producer in (files[0].named is None and _snapshot(files[0], found)) or ():  # unplaced: another one's
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     ends = _follow(state, files, found if may_lack_segments else None, gaps)
@@ -200,9 +200,11 @@ def _follow(
     own: dict[str, list[Damage]] = {}
     for gap in gaps or ():
         own.setdefault(gap.path, []).append(gap)
+    unplaced = Unplaced(files, gaps or ())
     for at, (file, following) in enumerate(with_ends(files)):
         if findings is not None and ends and ends[-1] < file.base_offset:
             _miss_markers(state, files[at - 1], file, findings)
+        state.may_lack(unplaced.before(file))
         behind = list(_gaps_before(state, own.get(file.path, ())))
         state.begin_file(file.base_offset)
         try:
@@ -221,6 +223,8 @@ def _follow(
         if stray is not None and not any(_is_misplaced(gap) for gap in own.get(file.path, ())):
             state.damage.append(stray)
         ends.append(state.file_end_offset)
+        state.may_lack(unplaced.behind(file))
+    state.may_lack(unplaced.before(None))
     return ends
 
 
@@ -386,7 +390,8 @@ def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
     return tuple(
         entry
         for entry in entries
-        if entry.last_offset >= file.start and (file.end is None or entry.last_offset < file.end)
+        if (file.start is None or entry.last_offset >= file.start)
+        and (file.end is None or entry.last_offset < file.end)
     )
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
@@ -161,9 +160,7 @@ class Partition(Handle):
         self._open_path = open_file
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
-        self._arranged = Arranged(
-            replace(directory, segments=self.segments), self.open_file, is_whole=is_whole
-        )
+        self._arranged = Arranged(directory, self.open_file, is_whole=is_whole)
 
     def close(self) -> None:
         """Close what is open; idempotent."""
@@ -229,7 +226,9 @@ class Partition(Handle):
             path = f"{os.path.splitext(file.path)[0]}.{suffix}"
             return path if os.path.exists(path) else None
 
-        return LogFile(file.path, file.base_offset, file.size, partial(self.open_file, file), beside)
+        named = None if self._by_indexes else self._arranged.unplaced.get(file.path)
+        place = file.path, file.base_offset, file.size
+        return LogFile(*place, partial(self.open_file, file), beside, named=named)
 
     def open_file(self, file: SegmentFile) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one is the same each time, and closed with the partition."""

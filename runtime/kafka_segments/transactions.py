@@ -254,6 +254,11 @@ class Transactions:
         elif producer_id in self._open:
             self._gaps.add_own(self._open[producer_id].since, damage)
 
+    def may_lack(self, causes: Iterable[Damage]) -> None:
+        """Markers may be missing here, for causes that are told elsewhere."""
+        for damage in causes:
+            self._gaps.add(damage)
+
     def open(self) -> list[OpenTransaction]:
         """Those that no marker has ended, in the order of their first offsets."""
         found = [

@@ -95,6 +95,9 @@ def assert_same_steps(path: Path) -> None:
 @example(seed=20055)  # zeros to the end of a segment that others follow
 @example(seed=2**32 - 1)  # a base offset that is far too high, and the last one
 @example(seed=21459)  # a marker whose offset is negative, behind one that is damaged
+@example(seed=8451)  # a negative base offset at the beginning of a segment with snapshots
+@example(seed=5001738)  # one that is too low sends its segment to the front, with a marker
+@example(seed=5005034)  # one that is far too high sends its segment, with a damaged marker, to the end
 @given(seed=st.integers(0, 2**32))
 def test_aborted_records_stay_aborted(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     chance = random.Random(seed)
