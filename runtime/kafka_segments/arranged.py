@@ -80,6 +80,8 @@ class Arranged:
         One whose base offset was changed is not where its records were, so what a marker in front of it or
         behind it ends is in doubt. Files of which the names were swapped join where they belong.
         """
+        if not self.astray:  # nor is any segment looked into, where not all of them are here
+            return {}
         held = {one.path: one for one in self.holdings}
         order = [held[file.path] for file in self.files]
         joins = [_joins(one, other) for one, other in pairwise(order)]

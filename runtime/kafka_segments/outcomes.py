@@ -116,7 +116,8 @@ def by_records(
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     check(files)
     state = Transactions(files[0].base_offset)
-    for producer in (files[0].named is None and _snapshot(files[0], found)) or ():  # unplaced: another one's
+    is_at_start = files[0].named is None  # the snapshot beside an unplaced segment is another offset's
+    for producer in (_snapshot(files[0], found) if is_at_start else None) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     ends = _follow(state, files, found if may_lack_segments else None, gaps)
