@@ -23,13 +23,14 @@ def lying(kind, *offsets, width=np.int32):
     buffers = [None, pa.py_buffer(np.array(offsets, width).tobytes()), pa.py_buffer(b"abcdef")]
     return pa.Array.from_buffers(kind, len(offsets) - 1, buffers)
 
-def lists(array, *offsets):
+def lists(array, *offsets, valid=None):
     kind = pa.list_(array.type)
-    buffers = [None, pa.py_buffer(np.array(offsets, np.int32).tobytes())]
+    buffers = [valid and pa.py_buffer(valid), pa.py_buffer(np.array(offsets, np.int32).tobytes())]
     return pa.ListArray.from_buffers(kind, len(offsets) - 1, buffers, children=[array])
 
-def headers(keys):
-    return pa.StructArray.from_arrays([keys, keys], names=["key", "value"])
+def headers(keys, is_null=None):
+    mask = None if is_null is None else pa.array(is_null)
+    return pa.StructArray.from_arrays([keys, keys], names=["key", "value"], mask=mask)
 
 def viewed(kind):
     view = np.array([20, 0, 7, 1 << 30], np.int32).tobytes() + np.array([20, 0, 0, 0], np.int32).tobytes()
@@ -50,14 +51,32 @@ ARRAYS = {
     "header keys": lambda: {
         "value": pa.array([b"v"]), "headers": lists(headers(lying(pa.binary(), 0, 1 << 30, 6)), 0, 2)
     },
+    "second window": lambda: {"value": lying(pa.binary(), *([0] * 20_000), 6, 3)},
+    "null lists": lambda: {
+        "value": pa.array([b"v", b"w"]),
+        "headers": lists(headers(pa.array([b"k", b"l"])), 0, 1 << 30, 2, valid=b"\x01"),
+    },
+    "null structs": lambda: {
+        "value": pa.array([b"v", b"w"]),
+        "headers": lists(headers(lying(pa.binary(), 0, 1 << 30, 6), [False, True]), 0, 1, 2),
+    },
+    "null header keys": lambda: {
+        "value": pa.array([b"v", b"w"]), "headers": lists(headers(pa.array([None, b"l"])), 0, 1 << 30, 2)
+    },
     "header lists": lambda: {
         "value": pa.array([b"v", b"w"]), "headers": lists(headers(pa.array([b"k", b"l"])), 0, 1 << 30, 2)
     },
 }
+WAYS = (
+    encode_records,
+    lambda data: list(iter_encoded(data)),
+    lambda data: list(iter_encoded(data, compression="gzip")),
+    lambda data: list(iter_encoded(data, magic=1)),
+)
 columns = ARRAYS[sys.argv[1]]()
 batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 for give in (batch, pa.Table.from_batches([batch])):
-    for write in (encode_records, lambda data: list(iter_encoded(data))):
+    for write in WAYS:
         try:
             write(give)
         except EncodeError as error:

@@ -157,6 +157,7 @@ class Encoding:
         if status == loops.REFUSED_HEAD:
             base = machine.table[machine.state[loops.BATCH], COLUMN["base_offset"]]
             raise refused("unwritable", "the head of the batch cannot be written", offset=int(base))
+        self._windows.check_arrays()
         offset, number = self._windows.offset_of(row), self._windows.row + row
         if machine.state[loops.IS_OPEN]:
             base = int(machine.table[machine.state[loops.BATCH], COLUMN["base_offset"]])

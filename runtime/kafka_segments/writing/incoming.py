@@ -18,7 +18,7 @@ from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.writing.refusals import refused
 from kafka_segments.writing.rows import Row, batches_of_rows
 
-__all__ = ["Data", "Incoming", "iter_incoming"]
+__all__ = ["Data", "Incoming", "check_array", "iter_incoming"]
 
 Data: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch | Row]"
 """Anything with Arrow's stream interface (polars and duckdb have it), or arrow batches and rows, as many."""
@@ -36,7 +36,6 @@ _IGNORED = "timestamp_type"
 _FINER = ": Kafka keeps milliseconds: give pyarrow.compute.floor_temporal(column, unit='millisecond')"
 # Whether text is UTF-8 is not asked: it is written as it is.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-_OFFSETS = {pa.binary(): pa.int32(), pa.large_binary(): pa.int64()}
 
 
 class Incoming(NamedTuple):
@@ -68,6 +67,28 @@ def iter_incoming(data: Data) -> Iterator[Incoming]:
         for part in _cast(batch, casts, row):
             yield part
             row += part.num_rows
+
+
+def check_array(name: str, column: pa.Array, row: int, *, is_full: bool) -> None:
+    """Refuse a column that leads out of its own memory.
+
+    Encoders look at every offset before they use it. So the full check, which takes a tenth of the encoding,
+    is for what reads values otherwise: Arrow's casts, and messages.
+
+    Args:
+        name: of the column.
+        column: an array of it.
+        row: of its first record, among all that are given.
+        is_full: whether to look at all offsets, or at the first and the last.
+
+    Raises:
+        EncodeError: offsets that fall or lead behind the data, buffers that are too short.
+    """
+    try:
+        column.view(_AS_BYTES.get(column.type, column.type)).validate(full=is_full)
+    except pa.ArrowException as error:
+        detail = f"row {row} and those behind it: column {name} is no sound Arrow data: {error}"
+        raise EncodeError(detail, rule="unwritable", row=row) from error
 
 
 def _batches(data: Any) -> Iterator[pa.RecordBatch]:
@@ -184,7 +205,7 @@ def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[I
 
 
 def _cast_column(name: str, column: pa.Array, row: int, is_cast: bool) -> pa.Array:
-    _check_offsets(name, column, row)
+    check_array(name, column, row, is_full=is_cast)
     if is_cast:
         column = _as_written(_without_dictionary(column), name)
     if name in _KEY_VALUE:
@@ -195,59 +216,6 @@ def _cast_column(name: str, column: pa.Array, row: int, is_cast: bool) -> pa.Arr
         first = column.is_null().index(True).as_py()
         raise refused("null_offset", "no offset", row=row + first)
     return column.view(pa.int64()).fill_null(-1) if column.null_count else column
-
-
-def _check_offsets(name: str, column: pa.Array, row: int) -> None:
-    """Refuse an array that leads out of its own memory, before anything looks at a value of it.
-
-    Arrow's short check looks at the first offset and the last; its full one took a tenth of the encoding. So
-    it is asked only where a quicker look does not show all of them in order, and finds the words then.
-    """
-    column = column.view(_AS_BYTES.get(column.type, column.type))
-    try:
-        column.validate()
-        if not _is_in_order(column):
-            column.validate(full=True)
-    except pa.ArrowException as error:
-        detail = f"row {row} and those behind it: column {name} is no sound Arrow data: {error}"
-        raise EncodeError(detail, rule="unwritable", row=row) from error
-
-
-def _is_in_order(column: pa.Array) -> bool:
-    """Whether all offsets grow and end in their memory; False also for types that this does not look at.
-
-    Args:
-        column: an array that Arrow's short check lets pass.
-    """
-    kind = column.type
-    if pa.types.is_struct(kind):
-        return _counts_nulls(column) and all(map(_is_in_order, map(column.field, range(kind.num_fields))))
-    if pa.types.is_list(kind):
-        is_growing = _is_growing(column, pa.int32(), len(column.values))
-        return _counts_nulls(column) and is_growing and _is_in_order(column.values)
-    if kind not in _OFFSETS:
-        return False
-    data = column.buffers()[2]
-    return _counts_nulls(column) and _is_growing(column, _OFFSETS[kind], 0 if data is None else data.size)
-
-
-def _is_growing(column: pa.Array, kind: pa.DataType, size: int) -> bool:
-    """Whether the offsets of an array, of that type, never fall, from 0 or more up to a size at most."""
-    if len(column) == 0:
-        return True
-    buffers = [None, column.buffers()[1]]
-    offsets = pa.Array.from_buffers(kind, len(column) + 1, buffers, offset=column.offset).to_numpy()
-    is_inside = offsets[0] >= 0 and offsets[-1] <= size
-    return bool(is_inside and (offsets[1:] >= offsets[:-1]).all())
-
-
-def _counts_nulls(column: pa.Array) -> bool:
-    """Whether an array has as many nulls as it says."""
-    validity = column.buffers()[0]
-    if validity is None:
-        return not column.null_count
-    bits = pa.Array.from_buffers(pa.bool_(), len(column), [None, validity], offset=column.offset)
-    return bool(bits.true_count == len(column) - column.null_count)
 
 
 def _without_dictionary(column: pa.Array) -> pa.Array:
@@ -268,6 +236,8 @@ def _as_written(column: pa.Array, name: str) -> pa.Array:
 
 def _without_nulls(headers: pa.Array, row: int) -> pa.Array:
     """Headers of which no list and no struct is null."""
+    if headers.null_count or headers.values.null_count:
+        check_array("headers", headers, row, is_full=True)
     if headers.null_count:
         lengths = headers.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())

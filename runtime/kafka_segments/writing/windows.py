@@ -17,7 +17,7 @@ from kafka_segments.columnar.columns import Column, columns_of
 from kafka_segments.native.engine import Table
 from kafka_segments.records import MAX_NUM_HEADERS
 from kafka_segments.writing.checking import SOUND, WRONG_TIMESTAMP, Checker
-from kafka_segments.writing.incoming import Incoming
+from kafka_segments.writing.incoming import Incoming, check_array
 from kafka_segments.writing.options import MAX_LONG, BatchOptions
 from kafka_segments.writing.refusals import refused
 from kafka_segments_generated.columns._support import ENC_COLUMNS
@@ -101,6 +101,15 @@ class Windows:
         given = self._given.get("offset")
         return int(self._counted[row]) if given is None else int(given[self._start + row].as_py())
 
+    def check_arrays(self) -> None:
+        """Refuse columns that lead out of their own memory, before values are read for a message.
+
+        Raises:
+            EncodeError: such a column.
+        """
+        for name, column in self._given.items():
+            check_array(name, column, self.row - self._start, is_full=True)
+
     def num_bytes(self, row: int) -> int:
         """Bytes of keys and values in a row of the window, with those of headers."""
         at = self._start + row
@@ -151,6 +160,7 @@ class Windows:
             self._check_counts(headers)
         if magic >= 2 and not keys.null_count:
             return
+        check_array("headers", headers, self.row, is_full=True)
         ends = headers.offsets.to_numpy()
         first, last = int(ends[0]), int(ends[-1])
         if magic < 2 and last > first:
@@ -220,7 +230,7 @@ def _set_binary(column: Column, array: Any, table: Table) -> tuple[int, bool]:
     place = (_ZEROS.ctypes.data, 1) if offsets is None else (offsets.address, array.offset + len(array) + 1)
     table.set(f"{column.path}_offsets", *place)
     table.set(f"{column.path}_bytes", *_place(data))
-    table.set(f"{column.path}_validity", *_place(validity if array.null_count else None))
+    table.set(f"{column.path}_validity", *_place(validity))
     return array.offset, True
 
 
