@@ -6,8 +6,9 @@ Example:
     ...     for event in segment.iter_events(on_damage="skip"):
     ...         print(event)
 
-`read_table` and all that writes need the extra `arrow` and are imported when they are first used. Without
-it their names are there, and calling one raises `errors.MissingExtraError`, which says what to install.
+Partitions, `read_table` and all that writes are imported when they are first used. The last two need the
+extra `arrow`: without it their names are there, and calling one raises `errors.MissingExtraError`, which says
+what to install.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_segments import errors
 from kafka_segments.entries import Batch, Damage, Padding, Record
-from kafka_segments.partition import Partition, open_partition
 from kafka_segments.segment import Segment, open_segment
 
 if TYPE_CHECKING:
     from kafka_segments.arrow import read_table
     from kafka_segments.conversion import Retention, down_convert, filter_batches, up_convert
+    from kafka_segments.partition import Partition, open_partition
     from kafka_segments.writing.api import (
         encode_batch,
         encode_empty_batch,
@@ -74,8 +75,10 @@ __version__ = "0.1.0.dev0"
 _API = ("encode_batch", "encode_empty_batch", "encode_records", "iter_encoded", "predicted_size")
 _WRITER = ("SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment")
 _CONVERSION = ("Retention", "down_convert", "filter_batches", "up_convert")
-# What needs an extra, by the module that it is in.
+# What is imported when it is first used, by the module that it is in.
 _PLACES = {
+    "Partition": "partition",
+    "open_partition": "partition",
     "read_table": "arrow",
     "encode_control": "writing.control",
     **dict.fromkeys(_CONVERSION, "conversion"),
