@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.catalog.memory import MemoryPlaces
@@ -302,19 +303,18 @@ def as_nobody(task: Callable[[], object]) -> object:
 
 
 @pytest.fixture
-def open_path(tmp_path: Path) -> Iterator[Path]:
-    """A directory that everybody may go to."""
-    above = [
-        path
-        for path in (tmp_path, *tmp_path.parents)
-        if path.owner() == tmp_path.owner() and path != Path("/")
-    ]
-    before = [(path, path.stat().st_mode) for path in above]
-    for path, mode in before:
-        path.chmod(mode | 0o011 if path != tmp_path else 0o755)
-    yield tmp_path
-    for path, mode in before:
-        path.chmod(mode)
+def open_path() -> Iterator[Path]:
+    """A directory that everybody may go to.
+
+    pytest's own directories are closed to other users, and shared: whoever opens one takes
+    part in what another worker, or another run of pytest, closes again.
+    """
+    with TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o755)
+        if not as_nobody(lambda: os.access(path, os.R_OK | os.X_OK)):
+            pytest.skip(f"{path.parent} is closed to other users")
+        yield path
 
 
 def test_directories_that_may_not_be_read(open_path: Path) -> None:
