@@ -17,22 +17,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments import errors
-from kafka_segments.entries import Batch, Damage, Padding, Record
-from kafka_segments.segment import Segment, open_segment
+from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.segment.segment import Segment, open_segment
 
 if TYPE_CHECKING:
-    from kafka_segments.arrow import read_table
-    from kafka_segments.conversion import Retention, down_convert, filter_batches, up_convert
-    from kafka_segments.partition import Partition, open_partition
-    from kafka_segments.writing.api import (
+    from kafka_segments.log.partition import Partition, open_partition
+    from kafka_segments.segment.table import read_table
+    from kafka_segments.write.api import (
         encode_batch,
         encode_empty_batch,
         encode_records,
         iter_encoded,
         predicted_size,
     )
-    from kafka_segments.writing.control import encode_control
-    from kafka_segments.writing.writer import (
+    from kafka_segments.write.control_batches import encode_control
+    from kafka_segments.write.convert import Retention, down_convert, filter_batches, up_convert
+    from kafka_segments.write.writer import (
         SegmentWriter,
         Written,
         open_partition_writer,
@@ -79,11 +79,11 @@ _CONVERSION = ("Retention", "down_convert", "filter_batches", "up_convert")
 _PLACES = {
     "Partition": "partition",
     "open_partition": "partition",
-    "read_table": "arrow",
-    "encode_control": "writing.control",
-    **dict.fromkeys(_CONVERSION, "conversion"),
-    **dict.fromkeys(_API, "writing.api"),
-    **dict.fromkeys(_WRITER, "writing.writer"),
+    "read_table": "segment.table",
+    "encode_control": "write.control_batches",
+    **dict.fromkeys(_CONVERSION, "write.convert"),
+    **dict.fromkeys(_API, "write.api"),
+    **dict.fromkeys(_WRITER, "write.writer"),
 }
 
 

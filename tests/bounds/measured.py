@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import kafka_segments
 from kafka_segments.cli.main import main
-from kafka_segments.segment import fast_rows
+from kafka_segments.segment.segment import fast_rows
 
 __all__ = ["READING", "VERBS", "WITHOUT_NUMBA"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from tests.broker.partitions import Partition, Row, recorded
 
 import kafka_segments as ks
-from kafka_segments.conversion import Retention
+from kafka_segments.write.convert import Retention
 from kafka_segments_generated.construct.kafka_leader_epoch_checkpoint import KafkaLeaderEpochCheckpoint
 
 T0 = 1_700_000_000_000

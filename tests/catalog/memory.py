@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 
 from kafka_segments.errors import ReadError
-from kafka_segments.places import Entry, Places
-from kafka_segments.storage import Source, open_source
+from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source, open_source
 
 
 class MemoryPlaces(Places):

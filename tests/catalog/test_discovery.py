@@ -17,13 +17,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.catalog.memory import MemoryPlaces
 
-from kafka_segments.catalog.discovery import FileOptions, discover
-from kafka_segments.catalog.model import PartitionCopy
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
-from kafka_segments.indexes import LeaderEpoch
-from kafka_segments.places import Entry, Places
-from kafka_segments.places.locks import is_locked
-from kafka_segments.storage import Source
+from kafka_segments.io.file_locks import is_locked
+from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.discovery import FileOptions, discover
+from kafka_segments.log.model import PartitionCopy
+from kafka_segments.segment.index_files import LeaderEpoch
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"
@@ -58,9 +59,8 @@ fcntl.lockf(file, fcntl.LOCK_EX)
 print("held", flush=True)
 sys.stdin.read()
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdin is not None
         assert process.stdout.readline() == "held\n"
         yield

@@ -9,11 +9,11 @@ import pytest
 from tests.catalog.memory import MemoryPlaces
 
 from kafka_segments import open_segment
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.ends import find_end, last_sound_batch
-from kafka_segments.catalog.model import LogEnd, PartitionLog, Piece, StoredFile, StoredSegment
-from kafka_segments.entries import Batch
-from kafka_segments.places import Places
+from kafka_segments.formats.entries import Batch
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.log_end import find_end, last_sound_batch
+from kafka_segments.log.model import LogEnd, PartitionLog, Piece, StoredFile, StoredSegment
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 SEGMENTS = [path for path in sorted(RECORDED.rglob("*.log")) if re.fullmatch(r"\d{20}", path.stem)]

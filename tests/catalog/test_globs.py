@@ -8,8 +8,8 @@ import pytest
 from tests.catalog.memory import MemoryPlaces
 
 from kafka_segments.errors import OptionError
-from kafka_segments.globs import compile_glob, expand, is_glob
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.globs import compile_glob, expand, is_glob
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from tests.catalog.test_tiered import MULTI, find, in_memory
 from tests.catalog.tiers import aivens, copy_of, encoded_sizes
 
-from kafka_segments import layout
-from kafka_segments.catalog.manifests import read_manifest
-from kafka_segments.catalog.model import StoredSegment
-from kafka_segments.catalog.stored import open_stored
+from kafka_segments import formats
 from kafka_segments.errors import DecodeError, KafkaFormatError, OptionError, ReadError, UnknownFormatError
-from kafka_segments.indexes import LeaderEpoch
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.stored_segments import open_stored
+from kafka_segments.log.tier_manifests import read_manifest
+from kafka_segments.segment.index_files import LeaderEpoch
 
 
 def other_sizes(manifest: dict[str, Any]) -> None:
@@ -153,13 +153,13 @@ def test_any_bytes_are_a_manifest_or_our_error(data: bytes) -> None:
 
 @given(st.lists(st.integers(0, 2**31 - 1), max_size=50))
 def test_sizes_of_chunks_come_back(sizes: list[int]) -> None:
-    assert layout.read_chunk_sizes(encoded_sizes(sizes)) == tuple(sizes)
+    assert formats.read_chunk_sizes(encoded_sizes(sizes)) == tuple(sizes)
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_sizes_of_chunks_or_our_error(data: bytes) -> None:
     with contextlib.suppress(DecodeError):
-        assert all(size >= 0 for size in layout.read_chunk_sizes(data))
+        assert all(size >= 0 for size in formats.read_chunk_sizes(data))
 
 
 def test_a_form_that_is_not_known(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.bounds.adversaries import EMPTY_RECORD, ZSTD, batch, squeezed
 
-from kafka_segments import records
 from kafka_segments.cli import dump
 from kafka_segments.cli.main import main
+from kafka_segments.segment import batch_records
 
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
@@ -35,13 +35,13 @@ def _dump(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_small_file_of_many_records_is_read_by_the_compiled_decoders(tmp_path, capsys, loaded, monkeypatch):
-    count = records._MANY // 2
+    count = batch_records._MANY // 2
     one = squeezed(ZSTD, EMPTY_RECORD * count)
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"".join(batch(one, count, ZSTD, offset=number * count) for number in range(4)))
     assert path.stat().st_size < 4096
     fast = _dump(path, capsys)
     assert loaded == [1]
-    monkeypatch.setattr(records, "_MANY", 4 * count)
+    monkeypatch.setattr(batch_records, "_MANY", 4 * count)
     assert _dump(path, capsys) == fast
     assert loaded == [1]

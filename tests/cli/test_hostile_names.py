@@ -17,8 +17,9 @@ from kafka_segments import open_partition, open_segment
 from kafka_segments.cli import console
 from kafka_segments.cli.main import main
 from kafka_segments.errors import KafkaFormatError, ReadError
-from kafka_segments.escaping import escape, mask_secrets
-from kafka_segments.places import Places, remote
+from kafka_segments.errors.escaping import escape, mask_secrets
+from kafka_segments.io import stores
+from kafka_segments.io.filesystems import Places
 
 CLEAN = Path(__file__).parents[1] / "vectors/recorded/kafka-4.3/clean"
 NAME = f"{0:020}.log"
@@ -194,7 +195,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
         system.create_dir(f"bucket/logs/{name.rpartition('/')[0]}", recursive=True)
         with system.open_output_stream(f"bucket/logs/{name}") as stream:
             stream.write((CLEAN / "multi-0" / NAME).read_bytes())
-    monkeypatch.setattr(remote, "_system", lambda _name, _key: system)
+    monkeypatch.setattr(stores, "_system", lambda _name, _key: system)
     return system
 
 
@@ -211,7 +212,7 @@ def test_words_of_a_store(store: object, run: Run, form: str, monkeypatch: pytes
         def get_file_info(self, _asked: object) -> object:
             raise OSError(f"denied {HOSTILE} at https://u:{SECRET}@host/?X-Amz-Signature={SECRET}")
 
-    monkeypatch.setattr(remote, "_system", lambda _name, _key: Failing())
+    monkeypatch.setattr(stores, "_system", lambda _name, _key: Failing())
     status, said = run("plan", "--format", form, "s3a://bucket/logs")
     assert status == 2
     assert "denied" in said
@@ -268,7 +269,7 @@ def test_what_is_masked(text: str, masked: str) -> None:
 
 
 def test_loggers_escape_for_everybody() -> None:
-    """Every module's logger comes from `kafka_segments.logs`, which escapes."""
+    """Every module's logger comes from `kafka_segments.io.loggers`, which escapes."""
     runtime = Path(__file__).parents[2] / "runtime"
     users = {path.name for path in runtime.rglob("*.py") if "getLogger" in path.read_text(encoding="utf-8")}
-    assert users == {"logs.py"}
+    assert users == {"loggers.py"}

@@ -6,8 +6,8 @@ import pytest
 from tests.runtime.build import batch, record
 
 from kafka_segments.errors import ReadError
-from kafka_segments.framing import Scan
-from kafka_segments.storage import open_source
+from kafka_segments.io.storage import open_source
+from kafka_segments.segment.scan.entry_scan import Scan
 
 
 @pytest.mark.parametrize("left", [b"", bytes(300), b"\xff" * 300], ids=["cut off", "zeros", "ones"])

@@ -12,11 +12,11 @@ from tests.runtime.build import batch, record
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
-from kafka_segments.columnar import decoding, reader, scanning, sweeping
-from kafka_segments.columnar.columns import Capacity
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.native import cpu
-from kafka_segments.segment import fast_rows
+from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
+from kafka_segments.segment.columnar.record_columns import Capacity
+from kafka_segments.segment.segment import fast_rows
 
 DATA = some_segment()
 
@@ -25,11 +25,11 @@ DATA = some_segment()
 def windows(request, monkeypatch):
     """Files here are mostly smaller than a window; in small ones, all but the first are swept."""
     if request.param == "sweeps":
-        monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 100)
+        monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
         monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
-        monkeypatch.setattr(scanning, "_LEN_WINDOW", 3000)
-        monkeypatch.setattr(scanning, "_LEN_MEMORY_WINDOW", 3000)
-        monkeypatch.setattr(sweeping, "LEN_PIECE", 500)
+        monkeypatch.setattr(scanner, "_LEN_WINDOW", 3000)
+        monkeypatch.setattr(scanner, "_LEN_MEMORY_WINDOW", 3000)
+        monkeypatch.setattr(fused_scan, "LEN_PIECE", 500)
 
 
 def columnar(source, **options) -> list:
@@ -60,9 +60,9 @@ def test_every_sort_of_source(tmp_path):
 
 @pytest.mark.parametrize("window", [1, 100, 4096])
 def test_windows_smaller_than_an_entry(monkeypatch, tmp_path, window):
-    monkeypatch.setattr(scanning, "_LEN_WINDOW", window)
-    monkeypatch.setattr(scanning, "_LEN_MEMORY_WINDOW", window)
-    monkeypatch.setattr(scanning, "_MAX_ROWS", 7)
+    monkeypatch.setattr(scanner, "_LEN_WINDOW", window)
+    monkeypatch.setattr(scanner, "_LEN_MEMORY_WINDOW", window)
+    monkeypatch.setattr(scanner, "_MAX_ROWS", 7)
     path = tmp_path / "file"
     path.write_bytes(DATA)
     assert columnar(DATA) == columnar(path) == slowly(DATA)

@@ -11,9 +11,9 @@ from tests.columnar.segments import RECORDED, recorded
 from tests.runtime.build import batch, record
 
 from kafka_segments import Batch, Record, open_segment
-from kafka_segments.columnar import decoding
-from kafka_segments.columnar.schema import FURTHER, SCHEMA
 from kafka_segments.errors import OptionError
+from kafka_segments.segment.columnar import decoding
+from kafka_segments.segment.columnar.arrow_schema import FURTHER, SCHEMA
 
 NAMES = ["offset", *FURTHER.names]
 

@@ -6,14 +6,14 @@ import pytest
 from tests.runtime.build import batch, record
 
 from kafka_segments import Batch, open_segment
-from kafka_segments.columnar import reader, scanning
-from kafka_segments.columnar.coverage import Coverage
-from kafka_segments.columnar.isolation import iter_steps
-from kafka_segments.columnar.stretch import Stretch
-from kafka_segments.framing import Scan
-from kafka_segments.markers import scan_steps
-from kafka_segments.storage import open_source
-from kafka_segments.transactions import DataBatch
+from kafka_segments.io.storage import open_source
+from kafka_segments.segment.columnar import reader, scanner
+from kafka_segments.segment.columnar.offset_coverage import Coverage
+from kafka_segments.segment.columnar.read_range import Stretch
+from kafka_segments.segment.columnar.transaction_rows import iter_steps
+from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.transactions.markers import scan_steps
+from kafka_segments.segment.transactions.state import DataBatch
 
 HIGHEST = (1 << 63) - 1
 BEFORE = HIGHEST - 1 - 2 * 40
@@ -29,7 +29,7 @@ def log() -> bytes:
 def data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bytes:
     if request.param == "swept":
         monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
-        monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 200)
+        monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 200)
     return log()
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.bounds.adversaries import GZIP, LZ4, batch, message, record, squeezed
 
 from kafka_segments import Batch, Record, open_segment
-from kafka_segments.isolated import IsolatedSegment, Offsets
+from kafka_segments.log.isolation_view import IsolatedSegment, Offsets
 
 
 def _wrapper(offset: int, own: list[int], magic: int, codec: int) -> bytes:

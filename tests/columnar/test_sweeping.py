@@ -9,23 +9,23 @@ from tests.columnar.segments import gzipped, rows, slowly, some_record
 from tests.runtime.build import batch, record
 
 from kafka_segments import open_segment
-from kafka_segments.columnar import decoding, reader, scanning, sweeping
-from kafka_segments.columnar.columns import Capacity
+from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
+from kafka_segments.segment.columnar.record_columns import Capacity
 
 
 @pytest.fixture
 def swept(monkeypatch):
     """Small windows and pieces; a list of what each sweep took, and of how many rows its window had."""
-    monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 100)
+    monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
     monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
-    monkeypatch.setattr(scanning, "_LEN_MEMORY_WINDOW", 20_000)
-    monkeypatch.setattr(sweeping, "LEN_PIECE", 2000)
+    monkeypatch.setattr(scanner, "_LEN_MEMORY_WINDOW", 20_000)
+    monkeypatch.setattr(fused_scan, "LEN_PIECE", 2000)
     taken = []
 
-    class Watched(sweeping.Sweep):
+    class Watched(fused_scan.Sweep):
         def run(self, len_window):
             status = yield from super().run(len_window)
-            num_rows = int(self._headers.state[sweeping.ROW])
+            num_rows = int(self._headers.state[fused_scan.ROW])
             taken.append((self.num_decoded, num_rows, self.stop))
             return status
 
@@ -78,7 +78,7 @@ def test_entries_larger_than_a_piece_and_than_a_window(swept):
 
 
 def test_a_table_that_is_full(swept, monkeypatch):
-    monkeypatch.setattr(scanning, "_MAX_ROWS", 5)
+    monkeypatch.setattr(scanner, "_MAX_ROWS", 5)
     data = b"".join(plain_batches(40))
     assert fast(data) == slowly(data)
     assert {num_rows for _decoded, num_rows, _refused in swept} == {5, 4}

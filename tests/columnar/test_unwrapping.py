@@ -15,9 +15,10 @@ from tests.runtime.wild_segments import IDS
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, open_segment
-from kafka_segments.columnar import decoding, exact, unwrapping
-from kafka_segments.columnar.columns import Capacity
 from kafka_segments.native import cpu
+from kafka_segments.segment.columnar import decoding, exact_reader
+from kafka_segments.segment.columnar import wrappers as unwrapping
+from kafka_segments.segment.columnar.record_columns import Capacity
 
 LOG_APPEND_TIME = 8
 TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
@@ -56,13 +57,13 @@ def run_of(count: int, **options: Any) -> bytes:
 def slow(monkeypatch) -> list[int]:
     """The positions of the entries that are left to the slow way."""
     left: list[int] = []
-    events = exact.ExactRecords.events
+    events = exact_reader.ExactRecords.events
 
     def watched(self, entry, start, **options):
         left.append(entry.position)
         return events(self, entry, start, **options)
 
-    monkeypatch.setattr(exact.ExactRecords, "events", watched)
+    monkeypatch.setattr(exact_reader.ExactRecords, "events", watched)
     return left
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_segments.layout import increment_sequence
+from kafka_segments.formats import increment_sequence
 from kafka_segments_generated.columns._support import store
 
 

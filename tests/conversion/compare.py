@@ -11,8 +11,8 @@ from tests.conversion.kafka_classes import KafkaError
 from tests.recording.sets import RECORDED, segment_files
 
 from kafka_segments import Batch, Record, open_segment
-from kafka_segments.conversion import Conversion
 from kafka_segments.errors import KafkaFormatError
+from kafka_segments.write.convert import Conversion
 
 # What differs between two compressions of the same.
 _OF_THE_BYTES = frozenset(["path", "position", "size", "crc", "previous_offset"])

@@ -20,9 +20,9 @@ from tests.runtime.build import batch, message
 
 import kafka_segments
 from kafka_segments import Batch
-from kafka_segments.conversion import Conversion, Retention, filter_batches
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.layout import java_text
+from kafka_segments.formats import java_text
+from kafka_segments.write.convert import Conversion, Retention, filter_batches
 
 RETENTIONS = {
     DELETE: Retention.DELETE,

@@ -15,7 +15,7 @@ from tests.runtime.build import batch, message, patched, record
 from tests.runtime.test_dump import start
 
 from kafka_segments.cli.main import main
-from kafka_segments.conversion import down_convert, up_convert
+from kafka_segments.write.convert import down_convert, up_convert
 
 NEW = batch(0, [record(0, headers=((b"h", None),)), record(1)]) + batch(2)
 OLD = message(0, magic=0) + message(1, magic=1) + message(2, magic=1)

@@ -15,8 +15,8 @@ from tests.properties.shapes import QUICK, segments
 from tests.runtime.build import batch, control, message, patched, record
 
 from kafka_segments import Damage
-from kafka_segments.conversion import down_convert
 from kafka_segments.errors import ChecksumMismatchError, EncodeError, OptionError
+from kafka_segments.write.convert import down_convert
 
 
 @pytest.mark.oracle

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_segments import Batch
-from kafka_segments.conversion import LOSSES, rules
+from kafka_segments.write.convert import LOSSES, rules
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "conversions.md"
 TABLES = ("CLEANED", "EMPTIED", "CLEANED_AS_V2", "CLEANED_LEGACY", "CONVERTED_UP", "CONVERTED_DOWN")

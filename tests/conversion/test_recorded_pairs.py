@@ -11,7 +11,7 @@ import pytest
 from tests.conversion.compare import Stored, as_consumed, stored
 from tests.recording.sets import RECORDED
 
-from kafka_segments.conversion.rules import CLEANED, CLEANED_LEGACY, EMPTIED, Case, Table, violations
+from kafka_segments.write.convert.rules import CLEANED, CLEANED_LEGACY, EMPTIED, Case, Table, violations
 
 # How many of the entries that a cleaner left are of each sort: as they were, some records gone, emptied.
 EXPECTED = {

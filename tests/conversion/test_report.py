@@ -16,7 +16,7 @@ from tests.properties.shapes import QUICK, segments
 from tests.runtime.build import batch, control, message, record
 
 from kafka_segments import Batch, Record
-from kafka_segments.conversion import LOSSES, ConversionReport, down_convert, filter_batches, up_convert
+from kafka_segments.write.convert import LOSSES, ConversionReport, down_convert, filter_batches, up_convert
 
 Pair = tuple[Record, Batch]
 

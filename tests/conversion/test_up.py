@@ -25,8 +25,8 @@ from tests.properties.shapes import QUICK, segments
 from tests.recording.sets import RECORDED
 from tests.runtime.build import batch, message
 
-from kafka_segments.conversion import up_convert
 from kafka_segments.errors import EncodeError, OptionError
+from kafka_segments.write.convert import up_convert
 
 ALL = 1 << 30
 NOW = 1_600_000_000_000

@@ -234,14 +234,14 @@ def _row_of(data: bytearray) -> tuple[int, ...]:
 
 @cache
 def _length_place() -> tuple[int, ...]:
-    from kafka_segments import layout
+    from kafka_segments import formats
 
-    return tuple(layout.length_digits()[0])
+    return tuple(formats.length_digits()[0])
 
 
 @cache
 def magic_place() -> int:
     """The byte of an entry that says its format."""
-    from kafka_segments import layout
+    from kafka_segments import formats
 
-    return layout.OFS_MAGIC
+    return formats.OFS_MAGIC

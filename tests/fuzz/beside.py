@@ -21,10 +21,11 @@ from tests.fuzz.edits import edited
 from tests.plan.logs import PLACES, log_of
 from tests.properties.recorded import VECTORS
 
-from kafka_segments import Damage, Record, indexes, layout, open_segment
-from kafka_segments.catalog.committed import read_committed
+from kafka_segments import Damage, Record, formats, open_segment
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.partition import open_partition
+from kafka_segments.log.partition import open_partition
+from kafka_segments.query.committed import read_committed
+from kafka_segments.segment import index_files
 from kafka_segments_generated import columns
 
 PARTITIONS = ("transactions-0", "transactions-1", "open-transaction-0")
@@ -36,18 +37,18 @@ def readers() -> dict[str, Callable[[Any], Any]]:
     """The public readers of `indexes`, by the schema that each goes by."""
     stems = sorted(seeds.vectors())
     found = {}
-    for name in indexes.__all__:
+    for name in index_files.__all__:
         if name.startswith("read_"):
             words = name.removeprefix("read_").rstrip("s").split("_")
             stem = next(stem for stem in stems if all(word in stem for word in words))
-            found[stem] = getattr(indexes, name)
+            found[stem] = getattr(index_files, name)
     return found
 
 
 def resealed(data: bytes) -> bytes:
     """A snapshot of producers with the right checksum, if it can be read so far."""
     try:
-        snapshot = layout.read_producer_snapshot(data)
+        snapshot = formats.read_producer_snapshot(data)
     except KafkaFormatError:
         return data
     at = data.find(snapshot.crc.to_bytes(4, "big"))

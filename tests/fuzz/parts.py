@@ -19,13 +19,13 @@ from tests.fuzz.guard import GUARD
 from tests.timestamps import stored
 
 from kafka_segments import Batch, Damage, Record, Segment, open_segment
-from kafka_segments.columnar.coverage import Coverage
-from kafka_segments.columnar.schema import FURTHER, NONE, SCHEMA
-from kafka_segments.columnar.stretch import Stretch
-from kafka_segments.ended import Void
-from kafka_segments.framing import Scan
-from kafka_segments.ranges.beginning import begin
-from kafka_segments.storage import open_source
+from kafka_segments.io.storage import open_source
+from kafka_segments.query.read.start_position import begin
+from kafka_segments.segment.columnar.arrow_schema import FURTHER, NONE, SCHEMA
+from kafka_segments.segment.columnar.offset_coverage import Coverage
+from kafka_segments.segment.columnar.read_range import Stretch
+from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.transactions.excluded import Void
 
 COLUMNS = [*SCHEMA.names, *FURTHER.names]
 TIMESTAMP_TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

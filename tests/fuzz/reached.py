@@ -25,25 +25,30 @@ from kafka_segments_generated import columns
 RUNTIME = Path(kafka_segments.__file__).parent
 COLUMNS = Path(columns.__file__).parent
 DECODERS = (
-    *("control", "ended", "enclosed", "framing", "gaps", "indexes", "markers", "messages", "outcomes"),
-    *("probe", "records", "resync", "spans", "transactions", "catalog/manifests"),
-    *("ranges/beginning", "ranges/comparing", "ranges/pending", "ranges/views"),
+    *("segment/batch_records", "segment/index_files", "segment/legacy_messages"),
+    *("log/transaction_outcomes", "log/tier_manifests"),
+    *(
+        f"query/read/{name}"
+        for name in ("start_position", "replica_comparison", "incomplete_tail", "batch_views")
+    ),
 )
-"""Modules of the runtime that decode; also `columnar`, `compression` and `layout`, all of them."""
+"""Modules of the runtime that decode; also all of `codecs`, `formats` and the packages of `segment`."""
 
 
 def decoders() -> list[Path]:
     """The files whose lines are counted: generated decoders, and what decodes in the runtime."""
     generated = [path for path in COLUMNS.glob("*.py") if not path.name.startswith("_")]
     folders = [
-        path for name in ("columnar", "compression", "layout") for path in (RUNTIME / name).glob("*.py")
+        path
+        for name in ("codecs", "formats", "segment/columnar", "segment/scan", "segment/transactions")
+        for path in (RUNTIME / name).glob("*.py")
     ]
     found = [*generated, *folders, *(RUNTIME / f"{name}.py" for name in DECODERS)]
-    return sorted(path for path in found if path.exists())
+    return sorted(found)
 
 
 def is_decoder(file: Path, name: str) -> bool:
-    """Whether a function decodes; generated modules, codecs and `layout` have encoders too."""
+    """Whether a function decodes; generated modules, codecs and `formats` have encoders too."""
     if file.parent == COLUMNS:
         return name.partition(".")[0] in _decoding(file.stem)
     word = name.rpartition(".")[2].lstrip("_")

@@ -90,19 +90,19 @@ def settle(result: Result) -> None:
 
 def small_windows() -> None:
     """Have windows and pieces end among the entries of inputs, and everything swept."""
-    from kafka_segments.columnar import decoding, reader, scanning, sweeping
+    from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
 
-    scanning._LEN_FIRST_WINDOW, reader._SWEPT_FROM, sweeping.LEN_PIECE = 100, 0, 60
-    scanning._LEN_WINDOW = scanning._LEN_MEMORY_WINDOW = 400
+    scanner._LEN_FIRST_WINDOW, reader._SWEPT_FROM, fused_scan.LEN_PIECE = 100, 0, 60
+    scanner._LEN_WINDOW = scanner._LEN_MEMORY_WINDOW = 400
     small = decoding.Capacity(num_rows=7, num_bytes=300, num_items=5)
     decoding.RecordDecoder.__init__.__kwdefaults__["capacity"] = small
 
 
 def slow_cpu() -> None:
     """Be a CPU without instructions for checksums, for which they are not computed by compiled scanners."""
-    from kafka_segments.columnar import scanning
+    from kafka_segments.segment.columnar import scanner
 
-    scanning.cpu = SimpleNamespace(has_crc32c=lambda: False)
+    scanner.cpu = SimpleNamespace(has_crc32c=lambda: False)
 
 
 def run_kernels(options: argparse.Namespace, progress: Progress, result: Result) -> None:

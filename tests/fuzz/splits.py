@@ -19,15 +19,15 @@ from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
 from tests.ranges import splits
 
-from kafka_segments import Batch, Record, layout, open_segment
-from kafka_segments.catalog.manifests import read_manifest
-from kafka_segments.catalog.model import Split, StoredSegment
-from kafka_segments.columnar.schema import NONE
+from kafka_segments import Batch, Record, formats, open_segment
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, UnknownFormatError
-from kafka_segments.places import Places
-from kafka_segments.ranges import comparing, views
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import Split, StoredSegment
+from kafka_segments.log.tier_manifests import read_manifest
+from kafka_segments.query.read import batch_views, replica_comparison
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.split_reader import Reading
+from kafka_segments.segment.columnar.arrow_schema import NONE
 
 MANIFEST = {
     "version": "1",
@@ -95,11 +95,11 @@ class Seen:
 
     def views(self, one: Split) -> None:
         """Read all else that there is to be read of it."""
-        for batch in views.read_batches(one, Places(), Collected()):
+        for batch in batch_views.read_batches(one, Places(), Collected()):
             self.positions.update(batch.column("position").to_pylist())
-        for batch in views.read_control(one, Places(), BOUND, Collected()):
+        for batch in batch_views.read_control(one, Places(), BOUND, Collected()):
             self.controls.update(batch.column("offset").to_pylist())
-        for batch in views.read_damage(one, Places(), BOUND):
+        for batch in batch_views.read_damage(one, Places(), BOUND):
             batch.validate(full=True)
         for batch in splits.read_split(one, Places(), replace(BOUND, is_best=True), Collected()):
             batch.validate(full=True)
@@ -179,7 +179,7 @@ def _copy(dice: Random, path: Path, data: bytes) -> StoredSegment:
 def _compare(one: Split, *, is_same: bool) -> None:
     """Copies that are the same do not differ; others may."""
     try:
-        comparing.hold_together(one, Places(), Collected())
+        replica_comparison.hold_together(one, Places(), Collected())
     except ReplicaMismatchError:
         assert not is_same
 
@@ -224,7 +224,7 @@ def manifest(dice: Random) -> tuple[str, None]:
 
 def read_chunk_sizes(data: bytes) -> tuple[int, ...]:
     """As `layout` does; the same without bytes behind them, and no fewer bytes than they need."""
-    sizes = layout.read_chunk_sizes(data)
+    sizes = formats.read_chunk_sizes(data)
     assert len(sizes) <= len(data)
     assert all(size >= 0 for size in sizes)
     return sizes

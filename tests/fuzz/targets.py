@@ -27,12 +27,12 @@ from tests.fuzz.edits import edited
 from tests.properties.readers import HOOKS
 from tests.runtime.codec_payloads import WRITERS_OF, mutate, some_content
 
-from kafka_segments import layout, open_segment
-from kafka_segments.compression import CODEC_NAMES, decompress
-from kafka_segments.compression.tracing import trace
-from kafka_segments.control import decode_control
+from kafka_segments import formats, open_segment
+from kafka_segments.codecs import CODEC_NAMES, decompress
+from kafka_segments.codecs.literals import trace
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.records import open_records
+from kafka_segments.formats.control_records import decode_control
+from kafka_segments.segment.batch_records import open_records
 from kafka_segments_generated import columns, construct, kaitai
 
 LONGS = [0, 1, -1, 7, 1_700_000_000_000, (1 << 63) - 1, -(1 << 63)]
@@ -156,7 +156,7 @@ def _records(dice: Random) -> tuple[str, None]:
     all_entries = seeds.entries()
     anatomy = all_entries[dice.randrange(len(all_entries))]
     batch = next(iter(open_segment(anatomy.data).iter_entries()))
-    start = layout.LEN_HEAD if batch.magic >= 2 else layout.LEN_LOG_OVERHEAD
+    start = formats.LEN_HEAD if batch.magic >= 2 else formats.LEN_LOG_OVERHEAD
     payload = edited(dice, anatomy.data, anatomy.fields, (), start)[start:]
     try:
         _batch, records = open_records(batch, payload, max_decompressed=checks.MAX_DECOMPRESSED)
@@ -192,9 +192,9 @@ def _of_file(family: str, stem: str, read: Callable[[Any], Any]) -> Target:
 
 
 FOREIGN: dict[str, Callable[[bytes], Any]] = {
-    "kafka_offset_checkpoint": layout.read_offset_checkpoint,
-    "kafka_message_0_7": layout.read_message_0_7,
-    "redpanda_batch_header": layout.read_redpanda_header,
+    "kafka_offset_checkpoint": formats.read_offset_checkpoint,
+    "kafka_message_0_7": formats.read_message_0_7,
+    "redpanda_batch_header": formats.read_redpanda_header,
     "aiven_chunk_sizes": splits.read_chunk_sizes,
 }
 """Files that are no segments of today's Kafka, by their schemas."""

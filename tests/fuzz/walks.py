@@ -13,12 +13,12 @@ from tests.fuzz import parts
 from tests.fuzz.guard import place
 
 from kafka_segments import Batch, Damage, open_segment
-from kafka_segments.columnar.coverage import Coverage
-from kafka_segments.columnar.headers import find_entries, iter_headers, iter_tables
-from kafka_segments.columnar.overview import overview
-from kafka_segments.columnar.stretch import OffsetRange, Stretch
-from kafka_segments.columnar.table import EntryTable
-from kafka_segments.storage import Source, open_source
+from kafka_segments.io.storage import Source, open_source
+from kafka_segments.segment.columnar.batch_rows import overview
+from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.header_table import find_entries, iter_headers, iter_tables
+from kafka_segments.segment.columnar.offset_coverage import Coverage
+from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
 
 Row = dict[str, Any]
 TIMES = ("base_timestamp", "max_timestamp")

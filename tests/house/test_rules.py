@@ -14,16 +14,16 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # what `storage` holds open.
 OPENERS = {
     "cli/console.py",
-    "memory.py",
+    "io/memory.py",
     "native/cache.py",
-    "outputs.py",
-    "places/direct.py",
-    "places/locks.py",
+    "io/outputs.py",
+    "io/direct_reads.py",
+    "io/file_locks.py",
     "spark/parquet.py",
     "spark/publish.py",
     "spark/settings.py",
     "spark/work.py",
-    "storage.py",
+    "io/storage.py",
 }
 
 
@@ -81,14 +81,14 @@ TAKERS = {
     "cli/dump.py",
     "cli/main.py",
     "cli/sources.py",
-    "columnar/reader.py",
-    "places/ahead.py",
-    "places/tidy.py",
-    "places/trouble.py",
-    "probe.py",
+    "segment/columnar/reader.py",
+    "io/readahead.py",
+    "io/page_cache.py",
+    "io/retry.py",
+    "segment/scan/entry_check.py",
     "spark/reading.py",
-    "writing/options.py",
-    "writing/rows.py",
+    "write/batch_options.py",
+    "write/python_rows.py",
 }
 ROOTS = {"KafkaFormatError", "StoreError", "Exception", "BaseException"}
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafka_segments import searching
-from kafka_segments.columnar import inflating, sweeping, unwrapping
-from kafka_segments.compression import gzip, lz4, zstd
+from kafka_segments.codecs import gzip, lz4, zstd
 from kafka_segments.native import engine
-from kafka_segments.writing import checking, indexing, loops
+from kafka_segments.segment.columnar import fused_inflate, fused_scan, wrappers
+from kafka_segments.segment.scan import compiled_search
+from kafka_segments.write import encoder_loops, index_writer, offset_checks
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
 FACTORIES: tuple[Callable[..., Any], ...] = (
@@ -22,18 +22,18 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     kafka_message_legacy.encoder,
     kafka_record.decoder,
     kafka_record.encoder,
-    unwrapping.unwrapper,
-    sweeping.sweeper,
-    inflating.inflater,
-    loops.batcher,
-    loops.messenger,
-    indexing.index_loop,
-    checking.check_loop,
+    wrappers.unwrapper,
+    fused_scan.sweeper,
+    fused_inflate.inflater,
+    encoder_loops.batcher,
+    encoder_loops.messenger,
+    index_writer.index_loop,
+    offset_checks.check_loop,
     gzip.loop,
     lz4.loop,
     zstd.loop,
-    searching.finder,
-    searching.lines_maker,
+    compiled_search.finder,
+    compiled_search.lines_maker,
 )
 """What `load_decoder` is called with; `test_keys` looks for calls of others."""
 

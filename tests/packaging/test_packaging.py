@@ -118,7 +118,7 @@ def test_the_environment_is_as_empty_as_it_claims(installed: Run) -> None:
 
 MISSING: Sequence[tuple[str, str, str]] = [
     ("arrow", "read_table", "kafka_segments.read_table('x.log')"),
-    ("arrow", "the arrow module", "import kafka_segments.arrow"),
+    ("arrow", "the arrow module", "import kafka_segments.segment.table"),
     ("spark", "the data source", "from kafka_segments.spark import KafkaSegmentsDataSource"),
 ]
 

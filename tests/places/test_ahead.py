@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_segments.errors import StoreError
-from kafka_segments.memory import new_pages
-from kafka_segments.places import ahead
-from kafka_segments.places.ahead import AheadSource
+from kafka_segments.io import readahead
+from kafka_segments.io.memory import new_pages
+from kafka_segments.io.readahead import AheadSource
 
 DATA = random.Random(6).randbytes(300_000)
 
@@ -45,9 +45,9 @@ class Remembered:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousandth of the true sizes."""
-    monkeypatch.setattr(ahead, "LEN_PIECE", 8 << 10)
-    monkeypatch.setattr(ahead, "_LEN_FIRST", 64)
-    monkeypatch.setattr(ahead, "_LEN_AHEAD_FROM", 1 << 10)
+    monkeypatch.setattr(readahead, "LEN_PIECE", 8 << 10)
+    monkeypatch.setattr(readahead, "_LEN_FIRST", 64)
+    monkeypatch.setattr(readahead, "_LEN_AHEAD_FROM", 1 << 10)
 
 
 requests = st.lists(
@@ -67,7 +67,7 @@ def test_whatever_is_asked_for_comes(requests: list[tuple[str, int, int]], end: 
         assert source.window(position, size, buffer) == DATA[position : position + size]
         assert source.read(position, size) == DATA[position : position + size]
         kept = [piece.memory for piece in source._pieces] + source._spare
-        assert sum(map(len, kept)) <= 5 * ahead.LEN_PIECE
+        assert sum(map(len, kept)) <= 5 * readahead.LEN_PIECE
         last = position + size
     source.close()
     source.close()
@@ -88,7 +88,7 @@ def test_a_pass_gets_each_byte_once_in_large_pieces() -> None:
     ranges = Remembered()
     pass_through(AheadSource(ranges), len(DATA))
     assert sum(size for _position, size in ranges.asked) == len(DATA)
-    assert len(ranges.asked) <= len(DATA) // ahead.LEN_PIECE + 4
+    assert len(ranges.asked) <= len(DATA) // readahead.LEN_PIECE + 4
     assert sorted(ranges.asked)[0] == (0, 4 << 10)
 
 
@@ -114,8 +114,8 @@ def test_the_next_two_pieces_come_while_the_reader_is_busy() -> None:
     for position in range(0, 200_000, 4 << 10):
         source.window(position, 4 << 10, memoryview(bytearray(4 << 10)))
         ends = [piece.end for piece in source._pieces]
-        assert position == 0 or max(ends) >= position + 2 * ahead.LEN_PIECE
-        assert max(ends) <= position + 4 * ahead.LEN_PIECE
+        assert position == 0 or max(ends) >= position + 2 * readahead.LEN_PIECE
+        assert max(ends) <= position + 4 * readahead.LEN_PIECE
 
 
 def test_an_error_comes_where_its_bytes_are_asked_for_and_not_before() -> None:
@@ -153,8 +153,8 @@ def test_without_memory_nothing_is_got_ahead(monkeypatch: pytest.MonkeyPatch) ->
             raise MemoryError
         return new_pages(size, is_shared=is_shared)
 
-    monkeypatch.setattr(ahead, "new_pages", scarce)
-    ahead._spare.clear()
+    monkeypatch.setattr(readahead, "new_pages", scarce)
+    readahead._spare.clear()
     source = AheadSource(ranges)
     with pytest.raises(MemoryError):
         source.read(0, 5000)

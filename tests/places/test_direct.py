@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from tests.places.pagecache import drop, pages_of, warm
 
 from kafka_segments.errors import ReadError, StoreError
-from kafka_segments.places import Places, ahead, direct, tidy
-from kafka_segments.places.direct import open_direct
+from kafka_segments.io import direct_reads, page_cache, readahead
+from kafka_segments.io.direct_reads import open_direct
+from kafka_segments.io.filesystems import Places
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE = (9 << 20) + 12_345
@@ -36,7 +37,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield path
 
 
-def opened(path: Path) -> ahead.AheadSource:
+def opened(path: Path) -> readahead.AheadSource:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         found = open_direct(descriptor, str(path), path.stat().st_size, None)
@@ -62,7 +63,7 @@ def test_the_bytes_are_the_files_wherever_they_lie(file: Path, places: list[tupl
     source.close()
 
 
-def front_to_back(source: tidy.TidySource | ahead.AheadSource, step: int = 1 << 20) -> None:
+def front_to_back(source: page_cache.TidySource | readahead.AheadSource, step: int = 1 << 20) -> None:
     buffer = memoryview(bytearray(step))
     for position in range(0, SIZE, step):
         size = min(step, SIZE - position)
@@ -72,7 +73,7 @@ def front_to_back(source: tidy.TidySource | ahead.AheadSource, step: int = 1 << 
 def test_nothing_is_brought_into_the_cache_not_even_for_a_while(file: Path) -> None:
     drop(file)
     source = Places().open(str(file))
-    assert isinstance(source, tidy.TidySource)
+    assert isinstance(source, page_cache.TidySource)
     front_to_back(source)
     assert source._direct is not None
     assert sum(pages_of(file)) == 0
@@ -81,9 +82,9 @@ def test_nothing_is_brought_into_the_cache_not_even_for_a_while(file: Path) -> N
 
 def test_what_is_in_the_cache_is_read_from_there(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warm(file, 0, SIZE)
-    monkeypatch.setattr(tidy, "open_direct", lambda *arguments: pytest.fail("it was there"))
+    monkeypatch.setattr(page_cache, "open_direct", lambda *arguments: pytest.fail("it was there"))
     source = Places().open(str(file))
-    assert isinstance(source, tidy.TidySource)
+    assert isinstance(source, page_cache.TidySource)
     front_to_back(source)
     source.close()
 
@@ -91,15 +92,15 @@ def test_what_is_in_the_cache_is_read_from_there(file: Path, monkeypatch: pytest
 def test_half_a_file_in_the_cache_is_read_either_way(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warm(file, 0, 4 << 20)
     past: list[int] = []
-    fetch = direct._Blocks.fetch
+    fetch = direct_reads._Blocks.fetch
 
-    def noted(self: direct._Blocks, position: int, view: memoryview) -> None:
+    def noted(self: direct_reads._Blocks, position: int, view: memoryview) -> None:
         past.append(position)
         fetch(self, position, view)
 
-    monkeypatch.setattr(direct._Blocks, "fetch", noted)
+    monkeypatch.setattr(direct_reads._Blocks, "fetch", noted)
     source = Places().open(str(file))
-    assert isinstance(source, tidy.TidySource)
+    assert isinstance(source, page_cache.TidySource)
     front_to_back(source)
     source.close()
     assert past and min(past) >= 4 << 20
@@ -118,10 +119,10 @@ def test_what_fails_is_read_through_the_cache(
             raise OSError(trouble, os.strerror(trouble))
         return preadv(descriptor, [buffers[0][:4096]], position)
 
-    monkeypatch.setattr(direct.os, "preadv", failing)  # type: ignore[attr-defined]
+    monkeypatch.setattr(direct_reads.os, "preadv", failing)  # type: ignore[attr-defined]
     drop(file)
     source = Places().open(str(file))
-    assert isinstance(source, tidy.TidySource)
+    assert isinstance(source, page_cache.TidySource)
     front_to_back(source)
     assert not source._may_go_direct
     source.close()
@@ -139,10 +140,10 @@ def test_a_file_that_shrinks_is_said_to(tmp_path: Path, file: Path) -> None:
 
 
 def test_where_there_is_no_way_none_is_taken(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_O_DIRECT", 0)
+    monkeypatch.setattr(direct_reads, "_O_DIRECT", 0)
     drop(file)
     source = Places().open(str(file))
-    assert isinstance(source, tidy.TidySource)
+    assert isinstance(source, page_cache.TidySource)
     front_to_back(source)
     assert source._direct is None
     source.close()
@@ -151,7 +152,7 @@ def test_where_there_is_no_way_none_is_taken(file: Path, monkeypatch: pytest.Mon
 STARVED = """
 import sys
 from tests import addresses
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
 source = Places().open(sys.argv[1])
 buffer, got = memoryview(bytearray(1 << 20)), 0
 addresses.bound(int(sys.argv[2]) << 20)
@@ -183,7 +184,7 @@ def test_nothing_stays_open_and_memory_is_used_again(file: Path) -> None:
         source = opened(file)
         front_to_back(source)
         source.close()
-    assert 1 <= len(ahead._spare[direct._LEN_PIECE]) <= 5
+    assert 1 <= len(readahead._spare[direct_reads._LEN_PIECE]) <= 5
     assert len(os.listdir("/proc/self/fd")) <= before + 1  # one may still be reading ahead
     with pytest.raises(StoreError, match="closed"):
         source.read(0, 1)

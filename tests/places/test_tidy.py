@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 from tests.places.pagecache import drop, pages_of, warm
 
-from kafka_segments.places import Places, local, pages, tidy
-from kafka_segments.places.tidy import TidySource, tidy_source
-from kafka_segments.storage import open_source
+from kafka_segments.io import cached_pages as pages
+from kafka_segments.io import local_files, page_cache
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.page_cache import TidySource, tidy_source
+from kafka_segments.io.storage import open_source
 
 PAGE = 4096
 SIZE = 24 << 20
@@ -49,7 +51,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield path
 
 
-def read_through(source: tidy.TidySource | local._LocalSource, end: int = SIZE) -> None:
+def read_through(source: page_cache.TidySource | local_files._LocalSource, end: int = SIZE) -> None:
     """As a scan does it: a look, then windows that begin a little before the last one's end."""
     buffer = memoryview(bytearray(WINDOW))
     source.window(0, 64 << 10, buffer)
@@ -64,18 +66,18 @@ def read_through(source: tidy.TidySource | local._LocalSource, end: int = SIZE) 
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are not in the cache are read past it; where that cannot be, through it."""
     if request.param == "through the cache":
-        monkeypatch.setattr(tidy, "open_direct", lambda *arguments: None)
+        monkeypatch.setattr(page_cache, "open_direct", lambda *arguments: None)
 
 
 @pytest.fixture(params=["as owner", "as another user"])
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Places:
     if request.param == "as another user":
         descriptor = os.open(__file__, os.O_RDONLY)
-        knows = tidy._knows_dontcache(descriptor)
+        knows = page_cache._knows_dontcache(descriptor)
         os.close(descriptor)
         if not knows:
             pytest.skip("needs Linux 6.14, and a file system that knows RWF_DONTCACHE")
-        monkeypatch.setattr(tidy, "_may_know", lambda source, status: False)
+        monkeypatch.setattr(page_cache, "_may_know", lambda source, status: False)
     return Places()
 
 
@@ -145,7 +147,7 @@ def test_pages_behind_the_reader_are_given_up_while_it_reads(file: Path) -> None
 
 @patiently
 def test_jumps_leave_nothing(file: Path, places: Places) -> None:
-    if tidy._may_know.__name__ == "<lambda>":
+    if page_cache._may_know.__name__ == "<lambda>":
         pytest.skip("what is read ahead of a jump is left there")
     drop(file)
     source = places.open(str(file))
@@ -189,8 +191,8 @@ def test_the_bytes_are_the_files(file: Path, places: Places) -> None:
 
 
 def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tidy, "_may_know", lambda source, status: False)
-    monkeypatch.setattr(tidy, "_knows_dontcache", lambda descriptor: False)
+    monkeypatch.setattr(page_cache, "_may_know", lambda source, status: False)
+    monkeypatch.setattr(page_cache, "_knows_dontcache", lambda descriptor: False)
     source = Places().open(str(file))
     assert not isinstance(source, TidySource)
     assert source.read(0, 3) == file.read_bytes()[:3]
@@ -217,7 +219,9 @@ def test_counting_and_listing_say_the_same(
 def test_mincore_is_not_asked_where_it_lies(file: Path) -> None:
     """A user who neither owns a file nor may write it is told that all of it is in the cache."""
     source, status = open_source(file), file.stat()
-    assert tidy._may_know(source, status) == (os.geteuid() in (0, status.st_uid) or os.access(file, os.W_OK))
+    assert page_cache._may_know(source, status) == (
+        os.geteuid() in (0, status.st_uid) or os.access(file, os.W_OK)
+    )
     tidied = tidy_source(source, "1", status)
     assert tidied is not None
     tidied.close()
@@ -240,5 +244,5 @@ def test_as_a_user_who_may_only_read(file: Path) -> None:
             source.close()
         finally:
             os.seteuid(0)
-        assert flags in (None, tidy._DONTCACHE)  # never by what mincore says
+        assert flags in (None, page_cache._DONTCACHE)  # never by what mincore says
         assert flags is None or sum(pages_of(copy)) == 0

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_segments.errors import ReadError, StoreError
-from kafka_segments.places import trouble
-from kafka_segments.places.trouble import Patience
+from kafka_segments.io import retry
+from kafka_segments.io.retry import Patience
 
 SECRET = "canary-5521"
 
@@ -53,14 +53,14 @@ def failing(text: str, times: int) -> tuple[Callable[[], str], list[float]]:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trouble, "_FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(retry, "_FIRST_PAUSE", 0.02)
 
 
 @pytest.mark.parametrize("text", PASSING)
 def test_what_passes_is_asked_again_after_a_while(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     clock = SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic)
-    monkeypatch.setattr(trouble, "time", clock)
+    monkeypatch.setattr(retry, "time", clock)
     ask, asked = failing(text, 8)
     assert Patience(60, []).run("s3a://b/x", ask) == "an answer"
     assert len(asked) == 9

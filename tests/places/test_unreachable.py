@@ -18,8 +18,9 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_segments.errors import StoreError
-from kafka_segments.places import Places, trouble
-from kafka_segments.places.trouble import Patience
+from kafka_segments.io import retry
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.retry import Patience
 
 SOON = 15.0
 REFUSED = (
@@ -105,7 +106,7 @@ def clocked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
         nonlocal now
         now += seconds
 
-    monkeypatch.setattr(trouble, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: now))
+    monkeypatch.setattr(retry, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: now))
     return lambda: now
 
 

@@ -11,15 +11,15 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.runtime import build
 
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.opening import open_segment_of
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Limits, Query
-from kafka_segments.places import Places
-from kafka_segments.transactions import Void
-from kafka_segments.writing.writer import SegmentWriter, open_partition_writer
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.model import PartitionLog, Split
+from kafka_segments.log.opening import open_segment_of
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Limits, Query
+from kafka_segments.segment.transactions.state import Void
+from kafka_segments.write.writer import SegmentWriter, open_partition_writer
 
 PLACES = Places()
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"

@@ -11,14 +11,14 @@ import pytest
 from tests.plan import logs
 from tests.ranges.logs import one, run
 
-from kafka_segments.catalog import cutting
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Limits, Query
 from kafka_segments.cli.main import main
 from kafka_segments.errors import OptionError
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query import cut
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Limits, Query
 
 MOST_SECONDS = 10
 
@@ -67,7 +67,7 @@ def test_a_batch_that_lies_makes_no_splits(tmp_path: Path) -> None:
 
 def test_more_splits_than_can_be_planned_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = logs.write(tmp_path, [logs.Entry("create2", (1, 1))] * 60, segment_bytes=1 << 20)
-    monkeypatch.setattr(cutting, "MAX_CUTS", 50)
+    monkeypatch.setattr(cut, "MAX_CUTS", 50)
     assert num_splits(made_of(log, max_records=4)) == 30
     with pytest.raises(OptionError, match=r"more than 50 splits: give a greater maxRecordsPerPartition"):
         made_of(log, max_records=1)

@@ -14,10 +14,10 @@ from tests.catalog import tiers
 from tests.invariant.decode import sound_batches
 from tests.properties.encoder import Batch, Record
 
-from kafka_segments.catalog import extents
 from kafka_segments.cli.main import main
-from kafka_segments.holdings import is_cleaned
-from kafka_segments.storage import open_source
+from kafka_segments.io.storage import open_source
+from kafka_segments.log import segment_extents
+from kafka_segments.segment.contents import is_cleaned
 
 CLEAN = Path(__file__).resolve().parents[1] / "vectors/recorded/kafka-4.3/clean"
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))
@@ -31,7 +31,7 @@ def partition(tmp_path: Path) -> Path:
 @pytest.fixture(params=[True, False], ids=["compiled", "plain"])
 def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of looking into small segments."""
-    monkeypatch.setattr(extents, "_NUM_SLOW", 0 if request.param else 1 << 30)
+    monkeypatch.setattr(segment_extents, "_NUM_SLOW", 0 if request.param else 1 << 30)
 
 
 def findings(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:

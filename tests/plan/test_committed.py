@@ -18,11 +18,11 @@ from tests.transactions import logs as model
 from tests.transactions.logs import Log
 from tests.transactions.test_interleavings import grow
 
-from kafka_segments.catalog.committed import Committed
-from kafka_segments.catalog.model import PartitionLog
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Limits, Query, at_offsets
 from kafka_segments.errors import OptionError, TransactionInDoubtError
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.query.committed import Committed
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Limits, Query, at_offsets
 
 COMMITTED = Query(isolation="read_committed")
 

@@ -13,12 +13,12 @@ from tests.forms import examples
 from tests.plan import logs
 from tests.plan.logs import PLACES, Entry
 
-from kafka_segments.catalog.cutting import num_bytes_of, pack
-from kafka_segments.catalog.model import PartitionLog, Split, StoredFile, StoredSegment
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Limits, Query, at_offsets
-from kafka_segments.places import Places
-from kafka_segments.storage import Source
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.model import PartitionLog, Split, StoredFile, StoredSegment
+from kafka_segments.query.cut import num_bytes_of, pack
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Limits, Query, at_offsets
 from kafka_segments_generated.columns import kafka_offset_index
 
 

@@ -10,14 +10,14 @@ from tests.plan import logs
 from tests.plan.logs import PLACES, RECORDED, Entry
 from tests.runtime import build
 
-from kafka_segments.catalog.model import LogEnd, PartitionLog
-from kafka_segments.catalog.offsets import select
-from kafka_segments.catalog.options import query_of
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Condition, Query, Topics
 from kafka_segments.errors import OptionError
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.log.model import LogEnd, PartitionLog
+from kafka_segments.query.offsets import select
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Condition, Query, Topics
+from kafka_segments.query.query_options import query_of
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.split_reader import Reading, read_split
 
 
 def log_of(folder: Path, start: int = 0) -> PartitionLog:

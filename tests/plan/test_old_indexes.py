@@ -21,15 +21,15 @@ from tests.plan.test_store_trouble import Failing
 from tests.ranges.splits import COLUMNS, rows
 
 from kafka_segments import open_segment
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.model import PartitionLog
-from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Limits, Query, at_offsets
-from kafka_segments.entries import Batch
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.formats.entries import Batch
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query.plan import plan
+from kafka_segments.query.query import Limits, Query, at_offsets
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments_generated.columns import kafka_offset_index
 
 OLD = [

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_segments.catalog.options import QUERY_OPTIONS, query_of, unused_options
-from kafka_segments.catalog.query import (
+from kafka_segments.errors import OptionError
+from kafka_segments.query.query import (
     Bound,
     Condition,
     Query,
@@ -16,7 +16,7 @@ from kafka_segments.catalog.query import (
     at_timestamp,
     at_timestamps,
 )
-from kafka_segments.errors import OptionError
+from kafka_segments.query.query_options import QUERY_OPTIONS, query_of, unused_options
 
 
 def test_without_options_everything_is_read() -> None:

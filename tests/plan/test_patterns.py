@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_segments.catalog.patterns import java_pattern
 from kafka_segments.errors import OptionError
+from kafka_segments.log.java_regex import java_pattern
 
 NAMES = ["a", "A", "a.b", "a-b_c", "x1", "1", "aa", "[", "a&b"]
 

@@ -14,9 +14,9 @@ from tests.plan import logs
 from tests.plan.logs import RECORDED, Entry
 from tests.plan.test_committed import pinned
 
-from kafka_segments.catalog.query import Condition
 from kafka_segments.cli.main import main
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
+from kafka_segments.query.query import Condition
 
 
 @pytest.fixture

@@ -17,14 +17,14 @@ from tests.forms import examples
 from tests.plan import logs
 from tests.plan.logs import PLACES, Entry, Row
 
-from kafka_segments.catalog import pruning
-from kafka_segments.catalog.model import Piece, Split, StoredFile
-from kafka_segments.catalog.opening import NUM_REQUESTS
-from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Condition, Limits, Query, at_timestamp
-from kafka_segments.layout import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
-from kafka_segments.places import Places
-from kafka_segments.storage import Source, open_source
+from kafka_segments.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source, open_source
+from kafka_segments.log.model import Piece, Split, StoredFile
+from kafka_segments.log.opening import NUM_REQUESTS
+from kafka_segments.query import prune
+from kafka_segments.query.plan import plan
+from kafka_segments.query.query import Condition, Limits, Query, at_timestamp
 
 bounds = st.one_of(st.none(), logs.timestamps)
 values = st.one_of(st.none(), st.none(), st.frozensets(logs.timestamps, min_size=1, max_size=3))
@@ -70,7 +70,7 @@ def test_pruned_equals_unpruned(
     gap: int,
     limits: Limits,
 ) -> None:
-    with mock.patch.object(pruning, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
+    with mock.patch.object(prune, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))], interval=interval)
         everything = logs.all_rows(path)
         found = logs.rows_of(splits_with(path, Query(conditions=asked, limits=limits), without))
@@ -81,7 +81,7 @@ def test_pruned_equals_unpruned(
 @examples(settings(), 80, 3000)
 @given(log=logs.logs, asked=time_conditions, without=st.sampled_from([(), ("timeindex",)]))
 def test_with_the_true_skew_too(log: list[Entry], asked: Condition, without: tuple[str, ...]) -> None:
-    with mock.patch.object(pruning, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
+    with mock.patch.object(prune, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))])
         everything = logs.all_rows(path)
         latest, skew = everything[0][1], 0

@@ -20,25 +20,25 @@ from tests.runtime import build
 from tests.transactions import logs as model
 from tests.transactions.logs import Log
 
-from kafka_segments.catalog.committed import Pin
-from kafka_segments.catalog.model import LogEnd, PartitionLog
-from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Query
-from kafka_segments.catalog.snapshot import (
-    Snapshot,
-    changes,
-    pinned_logs,
-    read_snapshot,
-    take_snapshot,
-    write_snapshot,
-)
-from kafka_segments.entries import Damage
 from kafka_segments.errors import (
     KafkaFormatError,
     OptionError,
     OutputError,
     ReadError,
     TransactionInDoubtError,
+)
+from kafka_segments.formats.entries import Damage
+from kafka_segments.log.model import LogEnd, PartitionLog
+from kafka_segments.query.committed import Pin
+from kafka_segments.query.plan import plan
+from kafka_segments.query.query import Query
+from kafka_segments.query.snapshot import (
+    Snapshot,
+    changes,
+    pinned_logs,
+    read_snapshot,
+    take_snapshot,
+    write_snapshot,
 )
 
 

@@ -14,17 +14,17 @@ from tests.plan import logs
 from tests.plan.logs import RECORDED, Entry
 from tests.ranges.splits import rows
 
-from kafka_segments.catalog import extents
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Condition, Limits, Query, at_offsets, at_timestamp
 from kafka_segments.errors import CorruptIndexError, KafkaFormatError, ReadError, StoreError, pass_over
-from kafka_segments.places import Entry as Listed
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading, read_split
-from kafka_segments.storage import Source
+from kafka_segments.io.filesystem import Entry as Listed
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log import segment_extents
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query.plan import plan
+from kafka_segments.query.query import Condition, Limits, Query, at_offsets, at_timestamp
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.split_reader import Reading, read_split
 
 WAYS: dict[str, tuple[type[KafkaFormatError], str, int]] = {
     "expired": (StoreError, "the token has expired", errno.EACCES),
@@ -118,7 +118,7 @@ def files(kind: str) -> dict[str, bytes]:
 
 
 def read(query: Query, planning: Places, reading: Places) -> list[Any]:
-    extents._kept.clear()  # what was found the last time would not be asked for again
+    segment_extents._kept.clear()  # what was found the last time would not be asked for again
     made = plan(resolve(planning, discover(planning, ["m:/a", "m:/b"])), query, planning)
     found: list[Any] = []
     for task in made.tasks:

@@ -18,16 +18,16 @@ from tests.oracle import jvm
 from tests.plan import logs
 from tests.plan.logs import PLACES, RECORDED, Entry
 
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.model import PartitionLog
-from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Query, at_timestamp
-from kafka_segments.catalog.times import Finder
-from kafka_segments.catalog.walking import Budget
 from kafka_segments.errors import OptionError
-from kafka_segments.segment import open_segment
-from kafka_segments.writing.writer import open_partition_writer
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query.plan import plan
+from kafka_segments.query.query import Query, at_timestamp
+from kafka_segments.query.timestamps import Finder
+from kafka_segments.segment.segment import open_segment
+from kafka_segments.write.writer import open_partition_writer
 
 HERE = Path(__file__).resolve().parent
 NO_INDEXES = ("index", "timeindex")

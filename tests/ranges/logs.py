@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.ranges.splits import read, split_of, stored
 from tests.runtime.build import batch, record
 
-from kafka_segments.catalog.model import Split
-from kafka_segments.ranges.findings import Collected
+from kafka_segments.log.model import Split
+from kafka_segments.query.read.findings import Collected
 
 
 def run(first: int, count: int, size: int = 5, **fields) -> bytes:

@@ -12,11 +12,11 @@ from tests.ranges.logs import losses, offsets, one, partition, run, write
 from tests.ranges.splits import RECORDED, read, rows, split_of, stored, whole
 from tests.runtime.build import batch, record
 
-from kafka_segments.catalog.model import StoredSegment
 from kafka_segments.errors import ReadError, RecordTooLargeError
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.split_reader import Reading, read_split
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from tests.runtime.build import batch, record
 
 from kafka_segments import encode_records
 from kafka_segments.errors import ReplicaMismatchError
-from kafka_segments.places import Places
-from kafka_segments.ranges.comparing import compare_copies
+from kafka_segments.io.filesystems import Places
+from kafka_segments.query.read.replica_comparison import compare_copies
 
 
 def compare(tmp_path: Path, first: bytes, second: bytes, start: int = 0, end: int | None = None) -> int:

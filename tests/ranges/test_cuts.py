@@ -12,8 +12,8 @@ from tests.damage.edits import apply
 from tests.ranges.splits import RECORDED, read, recorded, split_of, stored, whole
 
 from kafka_segments import open_segment
-from kafka_segments.catalog.model import StoredSegment
-from kafka_segments.columnar import reader, scanning, sweeping
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.segment.columnar import fused_scan, reader, scanner
 
 CASES = tomllib.loads((Path(__file__).parents[1] / "damage" / "cases.toml").read_text())["case"]
 EDITED = [case for case in CASES if "edits" in case and case["source"].endswith(".log")]
@@ -67,11 +67,11 @@ def check(path: Path, random: Random, rounds: int) -> None:
 @pytest.fixture
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the files were large: many windows, most of which are swept."""
-    monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 100)
-    monkeypatch.setattr(scanning, "_LEN_WINDOW", 3000)
-    monkeypatch.setattr(scanning, "_LEN_EDGE", 200)
+    monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
+    monkeypatch.setattr(scanner, "_LEN_WINDOW", 3000)
+    monkeypatch.setattr(scanner, "_LEN_EDGE", 200)
     monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
-    monkeypatch.setattr(sweeping, "LEN_PIECE", 700)
+    monkeypatch.setattr(fused_scan, "LEN_PIECE", 700)
 
 
 @pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))

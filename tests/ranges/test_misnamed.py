@@ -12,12 +12,12 @@ from tests.ranges.logs import losses, one, run, write
 from tests.ranges.splits import RECORDED, read
 from tests.runtime.build import batch, record
 
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Bound, Limits, Query
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import Collected
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query.plan import plan
+from kafka_segments.query.query import Bound, Limits, Query
+from kafka_segments.query.read.findings import Collected
 
 CLEAN = RECORDED / "kafka-4.3" / "clean"
 

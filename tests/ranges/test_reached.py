@@ -12,13 +12,13 @@ from tests.plan.logs import PLACES
 from tests.ranges.logs import losses, offsets, partition, run, write
 from tests.runtime.build import batch, record
 
-from kafka_segments.catalog.copies import resolve
-from kafka_segments.catalog.discovery import discover
-from kafka_segments.catalog.ends import find_reached
-from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.planning import plan
-from kafka_segments.catalog.query import Limits, Query
-from kafka_segments.ranges.findings import Collected
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.log_end import find_reached
+from kafka_segments.log.model import Split
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query.plan import plan
+from kafka_segments.query.query import Limits, Query
+from kafka_segments.query.read.findings import Collected
 
 NEWEST = f"{200:020}.log"
 

@@ -11,15 +11,11 @@ from tests.ranges.logs import losses, offsets, one, partition, planned, run, wri
 from tests.ranges.splits import read, split_of, stored
 from tests.runtime.build import batch, record
 
-from kafka_segments.errors import (
-    ChecksumMismatchError,
-    ReadError,
-    UnknownFormatError,
-)
-from kafka_segments.places import Places
-from kafka_segments.ranges import finding
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.errors import ChecksumMismatchError, ReadError, UnknownFormatError
+from kafka_segments.io.filesystems import Places
+from kafka_segments.query.read import segment_finder
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.split_reader import Reading, read_split
 
 
 @pytest.fixture
@@ -60,7 +56,7 @@ def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
     path = write(log, 300, run(300, 40_000))
     place, behind = len(run(300, 20_000)), len(run(300, 20_100))
     places = []
-    real = finding.open_stored
+    real = segment_finder.open_stored
 
     def watched(*args):
         source = real(*args)
@@ -71,7 +67,7 @@ def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
         )
         return source
 
-    monkeypatch.setattr(finding, "open_stored", watched)
+    monkeypatch.setattr(segment_finder, "open_stored", watched)
     split = split_of(stored(path), 100_300, 100_800, position=place, end_position=behind, following=200_300)
     got, told = offsets(split)
     assert got == list(range(100_300, 100_800))
@@ -254,7 +250,7 @@ def test_what_cannot_be_opened_is_an_error_and_no_loss(log: Path, monkeypatch: p
 
 
 def test_another_programs_log_is_refused(tmp_path: Path) -> None:
-    from kafka_segments.checksum import crc32
+    from kafka_segments.formats.checksum import crc32
 
     payload = b"hello"
     data = (len(payload) + 6).to_bytes(4, "big") + b"\1\0" + crc32(payload).to_bytes(4, "big") + payload

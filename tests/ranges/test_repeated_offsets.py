@@ -9,9 +9,9 @@ import pytest
 from tests.ranges.logs import losses, offsets, one, run, write
 from tests.ranges.splits import split_of, stored
 
-from kafka_segments.columnar import reader
-from kafka_segments.ranges.ahead import Ahead
-from kafka_segments.ranges.findings import Collected
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.monotone_offsets import Ahead
+from kafka_segments.segment.columnar import reader
 
 
 def told_of(told: Collected) -> list[tuple[str, str]]:

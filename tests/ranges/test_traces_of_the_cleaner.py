@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.properties.encoder import Batch, Record
 from tests.ranges.splits import stored
 
-from kafka_segments.places import Places
-from kafka_segments.ranges.cleaning import shows_cleaner
+from kafka_segments.io.filesystems import Places
+from kafka_segments.query.read.cleaned_ranges import shows_cleaner
 
 
 def _segment(*bases: int) -> bytes:

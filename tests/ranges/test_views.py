@@ -14,17 +14,17 @@ from tests.ranges.logs import one, run, write
 from tests.ranges.splits import RECORDED, recorded, rows, split_of, stored
 
 from kafka_segments import Batch, Record, open_segment
-from kafka_segments.compression import bounds
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading
-from kafka_segments.ranges.views import (
+from kafka_segments.codecs import bounds
+from kafka_segments.io.filesystems import Places
+from kafka_segments.query.read.batch_views import (
     BATCHES_SCHEMA,
     CONTROL_SCHEMA,
     read_batches,
     read_control,
     read_damage,
 )
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.split_reader import Reading
 
 EVERY = pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
 TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}

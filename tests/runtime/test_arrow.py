@@ -15,10 +15,7 @@ import pyarrow as pa
 import pytest
 from tests.timestamps import stored
 
-from kafka_segments.arrow import SCHEMA, read_table, record_batches
-from kafka_segments.columnar import rows as rows_by_rows
-from kafka_segments.compression import loops
-from kafka_segments.entries import ControlRecord, Damage, Record
+from kafka_segments.codecs import batched
 from kafka_segments.errors import (
     ChecksumMismatchError,
     EncodeError,
@@ -26,6 +23,9 @@ from kafka_segments.errors import (
     OptionError,
     ReadError,
 )
+from kafka_segments.formats.entries import ControlRecord, Damage, Record
+from kafka_segments.segment.columnar import record_rows as rows_by_rows
+from kafka_segments.segment.table import SCHEMA, read_table, record_batches
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 RECORDED, ORACLE = VECTORS / "recorded", VECTORS / "oracle"
@@ -289,8 +289,8 @@ def test_crc_can_be_left_unchecked(log) -> None:
 def test_a_missing_codec_is_no_damage(monkeypatch) -> None:
     (log,) = logs_of("codec-lz4-0")
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
-    monkeypatch.setattr(loops, "_module", loops._module.__wrapped__)  # as a new process has it
-    monkeypatch.delitem(sys.modules, "kafka_segments.compression.lz4", raising=False)
+    monkeypatch.setattr(batched, "_module", batched._module.__wrapped__)  # as a new process has it
+    monkeypatch.delitem(sys.modules, "kafka_segments.codecs.lz4", raising=False)
     for on_damage in ("raise", "skip", pytest.fail):
         with pytest.raises(MissingCodecError, match="pip install lz4"):
             read_table(log, on_damage=on_damage)

@@ -13,10 +13,10 @@ from typing import TypeVar
 import pytest
 from tests.runtime.build import batch, control, record, unsigned_varint
 
-from kafka_segments import Damage, Record, layout, open_segment
-from kafka_segments.control import MAX_LEN_VALUE, decode_control
+from kafka_segments import Damage, Record, formats, open_segment
 from kafka_segments.errors import DecodeError
-from kafka_segments.logdir import list_partitions
+from kafka_segments.formats.control_records import MAX_LEN_VALUE, decode_control
+from kafka_segments.log.log_dir import list_partitions
 
 T = TypeVar("T")
 COUNT = 500_000
@@ -102,11 +102,11 @@ def checkpoint(count: int) -> bytes:
 
 
 def test_offset_checkpoints(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert len(layout.read_offset_checkpoint(checkpoint(20_000))) == 20_000
+    assert len(formats.read_offset_checkpoint(checkpoint(20_000))) == 20_000
     large = checkpoint(200_000)
-    assert len(large) > layout.MAX_LEN_OFFSET_CHECKPOINT
+    assert len(large) > formats.MAX_LEN_OFFSET_CHECKPOINT
     with pytest.raises(DecodeError, match="more bytes than this reader takes"):
-        layout.read_offset_checkpoint(large)
+        formats.read_offset_checkpoint(large)
 
     (tmp_path / "topic-3").mkdir()
     (tmp_path / "topic-3" / "00000000000000000000.log").write_bytes(b"")

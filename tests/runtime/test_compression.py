@@ -23,8 +23,8 @@ from tests.runtime.codec_payloads import (
     zstd_skippable,
 )
 
-from kafka_segments import compression
-from kafka_segments.compression import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, codec_named, decompress
+from kafka_segments import codecs
+from kafka_segments.codecs import CODEC_NAMES, DEFAULT_MAX_DECOMPRESSED, codec_named, decompress
 from kafka_segments.errors import DecompressionError, MissingCodecError
 
 CONTENTS = {
@@ -244,7 +244,7 @@ PACKAGES = {
 )
 def test_missing_package(monkeypatch, codec, package, distribution) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, f"kafka_segments.compression.{codec}", raising=False)
+    monkeypatch.delitem(sys.modules, f"kafka_segments.codecs.{codec}", raising=False)
     with pytest.raises(MissingCodecError, match=f"pip install {distribution}") as caught:
         decompress(codec, b"")
     assert caught.value.codec == codec
@@ -255,7 +255,7 @@ def test_missing_package(monkeypatch, codec, package, distribution) -> None:
 
 def test_packages_are_imported_when_first_needed() -> None:
     program = (
-        "import sys, kafka_segments.compression as compression\n"
+        "import sys, kafka_segments.codecs as compression\n"
         "heavy = {'lz4', 'lz4.frame', 'snappy', 'cramjam', 'zstandard'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "compression.codec_named('lz4')\n"
@@ -269,7 +269,7 @@ def test_names_and_default() -> None:
     assert CODEC_NAMES == ("gzip", "snappy", "lz4", "zstd")
     assert [codec_named(name).name for name in CODEC_NAMES] == list(CODEC_NAMES)
     assert DEFAULT_MAX_DECOMPRESSED == 256 * 1024 * 1024
-    assert compression.decompress.__kwdefaults__ == {"max_size": DEFAULT_MAX_DECOMPRESSED, "magic": 2}
+    assert codecs.decompress.__kwdefaults__ == {"max_size": DEFAULT_MAX_DECOMPRESSED, "magic": 2}
 
 
 def test_lz4_library_agrees_with_our_plain_header() -> None:

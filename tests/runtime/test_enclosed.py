@@ -13,9 +13,9 @@ from tests.runtime.codec_payloads import gzip_member, lz4_frame, pieces, xerial
 from tests.runtime.wild_payloads import lz4_stored, lz4_with_header_checksum
 from tests.runtime.wild_segments import IDS
 
-from kafka_segments import Damage, Record, layout, open_segment
-from kafka_segments.compression import decompress
-from kafka_segments.compression.tracing import trace
+from kafka_segments import Damage, Record, formats, open_segment
+from kafka_segments.codecs import decompress
+from kafka_segments.codecs.literals import trace
 
 OFS_LENGTH = 8
 BEYOND_THE_END = struct.pack(">i", 1 << 30)
@@ -135,11 +135,11 @@ def test_where_a_value_begins_that_is_cut_off(size: int) -> None:
     for magic, start in ((0, 14), (1, 22)):
         whole = message(5, b"0123456789", magic=magic, attributes=3)[12:]
         cut = patched(whole, start - 4, struct.pack(">i", size))
-        assert layout.find_value(cut) == (magic, 3, start)
-        assert layout.find_value(whole) == (magic, 3, start)
-        assert layout.find_value(cut[: start - 1]) is None
-    assert layout.find_value(message(5, None)[12:]) is None
-    assert layout.find_value(b"") is None
+        assert formats.find_value(cut) == (magic, 3, start)
+        assert formats.find_value(whole) == (magic, 3, start)
+        assert formats.find_value(cut[: start - 1]) is None
+    assert formats.find_value(message(5, None)[12:]) is None
+    assert formats.find_value(b"") is None
 
 
 def test_time_is_linear_in_messages_that_look_like_entries() -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_segments import holdings, open_partition, open_writer
+from kafka_segments import open_partition, open_writer
 from kafka_segments.cli.main import main
-from kafka_segments.entries import Damage
 from kafka_segments.errors import SegmentOrderError
-from kafka_segments.layout import LEN_LOG_OVERHEAD
+from kafka_segments.formats import LEN_LOG_OVERHEAD
+from kafka_segments.formats.entries import Damage
+from kafka_segments.segment import contents
 
 _NUM, _LEN_VALUE = 400, 8000
 _TIMES = range(1_700_000_000_000, 1_700_000_000_000 + 2 * _NUM)
@@ -36,13 +37,13 @@ def partition(tmp_path: Path) -> Path:
 def walks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Where walks through headers began."""
     found: list[int] = []
-    walk = holdings.near_end
+    walk = contents.near_end
 
     def near_end(source: object, position: int = 0) -> int:
         found.append(position)
         return walk(source, position)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(holdings, "near_end", near_end)
+    monkeypatch.setattr(contents, "near_end", near_end)
     yield found
 
 

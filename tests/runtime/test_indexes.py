@@ -16,7 +16,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_segments import indexes
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptIndexError,
@@ -25,16 +24,17 @@ from kafka_segments.errors import (
     ReadError,
     TruncatedError,
 )
-from kafka_segments.indexes import AbortedTxn, LeaderEpoch, PartitionMetadata, ProducerEntry
+from kafka_segments.segment import index_files
+from kafka_segments.segment.index_files import AbortedTxn, LeaderEpoch, PartitionMetadata, ProducerEntry
 from kafka_segments_generated.columns import kafka_offset_index, kafka_time_index, kafka_transaction_index
 
 READERS: list[Callable[[bytes], Any]] = [
-    indexes.read_offset_index,
-    indexes.read_time_index,
-    indexes.read_transaction_index,
-    indexes.read_producer_snapshot,
-    indexes.read_leader_epochs,
-    indexes.read_partition_metadata,
+    index_files.read_offset_index,
+    index_files.read_time_index,
+    index_files.read_transaction_index,
+    index_files.read_producer_snapshot,
+    index_files.read_leader_epochs,
+    index_files.read_partition_metadata,
 ]
 NAME = "00000000000000000100"
 OFFSETS = struct.pack(">iiii", 5, 4096, 9, 9000)
@@ -56,7 +56,7 @@ def named(folder: Path, suffix: str, data: bytes) -> Path:
 
 
 def test_an_offset_index_is_absolute(tmp_path: Path) -> None:
-    index = indexes.read_offset_index(named(tmp_path, "index", OFFSETS))
+    index = index_files.read_offset_index(named(tmp_path, "index", OFFSETS))
     assert (index.base_offset, index.offsets, index.positions) == (100, (105, 109), (4096, 9000))
     assert [index.lookup(at) for at in (0, 104, 105, 108, 109, 1 << 62)] == [
         (100, 0),
@@ -70,7 +70,7 @@ def test_an_offset_index_is_absolute(tmp_path: Path) -> None:
 
 
 def test_a_time_index_is_absolute(tmp_path: Path) -> None:
-    index = indexes.read_time_index(named(tmp_path, "timeindex", TIMES))
+    index = index_files.read_time_index(named(tmp_path, "timeindex", TIMES))
     assert (index.timestamps, index.offsets) == ((1000, 2000), (105, 109))
     assert [index.lookup(at) for at in (-5, 999, 1000, 1999, 2000)] == [
         (-1, 100),
@@ -82,32 +82,35 @@ def test_a_time_index_is_absolute(tmp_path: Path) -> None:
 
 
 def test_the_base_offset_can_be_given_and_is_0_without_a_name() -> None:
-    assert indexes.read_offset_index(OFFSETS).offsets == (5, 9)
-    assert indexes.read_offset_index(io.BytesIO(OFFSETS), 1 << 40).offsets == ((1 << 40) + 5, (1 << 40) + 9)
+    assert index_files.read_offset_index(OFFSETS).offsets == (5, 9)
+    assert index_files.read_offset_index(io.BytesIO(OFFSETS), 1 << 40).offsets == (
+        (1 << 40) + 5,
+        (1 << 40) + 9,
+    )
 
 
 @pytest.mark.parametrize("num_zeros", [1, 2, 1000])
 def test_zeros_behind_the_entries_are_room_for_more(num_zeros: int) -> None:
-    index = indexes.read_offset_index(OFFSETS + bytes(8 * num_zeros))
+    index = index_files.read_offset_index(OFFSETS + bytes(8 * num_zeros))
     assert (index.offsets, index.num_padding) == ((5, 9), num_zeros)
-    times = indexes.read_time_index(TIMES + bytes(12 * num_zeros))
+    times = index_files.read_time_index(TIMES + bytes(12 * num_zeros))
     assert (times.offsets, times.num_padding) == ((5, 9), num_zeros)
 
 
 def test_an_entry_that_ends_in_zeros_is_one() -> None:
-    index = indexes.read_offset_index(struct.pack(">iiii", 1, 8, 2, 1 << 24) + bytes(16))
+    index = index_files.read_offset_index(struct.pack(">iiii", 1, 8, 2, 1 << 24) + bytes(16))
     assert (index.positions, index.num_padding) == ((8, 1 << 24), 2)
 
 
 def test_zeros_alone_are_an_entry_of_1970_only_where_there_is_no_room_for_more() -> None:
-    assert indexes.read_time_index(bytes(12)).timestamps == (0,)
-    assert indexes.read_time_index(bytes(24)).timestamps == ()
-    assert indexes.read_offset_index(bytes(8)).offsets == ()
+    assert index_files.read_time_index(bytes(12)).timestamps == (0,)
+    assert index_files.read_time_index(bytes(24)).timestamps == ()
+    assert index_files.read_offset_index(bytes(8)).offsets == ()
 
 
-@pytest.mark.parametrize("read", [indexes.read_offset_index, indexes.read_time_index])
+@pytest.mark.parametrize("read", [index_files.read_offset_index, index_files.read_time_index])
 def test_a_size_that_is_no_multiple_is_refused_where_it_begins(read: Callable[[bytes], Any]) -> None:
-    data = OFFSETS if read is indexes.read_offset_index else TIMES
+    data = OFFSETS if read is index_files.read_offset_index else TIMES
     with pytest.raises(CorruptIndexError, match="no multiple") as raised:
         read(data + b"\0\0\0")
     assert raised.value.position == len(data)
@@ -116,34 +119,36 @@ def test_a_size_that_is_no_multiple_is_refused_where_it_begins(read: Callable[[b
 def test_what_kafkas_sanity_checks_refuse(tmp_path: Path) -> None:
     below = named(tmp_path, "index", struct.pack(">iiii", 5, 4096, -1, 9000))
     with pytest.raises(CorruptIndexError, match=r"last offset is 99, .* base offset 100") as raised:
-        indexes.read_offset_index(below)
+        index_files.read_offset_index(below)
     assert (raised.value.position, raised.value.path) == (8, str(below))
     with pytest.raises(CorruptIndexError, match=r"last timestamp is 5, .* first, 10"):
-        indexes.read_time_index(struct.pack(">qiqi", 10, 1, 5, 2))
+        index_files.read_time_index(struct.pack(">qiqi", 10, 1, 5, 2))
     with pytest.raises(CorruptIndexError, match="last offset is -2"):
-        indexes.read_time_index(struct.pack(">qi", 10, -2))
+        index_files.read_time_index(struct.pack(">qi", 10, -2))
     with pytest.raises(CorruptIndexError, match="last offset is 99"):
-        indexes.read_transaction_index(named(tmp_path, "txnindex", struct.pack(">hqqqq", 0, 7, 90, 99, 99)))
+        index_files.read_transaction_index(
+            named(tmp_path, "txnindex", struct.pack(">hqqqq", 0, 7, 90, 99, 99))
+        )
 
 
 def test_a_transaction_index() -> None:
-    assert indexes.read_transaction_index(ABORTED) == (AbortedTxn(7, 100, 105, 103),)
-    assert indexes.read_transaction_index(b"") == ()
+    assert index_files.read_transaction_index(ABORTED) == (AbortedTxn(7, 100, 105, 103),)
+    assert index_files.read_transaction_index(b"") == ()
 
 
 def test_a_transaction_index_that_is_cut_off_or_of_another_version() -> None:
     with pytest.raises(TruncatedError, match="10 of 34 bytes") as raised:
-        indexes.read_transaction_index(ABORTED + ABORTED[:10])
+        index_files.read_transaction_index(ABORTED + ABORTED[:10])
     assert (raised.value.position, raised.value.needed, raised.value.available) == (34, 34, 10)
     with pytest.raises(CorruptIndexError, match="version 1; only 0") as refused:
-        indexes.read_transaction_index(ABORTED + b"\0\1" + ABORTED[2:])
+        index_files.read_transaction_index(ABORTED + b"\0\1" + ABORTED[2:])
     assert refused.value.position == 34
 
 
 def test_a_snapshot() -> None:
     entry = (7, 1, 9, 105, 2, 1000, 3, -1)
-    assert indexes.read_producer_snapshot(snapshot(entry)) == (ProducerEntry(*entry),)
-    assert indexes.read_producer_snapshot(snapshot()) == ()
+    assert index_files.read_producer_snapshot(snapshot(entry)) == (ProducerEntry(*entry),)
+    assert index_files.read_producer_snapshot(snapshot()) == ()
 
 
 @pytest.mark.parametrize(
@@ -161,7 +166,7 @@ def test_a_snapshot() -> None:
 )
 def test_a_snapshot_that_is_refused(data: bytes, error: type[DecodeError]) -> None:
     with pytest.raises(error):
-        indexes.read_producer_snapshot(data)
+        index_files.read_producer_snapshot(data)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +182,7 @@ def test_a_snapshot_that_is_refused(data: bytes, error: type[DecodeError]) -> No
     ],
 )
 def test_leader_epochs(text: bytes, epochs: list[tuple[int, int]]) -> None:
-    assert indexes.read_leader_epochs(text) == tuple(LeaderEpoch(*epoch) for epoch in epochs)
+    assert index_files.read_leader_epochs(text) == tuple(LeaderEpoch(*epoch) for epoch in epochs)
 
 
 @pytest.mark.parametrize(
@@ -195,14 +200,16 @@ def test_leader_epochs(text: bytes, epochs: list[tuple[int, int]]) -> None:
 )
 def test_leader_epochs_that_are_refused(text: bytes, why: str) -> None:
     with pytest.raises(CorruptIndexError, match=why):
-        indexes.read_leader_epochs(text)
+        index_files.read_leader_epochs(text)
 
 
 def test_the_metadata_of_a_partition() -> None:
     text = b"version: 0\ntopic_id: 70H-x9TwTvGO9F0lqir87w"
-    assert indexes.read_partition_metadata(text) == PartitionMetadata(0, "70H-x9TwTvGO9F0lqir87w")
-    assert indexes.read_partition_metadata(text + b"\n").topic_id == "70H-x9TwTvGO9F0lqir87w"
-    assert indexes.read_partition_metadata(text.replace(b"0", b"7", 1)).version == 7, "Kafka reads later ones"
+    assert index_files.read_partition_metadata(text) == PartitionMetadata(0, "70H-x9TwTvGO9F0lqir87w")
+    assert index_files.read_partition_metadata(text + b"\n").topic_id == "70H-x9TwTvGO9F0lqir87w"
+    assert index_files.read_partition_metadata(text.replace(b"0", b"7", 1)).version == 7, (
+        "Kafka reads later ones"
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,7 +225,7 @@ def test_the_metadata_of_a_partition() -> None:
 )
 def test_metadata_that_is_refused(text: bytes) -> None:
     with pytest.raises(CorruptIndexError):
-        indexes.read_partition_metadata(text)
+        index_files.read_partition_metadata(text)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -244,13 +251,13 @@ def test_a_large_index_takes_no_time_and_a_bounded_memory() -> None:
     count = (10 << 20) // 8
     data = kafka_offset_index.write_columns(range(1, count + 1), range(100, count + 100))
     started = time.process_time()
-    index = indexes.read_offset_index(data)
+    index = index_files.read_offset_index(data)
     taken = time.process_time() - started
     assert len(index.offsets) == count and index.lookup(count)[1] == count + 99
     assert taken < 3, "it takes half a second"
     data = data[: 1 << 20]
     tracemalloc.start()
-    indexes.read_offset_index(data)
+    index_files.read_offset_index(data)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 14 * len(data)
@@ -258,7 +265,7 @@ def test_a_large_index_takes_no_time_and_a_bounded_memory() -> None:
 
 def test_more_than_the_bound_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MAX_LEN_INDEX", "MAX_LEN_SNAPSHOT", "MAX_LEN_CHECKPOINT"):
-        monkeypatch.setattr(indexes, name, 20)
+        monkeypatch.setattr(index_files, name, 20)
     for read in READERS:
         with pytest.raises(CorruptIndexError, match="21 bytes, which is more"):
             read(bytes(21))

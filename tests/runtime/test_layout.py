@@ -8,38 +8,38 @@ from random import Random
 
 import pytest
 
-from kafka_segments import layout
-from kafka_segments.resync import candidate_pattern
+from kafka_segments import formats
+from kafka_segments.segment.scan.resync import candidate_pattern
 
 SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "kafka_log_segment.ksy"
 
 
 def test_the_magics_are_the_cases_of_the_schemas_switch() -> None:
     cases = re.findall(r"^            (-?\d+): (kafka_\w+)", SCHEMA.read_text(encoding="utf-8"), re.MULTILINE)
-    known = {magic: cls.__module__.rpartition(".")[2] for magic, cls in layout.known_magics().items()}
+    known = {magic: cls.__module__.rpartition(".")[2] for magic, cls in formats.known_magics().items()}
     assert known == {int(magic): schema for magic, schema in cases}
 
 
 def test_the_length_field_is_where_the_schema_has_it() -> None:
-    positions, least = layout.length_digits()
+    positions, least = formats.length_digits()
     assert positions == [8, 9, 10, 11]
     assert least == 14
 
 
 def test_frames_are_as_the_generated_class_reads_them() -> None:
     data = Random(1).randbytes(4096)
-    frames = layout.FrameReader(data)
-    for position in range(len(data) - layout.LEN_LOG_OVERHEAD + 1):
-        prefix = layout.read_prefix(data[position:].ljust(layout.LEN_PREFIX, b"\0")[: layout.LEN_PREFIX])
+    frames = formats.FrameReader(data)
+    for position in range(len(data) - formats.LEN_LOG_OVERHEAD + 1):
+        prefix = formats.read_prefix(data[position:].ljust(formats.LEN_PREFIX, b"\0")[: formats.LEN_PREFIX])
         assert frames.read(position) == (prefix.base_offset, prefix.len_body)
-        assert prefix.len_entry == layout.LEN_LOG_OVERHEAD + prefix.len_body
+        assert prefix.len_entry == formats.LEN_LOG_OVERHEAD + prefix.len_body
 
 
 @pytest.mark.parametrize("magic", range(-3, 6))
 def test_the_search_looks_for_known_magics_alone(magic: int) -> None:
     pattern, shift = candidate_pattern(1 << 20)
-    entry = bytearray(layout.LEN_PREFIX)
-    entry[layout.OFS_MAGIC] = magic % 256
+    entry = bytearray(formats.LEN_PREFIX)
+    entry[formats.OFS_MAGIC] = magic % 256
     entry[shift + 2] = 1  # a length of 256
     found = pattern.search(entry, shift)
-    assert (found is not None and found.start() == shift) == (magic in layout.known_magics())
+    assert (found is not None and found.start() == shift) == (magic in formats.known_magics())

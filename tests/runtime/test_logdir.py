@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_segments import layout
+from kafka_segments import formats
 from kafka_segments.errors import DecodeError, OptionError, ReadError
-from kafka_segments.logdir import (
+from kafka_segments.log.log_dir import (
     PartitionDir,
     TopicPartition,
     list_partitions,
@@ -203,11 +203,11 @@ def test_bad_checkpoint_is_told_and_passed_over(
 
 
 def test_checkpoint_texts() -> None:
-    assert layout.read_offset_checkpoint(b"") == {}
-    assert layout.read_offset_checkpoint(b"0\n0\n") == {}
-    assert layout.read_offset_checkpoint(b"0\n2\na-b 1 2\nc 0 17") == {("a-b", 1): 2, ("c", 0): 17}
+    assert formats.read_offset_checkpoint(b"") == {}
+    assert formats.read_offset_checkpoint(b"0\n0\n") == {}
+    assert formats.read_offset_checkpoint(b"0\n2\na-b 1 2\nc 0 17") == {("a-b", 1): 2, ("c", 0): 17}
     with pytest.raises(DecodeError):
-        layout.read_offset_checkpoint(b"0\n")
+        formats.read_offset_checkpoint(b"0\n")
 
 
 def test_missing_path(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_segments.memory import new_pages
+from kafka_segments.io.memory import new_pages
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

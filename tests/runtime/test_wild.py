@@ -12,7 +12,7 @@ from tests.runtime.wild_segments import BASE, BEHIND, HALF, NUM_INNER, Case, cas
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.errors import CorruptBatchError, DecompressionError
-from kafka_segments.segment import fast_rows
+from kafka_segments.segment.segment import fast_rows
 
 CASES = list(cases())
 

@@ -15,7 +15,7 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader
 from tests.spark.conftest import NO_FILTERS
 
-from kafka_segments.catalog.query import Condition
+from kafka_segments.query.query import Condition
 from kafka_segments.spark.filters import conditions_of
 from kafka_segments.spark.source import KafkaSegmentsDataSource, KafkaSegmentsReader
 

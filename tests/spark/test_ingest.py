@@ -320,7 +320,7 @@ def test_missing_packages(
     extra: str,
 ) -> None:
     directory = segment(tmp_path / "t-0", 0, *batches(0))
-    late = ("kafka_segments.spark", "kafka_segments.arrow", "kafka_segments.columnar")
+    late = ("kafka_segments.spark", "kafka_segments.segment.table", "kafka_segments.segment.columnar")
     for name in [name for name in sys.modules if name.startswith(late)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)

@@ -14,8 +14,8 @@ from tests.spark.ingested import parquet_rows
 from tests.spark.test_ingest import files_below
 from tests.spark.test_reader import batches, segment
 
-from kafka_segments.catalog.model import Split, StoredFile, StoredSegment
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
+from kafka_segments.log.model import Split, StoredFile, StoredSegment
 from kafka_segments.spark import ingest as job
 from kafka_segments.spark.parquet import ParquetFile
 from kafka_segments.spark.publish import check_destination, is_surely_text, partition_path, publish

@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, St
 from tests.runtime import build
 from tests.spark import kafka_rows
 
-from kafka_segments import compression
+from kafka_segments import codecs
 from kafka_segments.errors import (
     ChecksumMismatchError,
     CorruptBatchError,
@@ -29,7 +29,7 @@ from kafka_segments.errors import (
     TruncatedError,
     UnknownFormatError,
 )
-from kafka_segments.ranges import reading
+from kafka_segments.query.read import split_reader
 from kafka_segments.spark import reading as spark_reading
 from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.source import KafkaSegmentsDataSource
@@ -312,8 +312,8 @@ def test_missing_codec_is_no_damage(tmp_path: Path, mode: str, monkeypatch: pyte
         raise MissingCodecError("lz4 is not installed: pip install lz4", codec="lz4")
 
     directory = segment(tmp_path / "t-0", 0, build.batch(0, payload=b"xyz", count=1, attributes=3))
-    monkeypatch.setattr("kafka_segments.records.decompress", decompress)
-    assert compression.decompress is not decompress
+    monkeypatch.setattr("kafka_segments.segment.batch_records.decompress", decompress)
+    assert codecs.decompress is not decompress
     with pytest.raises(MissingCodecError, match="pip install"):
         read(directory, mode=mode)
 
@@ -377,7 +377,7 @@ def test_batch_that_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest
     directory = segment(tmp_path / "t-4", 0, one, two)
 
     def starved(split: Any, *_more: Any) -> Any:
-        yield from reading.read_split(dataclasses.replace(split, end=1), *_more)
+        yield from split_reader.read_split(dataclasses.replace(split, end=1), *_more)
         raise MemoryError
 
     monkeypatch.setattr(spark_reading, "read_split", starved)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 
-from kafka_segments.catalog.committed import Pin
 from kafka_segments.errors import OptionError
+from kafka_segments.query.committed import Pin
 from kafka_segments.spark.planning import _pinned
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 

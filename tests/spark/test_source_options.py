@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kafka_segments.catalog.discovery import FileOptions
-from kafka_segments.catalog.query import Bound, Topics
 from kafka_segments.errors import OptionError
+from kafka_segments.log.discovery import FileOptions
+from kafka_segments.query.query import Bound, Topics
 from kafka_segments.spark.options import ReadOptions
 
 

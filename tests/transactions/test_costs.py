@@ -10,10 +10,15 @@ import pytest
 from tests.runtime.test_bounds import peak_of
 from tests.transactions.logs import Log
 
-from kafka_segments.entries import Damage
 from kafka_segments.errors import CorruptBatchError
-from kafka_segments.partition import open_partition
-from kafka_segments.transactions import AbortedTransaction, AbortedTransactions, DataBatch, Transactions
+from kafka_segments.formats.entries import Damage
+from kafka_segments.log.partition import open_partition
+from kafka_segments.segment.transactions.state import (
+    AbortedTransaction,
+    AbortedTransactions,
+    DataBatch,
+    Transactions,
+)
 from kafka_segments_generated.columns import kafka_transaction_index
 
 MANY = 20_000

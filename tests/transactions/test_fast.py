@@ -14,8 +14,8 @@ from tests.transactions import logs
 from tests.transactions.logs import Log
 from tests.transactions.test_interleavings import grow, offsets_of
 
-from kafka_segments.columnar import reader, scanning, sweeping
-from kafka_segments.partition import open_partition
+from kafka_segments.log.partition import open_partition
+from kafka_segments.segment.columnar import fused_scan, reader, scanner
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a process without the extra `arrow` sees of a partition.
@@ -24,24 +24,24 @@ import sys
 for name in ("pyarrow", "numpy", "numba", "llvmlite"):
     sys.modules[name] = None
 from kafka_segments import Record
-from kafka_segments.partition import open_partition
+from kafka_segments.log.partition import open_partition
 with open_partition(sys.argv[1]) as partition:
     events = partition.iter_events(isolation="read_committed")
     print(*[event.offset for event in events if isinstance(event, Record)])
-assert "kafka_segments.columnar.reader" not in sys.modules
+assert "kafka_segments.segment.columnar.reader" not in sys.modules
 """
 
 
 @pytest.fixture
 def swept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Small windows; how many rows of each were taken by a sweep."""
-    monkeypatch.setattr(scanning, "_LEN_FIRST_WINDOW", 100)
-    monkeypatch.setattr(scanning, "_LEN_WINDOW", 4000)
+    monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
+    monkeypatch.setattr(scanner, "_LEN_WINDOW", 4000)
     monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
-    monkeypatch.setattr(sweeping, "LEN_PIECE", 500)
+    monkeypatch.setattr(fused_scan, "LEN_PIECE", 500)
     taken: list[int] = []
 
-    class Watched(sweeping.Sweep):
+    class Watched(fused_scan.Sweep):
         def run(self, len_window):  # type: ignore[no-untyped-def]
             status = yield from super().run(len_window)
             taken.append(self.num_decoded)

@@ -14,11 +14,11 @@ from tests.transactions.logs import Log, write_indexes
 from tests.transactions.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import Damage, open_partition
-from kafka_segments.entries import Batch
 from kafka_segments.errors import DataLossError, SegmentOrderError
-from kafka_segments.logdir import list_partitions
-from kafka_segments.partition import Partition
-from kafka_segments.segment import open_segment
+from kafka_segments.formats.entries import Batch
+from kafka_segments.log.log_dir import list_partitions
+from kafka_segments.log.partition import Partition
+from kafka_segments.segment.segment import open_segment
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "recorded"
 CLEAN = RECORDED / "kafka-4.3" / "clean"

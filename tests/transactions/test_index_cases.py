@@ -11,7 +11,7 @@ from tests.transactions.logs import Log, indexed
 from tests.transactions.test_cases import P, Q, read
 
 from kafka_segments.errors import ChecksumMismatchError, CorruptIndexError, TruncatedError
-from kafka_segments.partition import open_partition
+from kafka_segments.log.partition import open_partition
 from kafka_segments_generated.columns import kafka_transaction_index
 
 BOTH = pytest.mark.parametrize("way", ["records", "indexes"])

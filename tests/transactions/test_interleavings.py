@@ -13,7 +13,7 @@ from tests.transactions import logs
 from tests.transactions.logs import Log
 
 from kafka_segments import Batch, Record
-from kafka_segments.partition import Partition, open_partition
+from kafka_segments.log.partition import Partition, open_partition
 
 
 def grow(log: Log, chance: random.Random, num_batches: int) -> None:

@@ -14,21 +14,22 @@ from tests.transactions.kafka_beside import Recovered, ask, recover, rows
 from tests.transactions.logs import Log
 from tests.transactions.test_interleavings import grow
 
-from kafka_segments import Record, indexes
+from kafka_segments import Record
 from kafka_segments.errors import DecodeError
-from kafka_segments.indexes import OffsetIndex, TimeIndex
-from kafka_segments.logdir import list_partitions, parse_directory_name
-from kafka_segments.partition import Partition, open_partition
+from kafka_segments.log.log_dir import list_partitions, parse_directory_name
+from kafka_segments.log.partition import Partition, open_partition
+from kafka_segments.segment import index_files
+from kafka_segments.segment.index_files import OffsetIndex, TimeIndex
 
 pytestmark = pytest.mark.oracle
 
 READERS = {
-    ".index": indexes.read_offset_index,
-    ".timeindex": indexes.read_time_index,
-    ".txnindex": indexes.read_transaction_index,
-    ".snapshot": indexes.read_producer_snapshot,
-    "leader-epoch-checkpoint": indexes.read_leader_epochs,
-    "partition.metadata": indexes.read_partition_metadata,
+    ".index": index_files.read_offset_index,
+    ".timeindex": index_files.read_time_index,
+    ".txnindex": index_files.read_transaction_index,
+    ".snapshot": index_files.read_producer_snapshot,
+    "leader-epoch-checkpoint": index_files.read_leader_epochs,
+    "partition.metadata": index_files.read_partition_metadata,
 }
 # How a vector's schema is called as a file.
 NAMES = {
@@ -59,7 +60,7 @@ def own_words(path: Path) -> str:
     if isinstance(found, TimeIndex):
         pairs = zip(found.timestamps, found.offsets, strict=True)
         return ",".join(f"{time} {offset}" for time, offset in pairs)
-    if isinstance(found, indexes.PartitionMetadata):
+    if isinstance(found, index_files.PartitionMetadata):
         return f"{found.version} {found.topic_id}"
     fields = [[getattr(one, name) for name in type(one).__slots__] for one in found]
     return ",".join(" ".join(map(str, values)) for values in fields)
@@ -156,7 +157,7 @@ def test_the_indexes_of_transactional_partitions_are_what_the_records_say() -> N
                 (one.producer_id, one.first_offset, one.last_offset, one.last_stable_offset)
                 for file in partition.segments
                 if (path := Path(file.path).with_suffix(".txnindex")).exists()
-                for one in indexes.read_transaction_index(path)
+                for one in index_files.read_transaction_index(path)
             ]
             aborted = partition.aborted_transactions()
             assert listed == [

@@ -10,8 +10,8 @@ import pytest
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.layout import building
-from kafka_segments.writing import control
+from kafka_segments.formats import building
+from kafka_segments.write import control_batches
 
 MARKER: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "is_transactional": True}
 UUID = "uvNgLjnRRaK5kWWU5hTnCw"
@@ -112,7 +112,7 @@ def test_fields_are_those_of_the_declarations() -> None:
 def test_no_field_is_named_where_control_records_are_written() -> None:
     """Which types there are, which fields each has and which of those are texts, the schema says."""
     fields = {"coordinator_epoch", "tagged_fields", "voter_directory_id", "host", "port"}
-    for module in (control, building):
+    for module in (control_batches, building):
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
         assert not fields & {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}, module
 

@@ -20,9 +20,9 @@ from tests.writing.test_roundtrip import batches, records
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, OptionError
-from kafka_segments.writing import machine, windows
+from kafka_segments.write import encoder, encoder_inputs
 
-NUM_ROWS = 3 * windows.NUM_ROWS + 17
+NUM_ROWS = 3 * encoder_inputs.NUM_ROWS + 17
 
 
 def table(num_rows: int = NUM_ROWS) -> pa.Table:
@@ -86,7 +86,7 @@ def test_parts_make_the_same_batches(way: str, rows: pa.Table) -> None:
         source = random.Random(5)
         at = 0
         while at < data.num_rows:
-            size = source.choice((1, 2, 100, 5000, windows.NUM_ROWS))
+            size = source.choice((1, 2, 100, 5000, encoder_inputs.NUM_ROWS))
             yield from data.slice(at, size).to_batches()
             at += size
 
@@ -115,7 +115,7 @@ def test_pieces_stay_what_they_are(rows: pa.Table) -> None:
     more = list(kafka_segments.iter_encoded(rows, **options))
     assert b"".join(pieces) == b"".join(more) == whole
     assert all(piece.readonly for piece in pieces)
-    assert all(len(piece) < 2 * machine.SIZE_PIECE for piece in pieces)
+    assert all(len(piece) < 2 * encoder.SIZE_PIECE for piece in pieces)
 
 
 def test_large_records_among_small_ones() -> None:

@@ -15,7 +15,7 @@ from tests.writing.builders import built, record
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError
-from kafka_segments.writing.refusals import REFUSALS
+from kafka_segments.write.refusals import REFUSALS
 
 ROW = {"offset": 5, "timestamp": 1, "key": b"k", "value": b"v"}
 PRODUCER: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0}
@@ -87,7 +87,15 @@ def many_headers(number: int) -> Attempt:
 
 
 CONTROL_RECORD = kafka_segments.Record(
-    0, 5, 1, "CreateTime", -1, b"", b"", (), kafka_segments.entries.ControlRecord("COMMIT", 1, 0, None)
+    0,
+    5,
+    1,
+    "CreateTime",
+    -1,
+    b"",
+    b"",
+    (),
+    kafka_segments.formats.entries.ControlRecord("COMMIT", 1, 0, None),
 )
 
 ATTEMPTS: dict[str, Attempt] = {

@@ -10,15 +10,15 @@ from typing import Any
 
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.sources import matches_of
-from kafka_segments.entries import Damage
 from kafka_segments.errors import KafkaFormatError, OutputError
-from kafka_segments.escaping import escape
-from kafka_segments.logdir import PartitionDir, list_partitions
-from kafka_segments.logfiles import is_unopened
-from kafka_segments.naming import with_ends
-from kafka_segments.partition import Partition
-from kafka_segments.passing import PassedOver, tell
-from kafka_segments.segment import open_segment
+from kafka_segments.errors.escaping import escape
+from kafka_segments.formats.entries import Damage
+from kafka_segments.formats.file_names import with_ends
+from kafka_segments.log.log_dir import PartitionDir, list_partitions
+from kafka_segments.log.log_files import is_unopened
+from kafka_segments.log.partition import Partition
+from kafka_segments.log.skipped_files import PassedOver, tell
+from kafka_segments.segment.segment import open_segment
 
 __all__ = ["add_parser", "run"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, TextIO
 
 from kafka_segments.errors import OutputError
-from kafka_segments.escaping import shown
+from kafka_segments.errors.escaping import shown
 
 __all__ = [
     "CLEAN",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from kafka_segments.cli import console
 from kafka_segments.cli.notlogs import refuse_other_file
 from kafka_segments.cli.text import lost_offsets
-from kafka_segments.entries import Damage
 from kafka_segments.errors import MissingCodecError, OptionError
-from kafka_segments.logdir import log_dir_root, parse_directory_name
+from kafka_segments.formats.entries import Damage
+from kafka_segments.log.log_dir import log_dir_root, parse_directory_name
 
 if TYPE_CHECKING:
-    from kafka_segments.conversion import Conversion
+    from kafka_segments.write.convert import Conversion
 
 __all__ = ["add_parser", "run"]
 
@@ -58,7 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
-    from kafka_segments import outputs
+    from kafka_segments.io import outputs
 
     destination = _checked_destination(arguments.source, arguments.destination)
     outputs.check_absent(destination)
@@ -123,7 +123,7 @@ def _checked_destination(source: str, destination: str) -> str:
 
 
 def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversion:
-    from kafka_segments.conversion import down_convert, up_convert
+    from kafka_segments.write.convert import down_convert, up_convert
 
     if arguments.to_magic == 2:
         _refuse_given(arguments, "going down, to magic 0 or 1", "first_offset")

@@ -19,8 +19,6 @@ from typing import Protocol
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.notlogs import check_is_log, refuse_other_file
 from kafka_segments.cli.sources import files_of
-from kafka_segments.disposal import OnDamage
-from kafka_segments.entries import Batch, Damage, Padding, Record
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
@@ -28,11 +26,13 @@ from kafka_segments.errors import (
     OptionError,
     OutputError,
 )
-from kafka_segments.partition import Partition, open_partition_of
-from kafka_segments.records import ManyRows, Rows
-from kafka_segments.segment import Segment, fast_rows, open_segment
-from kafka_segments.straying import Straying
-from kafka_segments.together import gaps_between
+from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.formats.on_damage import OnDamage
+from kafka_segments.log.given_files import gaps_between
+from kafka_segments.log.partition import Partition, open_partition_of
+from kafka_segments.segment.batch_records import ManyRows, Rows
+from kafka_segments.segment.misplaced_batches import Straying
+from kafka_segments.segment.segment import Segment, fast_rows, open_segment
 
 __all__ = ["OffsetRange", "add_parser", "run"]
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from kafka_segments.catalog.options import size_of
-from kafka_segments.catalog.query import Topics
 from kafka_segments.cli import console
-from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
+from kafka_segments.query.query import Topics
+from kafka_segments.query.query_options import size_of
 
 if TYPE_CHECKING:
     from kafka_segments.spark.report import PartitionReport

@@ -15,31 +15,29 @@ from contextlib import suppress
 import lz4.frame
 import zstandard
 
-from kafka_segments import layout
-from kafka_segments.entries import Batch, Damage, Padding
-from kafka_segments.errors import (
-    LengthMismatchError,
-    OptionError,
-    TruncatedError,
-    UnsupportedMagicError,
-)
-from kafka_segments.naming import SEGMENT_NAME
-from kafka_segments.segment import Segment
-from kafka_segments.storage import open_source
+from kafka_segments import formats
+from kafka_segments.errors import LengthMismatchError, OptionError, TruncatedError, UnsupportedMagicError
+from kafka_segments.formats.entries import Batch, Damage, Padding
+from kafka_segments.formats.file_names import SEGMENT_NAME
+from kafka_segments.io.storage import open_source
+from kafka_segments.segment.segment import Segment
 
 __all__ = ["check_is_log", "refuse_other_file"]
 
 _MAX_LEN_HEAD = 64
 _BESIDE = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
 _BY_SUFFIX = {
-    "index": ("an offset index", "kafka_segments.indexes.read_offset_index"),
-    "timeindex": ("a time index", "kafka_segments.indexes.read_time_index"),
-    "txnindex": ("a transaction index", "kafka_segments.indexes.read_transaction_index"),
-    "snapshot": ("a snapshot of producers", "kafka_segments.indexes.read_producer_snapshot"),
+    "index": ("an offset index", "kafka_segments.segment.index_files.read_offset_index"),
+    "timeindex": ("a time index", "kafka_segments.segment.index_files.read_time_index"),
+    "txnindex": ("a transaction index", "kafka_segments.segment.index_files.read_transaction_index"),
+    "snapshot": ("a snapshot of producers", "kafka_segments.segment.index_files.read_producer_snapshot"),
 }
 _BY_NAME = {
-    "partition.metadata": ("the topic's id", "kafka_segments.indexes.read_partition_metadata"),
-    "leader-epoch-checkpoint": ("a checkpoint of leader epochs", "kafka_segments.indexes.read_leader_epochs"),
+    "partition.metadata": ("the topic's id", "kafka_segments.segment.index_files.read_partition_metadata"),
+    "leader-epoch-checkpoint": (
+        "a checkpoint of leader epochs",
+        "kafka_segments.segment.index_files.read_leader_epochs",
+    ),
     "meta.properties": ("the broker's own properties, as text", "any editor"),
     ".lock": ("a broker's lock", None),
     ".kafka_cleanshutdown": ("the mark of a clean shutdown", None),
@@ -79,7 +77,7 @@ def refuse_other_file(path: str) -> None:
         raise OptionError(f"this is {kind}, no log: dump reads .log files{what_reads}", path=path)
     head = _head(path)
     for read, what, tool in _BY_HEAD:
-        if len(head) > layout.LEN_PREFIX and _takes(read, head):
+        if len(head) > formats.LEN_PREFIX and _takes(read, head):
             raise OptionError(
                 f"this file is {what}, no log; if a log is in it: {tool} FILE | kafka-segments dump -",
                 path=path,
@@ -106,8 +104,8 @@ def _may_be_entry(damage: Damage, path: str) -> bool:
     """Whether what is damaged has at least a magic of Kafka's."""
     error = damage.error
     if isinstance(error, TruncatedError):
-        is_short = (error.available or 0) < layout.LEN_PREFIX
-        return not is_short and (not os.path.isfile(path) or layout.read_prefix(_head(path)).is_known)
+        is_short = (error.available or 0) < formats.LEN_PREFIX
+        return not is_short and (not os.path.isfile(path) or formats.read_prefix(_head(path)).is_known)
     return not isinstance(error, LengthMismatchError | UnsupportedMagicError)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from kafka_segments.cli import console
-from kafka_segments.escaping import shown
+from kafka_segments.errors.escaping import shown
 
 __all__ = ["did_you_mean", "new_parser"]
 

@@ -12,33 +12,27 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, TypeVar
 
-from kafka_segments.catalog.asked import logs_asked_for
-from kafka_segments.catalog.checking import check_log
-from kafka_segments.catalog.committed import Committed
-from kafka_segments.catalog.cutting import num_bytes_of
-from kafka_segments.catalog.files import FILE_OPTIONS, files_of
-from kafka_segments.catalog.model import LeftOut, Loss, PartitionLog, Split
-from kafka_segments.catalog.offsets import Range
-from kafka_segments.catalog.options import QUERY_OPTIONS, query_of, unused_options
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Column, Condition, Query, TopicPartition
-from kafka_segments.catalog.snapshot import (
-    Changed,
-    pinned_logs,
-    read_snapshot,
-    take_snapshot,
-    write_snapshot,
-)
-from kafka_segments.catalog.walking import Budget
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.parsing import did_you_mean
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
-from kafka_segments.escaping import shown
-from kafka_segments.naming import is_address
-from kafka_segments.passing import PassedOver
-from kafka_segments.places import Places
-from kafka_segments.places.settings import STORE_PREFIXES, store_settings
+from kafka_segments.errors.escaping import shown
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
+from kafka_segments.log.file_options import FILE_OPTIONS, files_of
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.log_check import check_log
+from kafka_segments.log.model import LeftOut, Loss, PartitionLog, Split
+from kafka_segments.log.skipped_files import PassedOver
+from kafka_segments.query.committed import Committed
+from kafka_segments.query.cut import num_bytes_of
+from kafka_segments.query.offsets import Range
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Column, Condition, Query, TopicPartition
+from kafka_segments.query.query_options import QUERY_OPTIONS, query_of, unused_options
+from kafka_segments.query.resolve import logs_asked_for
+from kafka_segments.query.snapshot import Changed, pinned_logs, read_snapshot, take_snapshot, write_snapshot
 
 __all__ = ["add_parser", "run"]
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.logdir import list_partitions
-from kafka_segments.naming import is_address
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.log.log_dir import list_partitions
 
 __all__ = ["files_of", "matches_of"]
 

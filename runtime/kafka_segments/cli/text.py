@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from kafka_segments.entries import Batch, ControlRecord, Damage, Padding, Record
 from kafka_segments.errors import MissingCodecError, ReadError, SegmentOrderError, TruncatedError
-from kafka_segments.escaping import escape
+from kafka_segments.errors.escaping import escape
+from kafka_segments.formats.entries import Batch, ControlRecord, Damage, Padding, Record
 
 __all__ = ["counted", "file_line", "line", "lost_offsets", "remedy"]
 

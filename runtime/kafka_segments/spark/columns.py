@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from kafka_segments.errors import TimestampRangeError
-from kafka_segments.layout import java_text
+from kafka_segments.formats import java_text
 
 __all__ = ["RowColumns"]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader
 
-from kafka_segments.catalog.query import Column, Condition
+from kafka_segments.query.query import Column, Condition
 
 __all__ = ["Pusher", "conditions_of"]
 

@@ -21,14 +21,14 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_segments import errors
-from kafka_segments.catalog.asked import logs_asked_for
-from kafka_segments.catalog.discovery import FileOptions
-from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.query import Query, TopicPartition, Topics
-from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
-from kafka_segments.passing import PassedOver, tell
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import FileOptions
+from kafka_segments.log.model import PartitionLog, Split
+from kafka_segments.log.skipped_files import PassedOver, tell
+from kafka_segments.query.query import Query, TopicPartition, Topics
+from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.spark.publish import check_destination, partition_path
 from kafka_segments.spark.report import REMARK, PartitionReport, merge
 from kafka_segments.spark.session import open_session
@@ -99,7 +99,7 @@ def plan_ingest(
             is no topic that is asked for.
         MissingExtraError: pyarrow is not installed.
     """
-    import kafka_segments.arrow  # noqa: F401  says what to install, before a worker stumbles
+    import kafka_segments.segment.table  # noqa: F401  says what to install, before a worker stumbles
 
     places = Places()
     query = Query(topics=topics or Topics())

@@ -8,10 +8,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
-from kafka_segments.catalog.files import FILE_OPTIONS
-from kafka_segments.catalog.options import QUERY_OPTIONS
 from kafka_segments.errors import OptionError
-from kafka_segments.places.settings import STORE_PREFIXES
+from kafka_segments.io.store_settings import STORE_PREFIXES
+from kafka_segments.log.file_options import FILE_OPTIONS
+from kafka_segments.query.query_options import QUERY_OPTIONS
 
 __all__ = ["OWN_OPTIONS", "PATH_OPTIONS", "check_names", "nearest"]
 

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kafka_segments.catalog.discovery import FileOptions
-from kafka_segments.catalog.files import boolean_of, files_of
-from kafka_segments.catalog.options import query_of, size_of, unused_options
-from kafka_segments.catalog.query import Query
-from kafka_segments.compression import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
-from kafka_segments.places.settings import store_settings
+from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.discovery import FileOptions
+from kafka_segments.log.file_options import boolean_of, files_of
+from kafka_segments.query.query import Query
+from kafka_segments.query.query_options import query_of, size_of, unused_options
 from kafka_segments.spark.names import check_names
 
 __all__ = [

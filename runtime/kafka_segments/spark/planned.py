@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from kafka_segments.catalog.committed import Committed
-from kafka_segments.catalog.model import Loss, Split
-from kafka_segments.catalog.planning import Plan
-from kafka_segments.entries import Damage
 from kafka_segments.errors import TransactionInDoubtError
-from kafka_segments.ranges.findings import Note, describe
+from kafka_segments.formats.entries import Damage
+from kafka_segments.log.model import Loss, Split
+from kafka_segments.query.committed import Committed
+from kafka_segments.query.plan import Plan
+from kafka_segments.query.read.findings import Note, describe
 
 __all__ = ["PLANNED", "Row", "damage_row", "loss_row", "note_row", "planned_rows"]
 

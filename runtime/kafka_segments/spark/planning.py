@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import InputPartition
 
-from kafka_segments.catalog.asked import logs_asked_for
-from kafka_segments.catalog.committed import Committed, Pin
-from kafka_segments.catalog.model import PartitionLog, Split, StoredFile
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Condition, TopicPartition
-from kafka_segments.catalog.snapshot import pinned_logs, read_snapshot
 from kafka_segments.errors import MissingCodecError
-from kafka_segments.logs import get_logger
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import describe
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.model import PartitionLog, Split, StoredFile
+from kafka_segments.query.committed import Committed, Pin
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Condition, TopicPartition
+from kafka_segments.query.read.findings import describe
+from kafka_segments.query.resolve import logs_asked_for
+from kafka_segments.query.snapshot import pinned_logs, read_snapshot
 from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
 from kafka_segments.spark.planned import PLANNED, Row, planned_rows
 from kafka_segments.spark.policy import Told, data_loss, refuse_damage

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kafka_segments.catalog.model import Loss, Split
-from kafka_segments.entries import Damage, SoundBatches
 from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
-from kafka_segments.logs import get_logger
-from kafka_segments.ranges.findings import Note, describe
+from kafka_segments.formats.entries import Damage, SoundBatches
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.model import Loss, Split
+from kafka_segments.query.read.findings import Note, describe
 from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
 
 __all__ = ["Judge", "Told", "data_loss", "is_told_before", "refuse_damage"]

@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kafka_segments.errors import OptionError, OutputError
-from kafka_segments.logdir import log_dir_root
-from kafka_segments.outputs import sync_directory
+from kafka_segments.io.outputs import sync_directory
+from kafka_segments.log.log_dir import log_dir_root
 from kafka_segments.spark.report import PartitionReport
 from kafka_segments.spark.work import REPORT, data_path
 

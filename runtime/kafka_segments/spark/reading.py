@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.opening import open_stored
 from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
-from kafka_segments.heads import Head, iter_heads
-from kafka_segments.places import Places
-from kafka_segments.ranges.comparing import hold_together
-from kafka_segments.ranges.findings import name_partition
-from kafka_segments.ranges.reading import Reading, read_split
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import Split
+from kafka_segments.log.opening import open_stored
+from kafka_segments.query.read.findings import name_partition
+from kafka_segments.query.read.replica_comparison import hold_together
+from kafka_segments.query.read.split_reader import Reading, read_split
+from kafka_segments.segment.header_summaries import Head, iter_heads
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.options import BEST, UNCHECKED, ReadOptions
 from kafka_segments.spark.planning import Task

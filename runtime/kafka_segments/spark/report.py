@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
-from kafka_segments.catalog.model import Loss
-from kafka_segments.entries import Damage, SoundBatches
 from kafka_segments.errors import MissingCodecError
-from kafka_segments.ranges.findings import Note, describe
+from kafka_segments.formats.entries import Damage, SoundBatches
+from kafka_segments.log.model import Loss
+from kafka_segments.query.read.findings import Note, describe
 
 __all__ = [
     "DAMAGE",

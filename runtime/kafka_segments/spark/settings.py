@@ -18,8 +18,8 @@ from xml.etree import ElementTree
 
 from pyspark.sql import SparkSession
 
-from kafka_segments.logs import get_logger
-from kafka_segments.places.settings import STORE_PREFIXES
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.spark.options import Settings
 
 __all__ = ["driver_settings", "of_session", "task_settings"]

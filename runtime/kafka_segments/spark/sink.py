@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from kafka_segments.catalog.model import Split
-from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import name_partition
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import Split
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.read.findings import name_partition
 from kafka_segments.spark.publish import partition_path, publish
 from kafka_segments.spark.report import NOT_OPENED, Counts, PartitionReport, merge
 from kafka_segments.spark.schema import IN_DIRECTORIES, INGEST_SCHEMA, arrow_schema
@@ -126,7 +126,7 @@ class ParquetWriter(DataSourceArrowWriter):
     def _write_segment(
         self, split: Split, counts: Counts, partition: PartitionReport, file: ParquetFile
     ) -> None:
-        from kafka_segments.ranges.reading import Reading, read_split
+        from kafka_segments.query.read.split_reader import Reading, read_split
         from kafka_segments.spark.columns import RowColumns
 
         columns = RowColumns(file.schema)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from kafka_segments.catalog.committed import Committed, read_committed
-from kafka_segments.catalog.model import PartitionLog
-from kafka_segments.catalog.offsets import select
-from kafka_segments.catalog.query import TopicPartition
-from kafka_segments.catalog.snapshot import take_snapshot as pin
-from kafka_segments.catalog.snapshot import write_snapshot
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.query.committed import Committed, read_committed
+from kafka_segments.query.offsets import select
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.snapshot import take_snapshot as pin
+from kafka_segments.query.snapshot import write_snapshot
 from kafka_segments.spark.options import ReadOptions
 from kafka_segments.spark.planning import logs_at
 from kafka_segments.spark.settings import of_session, task_settings

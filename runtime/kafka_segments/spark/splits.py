@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from kafka_segments.catalog import cutting
-from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.planning import Plan, plan
-from kafka_segments.catalog.query import Bound, Limits, Query, Topics
-from kafka_segments.places import Places
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import PartitionLog, Split
+from kafka_segments.query import cut
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Bound, Limits, Query, Topics
 
 __all__ = ["MAX_TASK_BYTES", "Isolation", "pack", "plan_segments", "splits_of"]
 
@@ -23,7 +23,7 @@ def plan_segments(logs: Iterable[PartitionLog], isolation: Isolation, places: Pl
     """Plan to read logs from their start to their end, or to the last stable offset; segments are not cut.
 
     Raises:
-        KafkaFormatError: as `catalog.planning.plan`.
+        KafkaFormatError: as `plan.plan`.
     """
     logs = list(logs)
     if not logs:
@@ -45,4 +45,4 @@ def pack(splits: Sequence[Split], at_least: int = 1) -> list[tuple[Split, ...]]:
         splits: the segments.
         at_least: tasks to make if there are segments enough, to keep so many cores busy.
     """
-    return cutting.pack(splits, MAX_TASK_BYTES, at_least)
+    return cut.pack(splits, MAX_TASK_BYTES, at_least)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kafka_segments.catalog.model import PartitionLog
-from kafka_segments.catalog.planning import Plan
-from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.errors import MissingCodecError
-from kafka_segments.naming import above
-from kafka_segments.ranges.findings import describe
+from kafka_segments.formats.file_names import above
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.query.plan import Plan
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.read.findings import describe
 from kafka_segments.spark.report import DAMAGE, LEFT_OUT, MISSING_CODEC, REMARK, PartitionReport
 
 __all__ = ["report_plan"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from kafka_segments.catalog.model import PartitionLog
-from kafka_segments.catalog.offsets import select
-from kafka_segments.catalog.query import Topics
 from kafka_segments.errors import OptionError
-from kafka_segments.naming import parse_directory_name
+from kafka_segments.formats.file_names import parse_directory_name
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.query.offsets import select
+from kafka_segments.query.query import Topics
 
 __all__ = ["INTERNAL_TOPICS", "choose"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kafka_segments.catalog.committed import Committed, read_committed
-from kafka_segments.catalog.model import PartitionLog, Split
-from kafka_segments.catalog.query import TopicPartition
 from kafka_segments.errors import KafkaFormatError, pass_over
-from kafka_segments.places import Places
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.views import read_batches
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import PartitionLog, Split
+from kafka_segments.query.committed import Committed, read_committed
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.read.batch_views import read_batches
+from kafka_segments.query.read.findings import Collected
 
 if TYPE_CHECKING:
     import pyarrow as pa

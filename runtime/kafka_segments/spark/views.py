@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from kafka_segments.catalog.model import Split
-from kafka_segments.places import Places
-from kafka_segments.ranges.comparing import hold_together
-from kafka_segments.ranges.findings import Collected
-from kafka_segments.ranges.reading import Reading, read_split
-from kafka_segments.ranges.views import read_batches, read_control
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import Split
+from kafka_segments.query.read.batch_views import read_batches, read_control
+from kafka_segments.query.read.findings import Collected
+from kafka_segments.query.read.replica_comparison import hold_together
+from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.spark.options import BEST, UNCHECKED
 from kafka_segments.spark.planned import Row, damage_row, loss_row, note_row
 from kafka_segments.spark.policy import Judge, is_told_before

@@ -1,0 +1,160 @@
+"""Compression and decompression of batch payloads: one codec a module, behind one hook.
+
+A module `kafka_segments.codecs.<name>` holds one `CODEC` and is imported when the first payload
+of its kind comes, so that a missing package hurts only those who need it. Whatever a library raises
+becomes a `DecompressionError` here and nowhere else.
+
+The measure of what is accepted is Kafka's own reader (`org.apache.kafka.common.compress`, 4.3.1):
+what it takes without complaint each codec takes, with the same bytes. Differences are named in the
+codecs' modules. The bound on the output is ours: Kafka's consumer has none.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Protocol
+
+from kafka_segments.codecs.bounds import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import DecompressionError, MissingCodecError, OptionError
+
+__all__ = [
+    "CODEC_NAMES",
+    "DEFAULT_MAX_DECOMPRESSED",
+    "Codec",
+    "check_level",
+    "codec_named",
+    "compress",
+    "decompress",
+]
+
+# By Kafka's name (CompressionType), what to do if the codec's module cannot be imported.
+_REMEDIES = {
+    "gzip": "use a Python built with zlib",
+    "snappy": "pip install python-snappy",
+    "lz4": "pip install lz4",
+    "zstd": "pip install zstandard",
+}
+
+CODEC_NAMES = tuple(_REMEDIES)
+"""Kafka's names of the codecs, in the order of their ids 1 to 4."""
+
+# CompressionType: the levels that Kafka takes (Deflater, LZ4Constants, ZSTD_minCLevel to ZSTD_maxCLevel), and
+# the one that is used if none is given.
+_LEVELS = {"gzip": (range(1, 10), -1), "lz4": (range(1, 18), 9), "zstd": (range(-(1 << 17), 23), 3)}
+
+
+class Codec(Protocol):
+    """The hook: what a codec's module offers as `CODEC`.
+
+    A module whose codec differs in magic 0 offers that one as `CODEC_MAGIC_0` beside it.
+    """
+
+    @property
+    def name(self) -> str:
+        """Kafka's name."""
+        raise NotImplementedError
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What the library raises for bad bytes."""
+        raise NotImplementedError
+
+    def decompress(self, data: memoryview, max_size: int) -> bytes:
+        """Everything in `data`, or `DecompressionError` or one of `errors`; at most `max_size` bytes."""
+        raise NotImplementedError
+
+    def compress(self, data: memoryview, level: int) -> bytes:
+        """`data` as Kafka's writers compress it; the level is one of Kafka's."""
+        raise NotImplementedError
+
+
+def codec_named(name: str, magic: int = 2) -> Codec:
+    """The codec of one of `CODEC_NAMES`, for batches or messages of a magic.
+
+    Raises:
+        DecompressionError: no such codec.
+        MissingCodecError: its package is not installed; the message says what to do.
+    """
+    if name not in _REMEDIES:
+        known = ", ".join(CODEC_NAMES)
+        raise DecompressionError(f"unknown compression codec {name!r}; Kafka has {known}", codec=name)
+    try:
+        module = import_module(f"{__name__}.{name}")
+    except ImportError as error:
+        message = f"{name} cannot be used here ({error}): {_REMEDIES[name]}"
+        raise MissingCodecError(message, codec=name) from error
+    codec: Codec = module.CODEC
+    if magic == 0:
+        codec = getattr(module, "CODEC_MAGIC_0", codec)
+    return codec
+
+
+def decompress(
+    codec: str, data: bytes | memoryview, *, max_size: int = DEFAULT_MAX_DECOMPRESSED, magic: int = 2
+) -> bytes:
+    """Decompresses one payload: the records part of a v2 batch, or the value of a legacy wrapper.
+
+    Args:
+        codec: Kafka's name, one of `CODEC_NAMES`.
+        data: the payload, contiguous; a `memoryview` is not copied.
+        max_size: bytes the result may have. No more than this, one block and the join are allocated.
+        magic: of the batch or message: LZ4 headers of magic 0 are wrong by tradition (KAFKA-3160).
+
+    Raises:
+        DecompressionError: the bytes are wrong, or decompress to more than `max_size`.
+        MissingCodecError: the codec's package is not installed.
+
+    Example:
+        >>> import zlib
+        >>> deflater = zlib.compressobj(wbits=31)
+        >>> decompress("gzip", deflater.compress(b"records") + deflater.flush())
+        b'records'
+    """
+    hook = codec_named(codec, magic)
+    try:
+        return hook.decompress(memoryview(data), max_size)
+    except hook.errors as error:
+        # python-snappy's errors are empty; the text is in their cause.
+        reason = str(error) or str(error.__cause__ or "") or type(error).__name__
+        raise DecompressionError(f"{codec} payload does not decompress: {reason}", codec=codec) from error
+
+
+def check_level(codec: str, level: int | None) -> int:
+    """The level to compress with; None stands for Kafka's default.
+
+    Raises:
+        OptionError: no such codec, a codec without levels, or one out of its range (CompressionType).
+    """
+    if codec not in _REMEDIES:
+        raise OptionError(f"compression is {codec!r}; Kafka has none, {', '.join(CODEC_NAMES)}")
+    if codec not in _LEVELS:
+        if level is not None:
+            raise OptionError(f"compression_level is {level}, but {codec} has no levels")
+        return 0
+    levels, default = _LEVELS[codec]
+    if level is None or level == default:
+        return default
+    if level not in levels:
+        raise OptionError(f"compression_level is {level}; {codec} takes {levels[0]} to {levels[-1]}")
+    return level
+
+
+def compress(codec: str, data: bytes | memoryview, *, level: int | None = None, magic: int = 2) -> bytes:
+    """Compresses one payload: the records part of a v2 batch, or the value of a legacy wrapper.
+
+    Args:
+        codec: Kafka's name, one of `CODEC_NAMES`.
+        data: the payload, contiguous.
+        level: as Kafka's `compression.<codec>.level`; None is Kafka's default.
+        magic: of the batch or message: LZ4 headers of magic 0 are wrong by tradition (KAFKA-3160).
+
+    Raises:
+        OptionError: no such codec, or it has no such level.
+        MissingCodecError: the codec's package is not installed.
+
+    Example:
+        >>> decompress("gzip", compress("gzip", b"records", level=9))
+        b'records'
+    """
+    checked = check_level(codec, level)
+    return codec_named(codec, magic).compress(memoryview(data), checked)

@@ -1,0 +1,232 @@
+"""gzip (codec 1): RFC 1952 members one after the other, as Java's GZIPInputStream reads them.
+
+After a member Java looks for another. What does not begin with a sound header ends the stream without a word,
+and so do rests of up to 18 bytes (less than the smallest member; Java ignores them unless its 8 KiB buffer
+happens to end among them); a member that begins well and breaks is an error. Reserved flag bits are not
+looked at. zlib by itself sees these things otherwise, so that only the deflate stream is left to it and the
+container is read here.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from kafka_segments.codecs.batched import AT, COUNT, ENOUGH, FIRST, OWN, ROOM, SOURCE, TARGET, USED, WORD
+from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
+from kafka_segments.codecs.clibs import VOID, Held, find_address, find_function, find_library
+from kafka_segments.codecs.literals import Steps
+from kafka_segments.errors import DecompressionError
+from kafka_segments.native.blocks import call
+from kafka_segments_generated.columns._support import Bytes, Longs, load, load_u4le, store
+
+__all__ = ["CODEC", "GzipCodec", "loop", "loop_needs", "steps"]
+
+# RFC 1952, section 2.3. No schema: it is gzip's container, not a format of Kafka's.
+_MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
+_OFS_FLAGS = 3
+_LEN_FIXED_HEADER = 10
+_FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
+_LEN_EXTRA_LENGTH = 2
+_LEN_HEADER_CRC = 2
+_LEN_TRAILER_FIELD = 4  # CRC-32, then the size modulo 2^32
+_U4 = 0xFFFF_FFFF
+
+_PLAIN_START = int.from_bytes(_MEMBER_MAGIC + b"\0", "little")  # and no flags
+_CONSUMED, _WRITTEN = FIRST + 2, FIRST + 3  # words of the loop's state that the library writes to
+_OFS_CONSUMED, _OFS_WRITTEN = (WORD * place for place in (_CONSUMED, _WRITTEN))
+
+_WBITS_GZIP = zlib.MAX_WBITS + 16  # zlib's way to say that the container is gzip's
+
+_LEN_LONGEST_IGNORED = 18  # GZIPInputStream.readTrailer: "n > 26", the member's 8-byte trailer included
+_LEN_FIRST_STEP = 4096
+_LEN_LARGEST_STEP = 1 << 20
+_LEN_STORED = 2  # RFC 1951, section 3.2.4: a stored block's length, and once more with all bits turned
+_LEN_SMALL = 64 << 10
+_LEN_SEEKING, _LEN_SEEKING_BEHIND = 9, 32
+"""Bytes looked at together where nothing was stored: any stored message, of 18 and more, fills such a piece.
+
+zlib stores few bytes for themselves at the end of a stream alone: behind 64 KiB more are looked at together.
+"""
+_NUM_ALIKE, _LEN_PER_ALIKE = 1000, 512
+"""Times that such a piece may be stored, and one more for so many bytes: zlib makes few, and long, blocks."""
+
+
+class GzipCodec:
+    """Python's zlib, member by member."""
+
+    name = "gzip"
+    errors = (zlib.error,)
+
+    def decompress(self, data: memoryview, max_size: int) -> bytes:
+        """See `kafka_segments.codecs.decompress`."""
+        output = BoundedOutput(self.name, max_size)
+        position = self._decompress_member(data, self._skip_header(data, 0), output)
+        while len(data) - position > _LEN_LONGEST_IGNORED:
+            try:
+                position = self._skip_header(data, position)
+            except DecompressionError:
+                break  # as Java does: no member, and no complaint
+            position = self._decompress_member(data, position, output)
+        return output.join()
+
+    def compress(self, data: memoryview, level: int) -> bytes:
+        """One member without options, as Java's GZIPOutputStream writes it."""
+        deflater = zlib.compressobj(level, wbits=_WBITS_GZIP)
+        return deflater.compress(data) + deflater.flush()
+
+    def _decompress_member(self, data: memoryview, position: int, output: BoundedOutput) -> int:
+        """Adds the content of the member whose header ends at `position`; returns the position after it."""
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        crc = 0
+        size_before = output.size
+        # zlib copies what it leaves over: small first steps keep a payload of many tiny members linear.
+        len_step = _LEN_FIRST_STEP
+        while not inflater.eof:
+            step = data[position : position + len_step]
+            if not step:
+                raise malformed(self.name, "it ends within a member")
+            # One byte more than there is room for tells a full output from one that passes the bound.
+            chunk = inflater.decompress(step, output.room + 1)
+            output.add(chunk)
+            crc = zlib.crc32(chunk, crc)
+            position += len(step)
+            len_step = min(2 * len_step, _LEN_LARGEST_STEP)
+        position -= len(inflater.unused_data)
+        return self._check_trailer(data, position, (crc, (output.size - size_before) & _U4))
+
+    def _check_trailer(self, data: memoryview, position: int, expected: tuple[int, int]) -> int:
+        for value in expected:
+            field = data[position : position + _LEN_TRAILER_FIELD]
+            if len(field) < _LEN_TRAILER_FIELD:
+                raise malformed(self.name, "it ends within a member's trailer")
+            if int.from_bytes(field, "little") != value:
+                raise malformed(self.name, "a member's trailer (CRC-32 and size) disagrees with its content")
+            position += _LEN_TRAILER_FIELD
+        return position
+
+    def _skip_header(self, data: memoryview, start: int) -> int:
+        """The position after the member header at `start`."""
+        position = start + _LEN_FIXED_HEADER
+        if len(data) < position or data[start : start + len(_MEMBER_MAGIC)] != _MEMBER_MAGIC:
+            raise malformed(self.name, "it does not begin with a gzip member")
+        flags = data[start + _OFS_FLAGS]
+        if flags & _FEXTRA:
+            position += _LEN_EXTRA_LENGTH + _u2(data, position)
+        for flag in (_FNAME, _FCOMMENT):
+            if flags & flag:
+                position = _after_nul(data, position)
+        if flags & _FHCRC:
+            if _u2(data, position) != zlib.crc32(data[start:position]) & 0xFFFF:
+                raise malformed(self.name, "the checksum of a member header is wrong")
+            position += _LEN_HEADER_CRC
+        if position > len(data):
+            raise malformed(self.name, "it ends within a member header")
+        return position
+
+
+def loop_needs(_magic: int) -> tuple[list[int], Any] | None:
+    """What `loop` needs in its state: the library's function, and a context of its own."""
+    library = find_library("deflate", "_deflate")
+    function = find_address(library, "libdeflate_gzip_decompress_ex")
+    create = find_function(library, "libdeflate_alloc_decompressor", VOID)
+    free = find_function(library, "libdeflate_free_decompressor", None, VOID)
+    if not function or create is None or free is None:
+        return None
+    context = create()
+    return [function, context], Held(context, free)
+
+
+def loop() -> Any:
+    """Makes the loop over ordinary payloads, see `batched`: one member without options, nothing behind it."""
+
+    def expand(data: Bytes, places: Longs, state: Longs) -> int:
+        used, at = 0, load(state, AT)
+        while at < load(state, COUNT) and used < load(state, ENOUGH):
+            here, end = load(places, 2 * at), load(places, 2 * at + 1)
+            if end - here < _LEN_FIXED_HEADER or load_u4le(data, here) != _PLAIN_START:
+                break
+            to, room, source = (
+                load(state, TARGET) + used,
+                load(state, ROOM) - used,
+                load(state, SOURCE) + here,
+            )
+            consumed, written = load(state, OWN) + _OFS_CONSUMED, load(state, OWN) + _OFS_WRITTEN
+            status = call(
+                load(state, FIRST), load(state, FIRST + 1), source, end - here, to, room, consumed, written
+            )
+            if status & 0xFFFF_FFFF != 0 or load(state, _CONSUMED) != end - here:
+                break
+            size = load(state, _WRITTEN)
+            store(places, 2 * at, used)
+            store(places, 2 * at + 1, used + size)
+            used += size
+            at += 1
+        store(state, AT, at)
+        store(state, USED, used)
+        return at
+
+    return expand
+
+
+def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
+    """See `tracing`: a stored block comes out as it went in, and its header is in front of it.
+
+    Raises:
+        DecompressionError: there are more of them than any zlib makes.
+    """
+    inflater = zlib.decompressobj(wbits=31)
+    place = num_alike = told = 0
+    while place < len(payload) and not inflater.eof:
+        piece = payload[place : place + (_LEN_SEEKING if place < _LEN_SMALL else _LEN_SEEKING_BEHIND)]
+        out = inflater.decompress(piece)
+        content += out
+        place += len(piece)
+        if out == piece:
+            num_alike += 1
+            if num_alike > _NUM_ALIKE + place // _LEN_PER_ALIKE:
+                raise malformed("gzip", "too many bytes come out as they went in")
+            for begin, end in _stored_blocks(payload, place, len(piece), content):
+                following = _behind_stored(inflater, payload[place:end])
+                if following is not None:
+                    inflater = following
+                    content += payload[place:end]
+                    place = min(end, len(payload))
+                    yield begin, place - begin
+                    break
+        if len(content) - told > _LEN_FIRST_STEP:
+            told = len(content)
+            yield place, 0
+
+
+def _stored_blocks(payload: bytes, place: int, size: int, content: bytearray) -> list[tuple[int, int]]:
+    """Begin and end of the stored blocks that the bytes in front of a place may be in, the longest first."""
+    found = []
+    for begin in range(max(place - 2 * size + 1, 2 * _LEN_STORED), place - size + 1):
+        length = _u2(payload, begin - 2 * _LEN_STORED)
+        is_header = length ^ 0xFFFF == _u2(payload, begin - _LEN_STORED)
+        if is_header and begin + length >= place and payload[begin:place] == content[begin - place :]:
+            found.append((begin, begin + length))
+    return sorted(found, key=lambda one: one[1], reverse=True)
+
+
+def _behind_stored(inflater: Any, rest: bytes) -> Any:
+    """The inflater behind the rest of a block; None if that does not come out as it went in."""
+    following = inflater.copy()
+    try:
+        return following if following.decompress(rest) == rest else None
+    except zlib.error:
+        return None
+
+
+def _u2(data: bytes | memoryview, position: int) -> int:
+    return int.from_bytes(data[position : position + 2], "little")
+
+
+def _after_nul(data: memoryview, position: int) -> int:
+    while position < len(data) and data[position]:
+        position += 1
+    return position + 1
+
+
+CODEC = GzipCodec()

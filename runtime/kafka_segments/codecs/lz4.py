@@ -1,0 +1,312 @@
+"""lz4 (codec 3): one LZ4 frame, by the rules of Kafka's Lz4BlockInputStream.
+
+Strategy: Kafka's reader is laxer than the LZ4 library in three places: it never looks at the content size
+and the content checksum, and in magic 0 not at the header's checksum (writers computed it over the magic
+number too, KAFKA-3160, and Kafka still writes it so). It is stricter in one: dependent blocks and
+dictionaries are refused. So we check the frame descriptor by Kafka's rules, and hand the library a descriptor
+of its own making that says only what matters, the block size and whether blocks carry checksums; then the
+blocks as they are, up to the end mark.
+
+Whatever follows the first frame is ignored, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import lz4.frame
+
+from kafka_segments.codecs.batched import AT, COUNT, ENOUGH, FIRST, ROOM, SOURCE, TARGET, USED
+from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
+from kafka_segments.codecs.clibs import find_address, find_library
+from kafka_segments.codecs.literals import Steps, repeat
+from kafka_segments.native.blocks import call
+from kafka_segments_generated.columns._support import (
+    Bytes,
+    Longs,
+    copy_bytes,
+    load,
+    load_u4le,
+    load_u8le,
+    store,
+)
+
+__all__ = [
+    "CODEC",
+    "CODEC_MAGIC_0",
+    "Lz4Codec",
+    "iter_blocks",
+    "loop",
+    "loop_needs",
+    "plain_headers",
+    "steps",
+]
+
+# The LZ4 frame format 1.5.1, as far as Lz4BlockOutputStream.FLG and .BD know it. No schema: it is LZ4's
+# container, not a format of Kafka's.
+_FRAME_MAGIC = b"\x04\x22\x4d\x18"
+_LEN_CONTENT_SIZE = 8
+_LEN_BLOCK_SIZE = 4
+_BLOCK_SIZE_MASK = 0x7FFF_FFFF  # the top bit says "stored"
+_LEN_CHECKSUM = 4
+_END_MARK = bytes(_LEN_BLOCK_SIZE)
+_LEN_SHORTEST_HEADER = 7  # magic, FLG, BD, HC
+_FLG_VERSION, _FLG_VERSION_1 = 0b1100_0000, 0b0100_0000
+_FLG_INDEPENDENT = 0b0010_0000
+_FLG_BLOCK_CHECKSUM = 0b0001_0000
+_FLG_CONTENT_SIZE = 0b0000_1000
+_FLG_CONTENT_CHECKSUM = 0b0000_0100
+_FLG_RESERVED = 0b0000_0011  # the lower one says "dictionary" since 1.6; Kafka refuses both
+_BD_RESERVED = 0b1000_1111
+_BD_BLOCK_SIZE_SHIFT = 4
+_BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
+
+_CHECKSUM_OF_MAGIC_0 = b"\x1a"  # KAFKA-3160, of blocks of 64 KiB: all that Kafka writes
+
+_END_OF_HEADERS = FIRST + 1 + 2 * (len(_BLOCK_SIZES) + 1)  # in the loop's state
+_HEADER_MASK = (1 << 8 * _LEN_SHORTEST_HEADER) - 1
+
+_LEN_LARGEST_STEP = 1 << 20
+
+# LZ4Factory.fastCompressor for CompressionType.LZ4.defaultLevel(), highCompressor for the others.
+_LEVEL_OF_FAST = 9
+_LOWEST_SLOW_LEVEL = 3
+# Of a header without options and with blocks of 64 KiB, over the frame's magic number too (KAFKA-3160).
+_BROKEN_CHECKSUM = b"\x1a"
+
+
+class Lz4Codec:
+    """The LZ4 library behind a header that we checked.
+
+    Args:
+        check_header: whether the header's checksum must be right, and is written so.
+    """
+
+    name = "lz4"
+    errors = (RuntimeError,)
+
+    def __init__(self, *, check_header: bool) -> None:
+        self._check_header = check_header
+
+    def decompress(self, data: memoryview, max_size: int) -> bytes:
+        """See `kafka_segments.codecs.decompress`."""
+        flags, block_size, start = self._read_header(data)
+        end = self._find_end_mark(data, start, bool(flags & _FLG_BLOCK_CHECKSUM))
+        if flags & _FLG_CONTENT_CHECKSUM and len(data) - end < _LEN_BLOCK_SIZE + _LEN_CHECKSUM:
+            raise malformed(self.name, "it ends within the content checksum")
+        header = _plain_header(block_size, bool(flags & _FLG_BLOCK_CHECKSUM))
+        output = BoundedOutput(self.name, max_size)
+        context = lz4.frame.create_decompression_context()
+        for piece in (memoryview(header), data[start:end], memoryview(_END_MARK)):
+            position = 0
+            while position < len(piece):
+                len_step = min(output.room + 1, _LEN_LARGEST_STEP)
+                chunk, num_read, _ = lz4.frame.decompress_chunk(
+                    context, piece[position:], max_length=len_step
+                )
+                output.add(chunk)
+                position += num_read
+        return output.join()
+
+    def first_block(self, data: memoryview) -> tuple[int, int]:
+        """Where the frame's first block begins, and the bytes of checksum behind each; for `iter_blocks`.
+
+        Raises:
+            DecompressionError: the header is wrong, or not all there.
+            RuntimeError: its checksum is wrong.
+        """
+        flags, _block_size, start = self._read_header(data)
+        return start, _LEN_CHECKSUM if flags & _FLG_BLOCK_CHECKSUM else 0
+
+    def compress(self, data: memoryview, level: int) -> bytes:
+        """One frame of independent blocks of 64 KiB, without checksums and sizes (Lz4BlockOutputStream).
+
+        Kafka's default is the fast compressor, by whatever number; all other levels are of the slow one, of
+        which lz4-java takes 1 to 17 and the library 3 to 12.
+        """
+        effort = 0 if level == _LEVEL_OF_FAST else max(level, _LOWEST_SLOW_LEVEL)
+        frame: bytes = lz4.frame.compress(
+            data,
+            compression_level=effort,
+            block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+            block_linked=False,
+            store_size=False,
+        )
+        if self._check_header:
+            return frame
+        end = _LEN_SHORTEST_HEADER
+        return frame[: end - len(_BROKEN_CHECKSUM)] + _BROKEN_CHECKSUM + frame[end:]
+
+    def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
+        """The position of the first block size of zero; Kafka takes a stored block of no bytes for it too."""
+        len_checksum = _LEN_CHECKSUM if block_checksum else 0
+        for start, size, _is_stored in iter_blocks(data, position, len_checksum):
+            position = start + size + len_checksum
+        return position
+
+    def _read_header(self, data: memoryview) -> tuple[int, int, int]:
+        """The frame's flags, its block size's number, and the position of the first block."""
+        if len(data) < _LEN_SHORTEST_HEADER:
+            raise malformed(self.name, "it ends within the frame header")
+        if data[: len(_FRAME_MAGIC)] != _FRAME_MAGIC:
+            raise malformed(self.name, "no LZ4 frame (wrong magic number)")
+        flags, descriptor = data[4], data[5]
+        block_size = descriptor >> _BD_BLOCK_SIZE_SHIFT
+        if flags & _FLG_VERSION != _FLG_VERSION_1:
+            raise malformed(self.name, "unknown version of the frame format")
+        if not flags & _FLG_INDEPENDENT:
+            raise malformed(self.name, "dependent blocks, which Kafka does not read")
+        if flags & _FLG_RESERVED or descriptor & _BD_RESERVED or block_size not in _BLOCK_SIZES:
+            raise malformed(self.name, "reserved bits or an unknown block size in the frame header")
+        len_header = _LEN_SHORTEST_HEADER + (_LEN_CONTENT_SIZE if flags & _FLG_CONTENT_SIZE else 0)
+        if len(data) < len_header:
+            raise malformed(self.name, "it ends within the frame header")
+        if self._check_header:
+            lz4.frame.get_frame_info(data[:len_header])  # raises if the header's checksum is wrong
+        return flags, block_size, len_header
+
+
+def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Iterator[tuple[int, int, bool]]:
+    """The blocks from `position` up to the end mark: where each begins, its size, whether it is stored as is.
+
+    Raises:
+        DecompressionError: there is no end mark. The size of the last block may lead beyond the end.
+    """
+    while len(data) - position >= _LEN_BLOCK_SIZE:
+        word = int.from_bytes(data[position : position + _LEN_BLOCK_SIZE], "little")
+        size = word & _BLOCK_SIZE_MASK
+        if size == 0:
+            return
+        yield position + _LEN_BLOCK_SIZE, size, word != size
+        position += _LEN_BLOCK_SIZE + size + len_checksum
+    raise malformed("lz4", "it ends before the end mark")
+
+
+@cache
+def plain_headers() -> dict[bytes, int]:
+    """The frame headers of independent blocks without checksums or sizes; to the bytes a block may have."""
+    smallest = 64 << 10
+    return {_plain_header(number, False): smallest << 2 * at for at, number in enumerate(_BLOCK_SIZES)}
+
+
+def loop() -> Any:
+    """Makes the loop over ordinary payloads, see `batched`: frames with one of `plain_headers`."""
+
+    def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
+        used, room, at = 0, load(state, ROOM), load(state, AT)
+        while at < load(state, COUNT) and used < load(state, ENOUGH):
+            here, end = load(places, 2 * at), load(places, 2 * at + 1)
+            max_block = 0
+            if end - here >= _LEN_SHORTEST_HEADER + _LEN_BLOCK_SIZE:
+                header = load_u8le(data, here) & _HEADER_MASK
+                for number in range(FIRST + 1, _END_OF_HEADERS, 2):
+                    if load(state, number) == header:
+                        max_block = load(state, number + 1)
+            here += _LEN_SHORTEST_HEADER
+            size = -1 if max_block == 0 else 0
+            while size >= 0:
+                if end - here < _LEN_BLOCK_SIZE:
+                    size = -1
+                    break
+                word = load_u4le(data, here)
+                length = word & _BLOCK_SIZE_MASK
+                here += _LEN_BLOCK_SIZE
+                if length == 0:
+                    break
+                if length > end - here or length > max_block or used + size + max_block > room:
+                    size = -1
+                    break
+                if word != length:
+                    copy_bytes(target, used + size, data, here, length)
+                    written = length
+                else:
+                    to = load(state, TARGET) + used + size
+                    found = call(
+                        load(state, FIRST), load(state, SOURCE) + here, to, length, max_block, 0, 0, 0
+                    )
+                    written = found & 0xFFFF_FFFF  # a C int: negative if the block is wrong
+                if written > max_block:
+                    size = -1
+                    break
+                size += written
+                here += length
+            if size < 0:
+                break
+            store(places, 2 * at, used)
+            store(places, 2 * at + 1, used + size)
+            used += size
+            at += 1
+        store(state, AT, at)
+        store(state, USED, used)
+        return at
+
+    return expand
+
+
+def loop_needs(magic: int) -> tuple[list[int], Any] | None:
+    """What `loop` needs in its state: the library's function, and headers with the sizes of their blocks."""
+    library = find_library("lz4.block", "_block")
+    function = find_address(library, "LZ4_decompress_safe")
+    if not function:
+        return None
+    words = [function]
+    headers = list(plain_headers().items())
+    if magic == 0:
+        first, max_block = headers[0]
+        headers.append((first[:-1] + _CHECKSUM_OF_MAGIC_0, max_block))
+    for header, max_block in headers:
+        words += [int.from_bytes(header, "little"), max_block]
+    return words, library
+
+
+def steps(payload: bytes, magic: int, content: bytearray) -> Steps:
+    """See `tracing`: blocks up to the end mark."""
+    codec, view = CODEC if magic else CODEC_MAGIC_0, memoryview(payload)
+    for place, size, is_stored in iter_blocks(view, *codec.first_block(view)):
+        end = min(place + size, len(payload))
+        if is_stored:
+            content += payload[place:end]
+            yield place, end - place
+        else:
+            yield from _block_steps(payload, place, end, content)
+
+
+def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> Steps:
+    """A block, by LZ4's lz4_Block_format.md."""
+    first = len(content)
+    while place < end:
+        token = payload[place]
+        size, place = _long_length(payload, token >> 4, place + 1)
+        size = min(size, end - place)
+        content += payload[place : place + size]
+        yield place, size
+        place += size
+        if place >= end:
+            return
+        distance = int.from_bytes(payload[place : place + 2], "little")
+        size, place = _long_length(payload, token & 15, place + 2)
+        repeat(content, distance, size + 4, first)
+
+
+def _long_length(payload: bytes, length: int, place: int) -> tuple[int, int]:
+    if length == 15:
+        while True:
+            more = payload[place]
+            length, place = length + more, place + 1
+            if more != 255:
+                break
+    return length, place
+
+
+@cache
+def _plain_header(block_size: int, block_checksum: bool) -> bytes:
+    """A frame header that claims nothing else."""
+    settings = {"block_size": block_size, "block_checksum": block_checksum, "block_linked": False}
+    header: bytes = lz4.frame.LZ4FrameCompressor(**settings).begin()
+    return header
+
+
+CODEC = Lz4Codec(check_header=True)
+CODEC_MAGIC_0 = Lz4Codec(check_header=False)

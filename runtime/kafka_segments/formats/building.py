@@ -1,0 +1,124 @@
+"""The door to the generated Construct declarations, which build: small things that there are few of.
+
+What there is much of (records, heads) is written by the generated encoders; see `write`. Needs the extra
+`construct`, and is imported where something is built.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from kafka_segments.errors import EncodeError, MissingExtraError
+
+__all__ = [
+    "build_control_key",
+    "build_control_value",
+    "build_producer_snapshot",
+    "build_transaction_index",
+    "control_types",
+]
+
+
+def _module(stem: str) -> Any:
+    """A generated module.
+
+    Raises:
+        MissingExtraError: the package construct is not installed.
+    """
+    try:
+        return import_module(f"kafka_segments_generated.construct.{stem}")
+    except ImportError as error:
+        if not (error.name or "").startswith("construct"):
+            raise
+        message = "control records and index files need construct: pip install 'kafka-segments[construct]'"
+        raise MissingExtraError(message, extra="construct") from error
+
+
+@cache
+def control_types() -> dict[str, int]:
+    """The types of control records: names as the schema has them, and numbers."""
+    return {kind.name: int(kind) for kind in _module("kafka_control_record_key").ControlRecordType}
+
+
+def build_control_key(kind: str) -> bytes:
+    """The key of a control record of one of `control_types`."""
+    key: bytes = _module("kafka_control_record_key").KafkaControlRecordKey.build({"type": kind})
+    return key
+
+
+def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
+    """The value of a control record.
+
+    Args:
+        kind: one of `control_types`.
+        content: the fields that it has, as reading gives them: texts and uuids as str, no lengths, no tagged
+            fields.
+
+    Raises:
+        EncodeError: a field is missing, does not exist, or cannot have its value.
+    """
+    declaration = _module("kafka_control_record_value").KafkaControlRecordValue
+    try:
+        fields = _declared(declaration.by_name["content"].subcon.cases[kind], content)
+        value: bytes = declaration.build({"content": fields}, type=kind)
+        declaration.parse(value, type=kind)  # building does not look whether a field may have its value
+    except (import_module("construct").ConstructError, TypeError, ValueError) as error:
+        raise EncodeError(
+            f"the value of a control record {kind} cannot be built: {_reason(error)}"
+        ) from error
+    return value
+
+
+def _declared(declaration: Any, value: Any) -> Any:
+    """A plain value as its declaration takes it; what does not fit is left for that to refuse."""
+    support = _module("_support")
+    while hasattr(declaration, "subcon") and not isinstance(declaration, support.Array):
+        declaration = declaration.subcon
+    if isinstance(declaration, support.Array) and isinstance(value, (list, tuple)):
+        return [_declared(declaration.subcon, one) for one in value]
+    if declaration is _module("kafka_control_record_value").CompactString and isinstance(value, str):
+        return {"data": value.encode("utf-8")}
+    if isinstance(declaration, support.Bytes) and isinstance(value, str):
+        # What has a fixed number of bytes is a uuid: 22 characters of base64url (Kafka's Uuid.toString).
+        digits = value.rstrip("=")
+        return base64.b64decode(digits + "=" * (-len(digits) % 4), altchars=b"-_", validate=True)
+    if isinstance(declaration, support.Struct) and isinstance(value, Mapping):
+        members = declaration.by_name
+        return {
+            name: _declared(members[name].subcon, one) if name in members else one
+            for name, one in value.items()
+        }
+    return value
+
+
+def _reason(error: Exception) -> str:
+    """Which field cannot be built, and why, on one line."""
+    field = (getattr(error, "path", None) or "").partition(" -> content -> ")[2]
+    reason = str(error).strip().rpartition("\n")[2] or type(error).__name__
+    return f"{field}: {reason}" if field else reason
+
+
+def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:
+    """A snapshot of what is known of producers.
+
+    Args:
+        entries: one a producer, by the names of the declaration.
+    """
+    declaration = _module("kafka_producer_snapshot").KafkaProducerSnapshot
+    snapshot: bytes = declaration.build({"producer_entries": [dict(entry) for entry in entries]})
+    return snapshot
+
+
+def build_transaction_index(entries: Sequence[Mapping[str, int]]) -> bytes:
+    """The content of a `.txnindex`.
+
+    Args:
+        entries: one an aborted transaction, by the names of the declaration.
+    """
+    declaration = _module("kafka_transaction_index").KafkaTransactionIndex
+    index: bytes = declaration.build({"entries": [dict(entry) for entry in entries]})
+    return index

@@ -1,0 +1,120 @@
+"""Control records: what a key and a value of a control batch mean.
+
+Strategy: the generated classes read them; here stand the names that people and other programs see (those of
+Kafka's message JSON, in snake_case) and what becomes of keys and values that cannot be read. Kafka's rules:
+ControlRecordType, EndTransactionMarker, ControlRecordUtils.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from kafka_segments import formats
+from kafka_segments.formats.entries import ControlRecord
+
+__all__ = ["MAX_LEN_VALUE", "decode_control"]
+
+Fields = dict[str, Any]
+
+MAX_LEN_VALUE = 64 << 10
+"""Bytes of a control record's value that are looked at.
+
+A tagged field has two bytes at least and takes about 500 in memory. Kafka's own values are far smaller: so
+much holds the names and addresses of a thousand voters.
+"""
+
+
+def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
+    """The meaning of one record of a control batch.
+
+    A key that is null or too short gives the type INVALID, a type that Kafka does not know UNKNOWN, and a
+    value that is null, too short, of an unknown version or longer than `MAX_LEN_VALUE` None. A larger key
+    version is read as version 0.
+    """
+    parsed = None if key is None else formats.read_control_key(key)
+    if parsed is None:
+        return ControlRecord("INVALID", None, None, None)
+    version, type_id, type_name = parsed
+    if type_name is None:
+        return ControlRecord("UNKNOWN", type_id, version, None)
+    content = None
+    # Kafka refuses keys of a negative version (ControlRecordType.parseTypeId), and never gets to the value.
+    if value is not None and version >= 0:
+        content = formats.read_control_value(type_id, value[:MAX_LEN_VALUE])
+    fields = _FIELDS_OF[type_name](content) if content else None
+    return ControlRecord(type_name.upper(), type_id, version, fields)
+
+
+def _end_txn_marker(content: Any) -> Fields:
+    return {"coordinator_epoch": content.coordinator_epoch}
+
+
+def _leader_change(content: Any) -> Fields:
+    return {
+        "version": content.version,
+        "leader_id": content.leader_id,
+        "voters": [_leader_change_voter(voter) for voter in content.voters],
+        "granting_voters": [_leader_change_voter(voter) for voter in content.granting_voters],
+    }
+
+
+def _leader_change_voter(voter: Any) -> Fields:
+    fields = {"voter_id": voter.voter_id}
+    if voter.version >= 1:  # KIP-853
+        fields["voter_directory_id"] = _uuid(voter.voter_directory_id)
+    return fields
+
+
+def _snapshot_header(content: Any) -> Fields:
+    return {"version": content.version, "last_contained_log_timestamp": content.last_contained_log_timestamp}
+
+
+def _snapshot_footer(content: Any) -> Fields:
+    return {"version": content.version}
+
+
+def _kraft_version(content: Any) -> Fields:
+    return {"version": content.version, "k_raft_version": content.k_raft_version}
+
+
+def _kraft_voters(content: Any) -> Fields:
+    return {"version": content.version, "voters": [_voter(voter) for voter in content.voters]}
+
+
+def _voter(voter: Any) -> Fields:
+    feature = voter.k_raft_version_feature
+    return {
+        "voter_id": voter.voter_id,
+        "voter_directory_id": _uuid(voter.voter_directory_id),
+        "endpoints": [
+            {"name": _text(endpoint.name), "host": _text(endpoint.host), "port": endpoint.port}
+            for endpoint in voter.endpoints
+        ],
+        "k_raft_version_feature": {
+            "min_supported_version": feature.min_supported_version,
+            "max_supported_version": feature.max_supported_version,
+        },
+    }
+
+
+def _uuid(data: bytes) -> str:
+    """As Kafka prints a Uuid: 22 characters of base64url."""
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _text(string: Any) -> str:
+    # Java puts U+FFFD in place of what is no UTF-8.
+    return bytes(string.data).decode("utf-8", "replace")
+
+
+_FIELDS_OF: dict[str, Callable[[Any], Fields]] = {
+    "abort": _end_txn_marker,
+    "commit": _end_txn_marker,
+    "leader_change": _leader_change,
+    "snapshot_header": _snapshot_header,
+    "snapshot_footer": _snapshot_footer,
+    "kraft_version": _kraft_version,
+    "kraft_voters": _kraft_voters,
+}

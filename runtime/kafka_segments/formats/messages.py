@@ -1,0 +1,141 @@
+"""Messages of the old formats (magic 0 and 1), compressed or not."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+from io import BytesIO
+
+from kaitaistruct import KaitaiStream
+
+from kafka_segments.errors import CorruptBatchError
+from kafka_segments.formats.entry_header import (
+    LEN_LOG_OVERHEAD,
+    OFS_MAGIC,
+    known_magics,
+    message_timestamp_type,
+)
+from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, explain, release, release_failed, stream
+from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
+
+__all__ = ["Message", "find_value", "read_inner_message", "read_message"]
+
+_OFS_MAGIC = OFS_MAGIC - LEN_LOG_OVERHEAD
+
+
+class Message:
+    """One message, as the generated class has it.
+
+    Attributes:
+        offset: as given.
+        magic: 0 or 1; None for what is read as 1 inside a wrapper and has another.
+        codec: number of the codec that its value is compressed with, 0 for none.
+        crc: as stored.
+        timestamp: its own; -1 in magic 0.
+        timestamp_type: its own, by Kafka's name.
+        key: None for null.
+        value: None for null.
+    """
+
+    __slots__ = (
+        "_body",
+        "_ofs_crc_region",
+        "codec",
+        "crc",
+        "key",
+        "magic",
+        "offset",
+        "timestamp",
+        "timestamp_type",
+        "value",
+    )
+
+    def __init__(self, parsed: KafkaMessageLegacy, body: bytes | memoryview) -> None:
+        header = parsed.header
+        self.offset: int = parsed.offset
+        self.magic: int | None = header.magic
+        self.codec = int(header.attributes.compression)
+        self.crc: int = header.crc
+        self.timestamp: int = parsed.timestamp_value
+        self.timestamp_type = message_timestamp_type(header)
+        self.key: bytes | None = getattr(parsed, "key", None)
+        self.value: bytes | None = getattr(parsed, "value", None)
+        self._body, self._ofs_crc_region = body, header.ofs_crc_region
+        release(parsed)
+
+    @property
+    def crc_region(self) -> bytes | memoryview:
+        """What the checksum is of."""
+        return self._body[self._ofs_crc_region :]
+
+    def taken_from(self, body: bytes | memoryview) -> None:
+        """Say that these are the bytes: another magic stands in them than it was read with."""
+        self.magic, self._body = None, body
+
+
+@cache
+def _magics() -> list[int]:
+    """Those of this format, in their order."""
+    return sorted(magic for magic, kind in known_magics().items() if kind is KafkaMessageLegacy)
+
+
+def read_message(body: bytes | memoryview, offset: int) -> Message:
+    """Read what is behind the length field of an entry. Bytes behind its value are no error, as for Kafka.
+
+    Raises:
+        CorruptBatchError: its lengths contradict each other, or its magic is not one of these.
+    """
+    try:
+        return Message(KafkaMessageLegacy(offset, stream(body)), body)
+    except PARSE_ERRORS as error:
+        detail = explain(error)
+        release_failed(error)
+        raise CorruptBatchError(detail) from error
+
+
+class _Remembering(BytesIO):
+    """A stream that remembers where the last reading began."""
+
+    began = 0
+
+    def seekable(self) -> bool:
+        """A lie, or Kaitai's stream would not even begin to read what is large and not all there."""
+        return False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.began = self.tell()
+        return super().read(size)
+
+
+def find_value(body: bytes | memoryview) -> tuple[int, int, int] | None:
+    """Magic, codec's number, and where the value begins in a message whose value may be cut off.
+
+    Args:
+        body: what there is behind the length field of an entry.
+
+    Returns:
+        None if there is no value, or less than what is in front of it.
+    """
+    source = _Remembering(body)
+    parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
+    with suppress(*PARSE_ERRORS):  # what was read until then stays
+        parsed.__init__(0, KaitaiStream(source))  # type: ignore[misc]
+    len_value = getattr(parsed, "len_value", None)
+    if len_value is None or len_value < 0:
+        return None
+    return parsed.header.magic, int(parsed.header.attributes.compression), source.began
+
+
+def read_inner_message(body: bytes | memoryview, offset: int) -> Message:
+    """Read a message inside a wrapper, where Kafka takes every magic but 0 for 1 (LegacyRecord).
+
+    Raises:
+        CorruptBatchError: its lengths contradict each other.
+    """
+    if body[_OFS_MAGIC] in _magics():
+        return read_message(body, offset)
+    taken = bytearray(body)
+    taken[_OFS_MAGIC] = max(_magics())
+    message = read_message(bytes(taken), offset)
+    message.taken_from(body)
+    return message

@@ -1,0 +1,20 @@
+"""What callers want done with damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from kafka_segments.errors import OptionError
+from kafka_segments.formats.entries import Damage
+
+__all__ = ["OnDamage", "check_on_damage"]
+
+OnDamage = Literal["raise", "skip"] | Callable[[Damage], None]
+"""What to do with damage: raise its error, yield it and go on, or call this function and go on."""
+
+
+def check_on_damage(on_damage: OnDamage) -> None:
+    """Raise `OptionError` if it is not "raise", "skip" or a function."""
+    if on_damage not in ("raise", "skip") and not callable(on_damage):
+        raise OptionError(f"on_damage is {on_damage!r}; give 'raise', 'skip' or a function")

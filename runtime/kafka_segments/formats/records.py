@@ -1,0 +1,148 @@
+"""What is in a v2 batch: records with their headers, and what control records say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kafka_segments.codecs.bounds import CONTROL_BYTES_PER_ITEM, ItemBudget
+from kafka_segments.errors import CorruptBatchError, DecompressionError
+from kafka_segments.formats.entries import Batch, Header
+from kafka_segments.formats.java import wrap_long
+from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, explain, name, release_failed, stream
+from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
+from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
+from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
+from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
+
+__all__ = ["Body", "RecordReader", "read_control_key", "read_control_value"]
+
+_MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
+
+
+class Body(NamedTuple):
+    """A record's own values; None is null. Offset and timestamp are wrapped as Java's are."""
+
+    offset: int
+    timestamp: int
+    offset_delta: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+
+class RecordReader:
+    """Reads the records of a v2 batch one after the other.
+
+    Args:
+        payload: the records' bytes, decompressed.
+        batch: its header.
+        max_num_headers: headers that one record may have.
+        place: in the payload, where to begin; a record begins there.
+        items: counts what compressed batches hold; None is no bound.
+    """
+
+    def __init__(
+        self,
+        payload: bytes | memoryview,
+        batch: Batch,
+        max_num_headers: int,
+        place: int = 0,
+        items: ItemBudget | None = None,
+    ) -> None:
+        assert batch.base_offset is not None and batch.base_timestamp is not None
+        self._io = stream(payload)
+        self._io.seek(place)
+        is_append_time = int(batch.timestamp_type == "LogAppendTime")
+        times = is_append_time, batch.base_timestamp, batch.max_timestamp
+        producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
+        self._base = (batch.base_offset, *times, batch.partition_leader_epoch, *producer)
+        self._is_control = batch.is_control
+        self._max_num_headers = max_num_headers
+        self._codec, self._items = batch.compression, items
+
+    def read(self) -> Body:
+        """The next record.
+
+        Raises:
+            CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
+            DecompressionError: the budget has no room for it.
+        """
+        try:
+            record = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
+            body = record.body
+            num_headers = body.num_headers.value
+            key, value = getattr(body, "key", None), getattr(body, "value", None)
+            if self._items is not None and num_headers <= self._max_num_headers:
+                of_control = 1 + len(value or b"") // CONTROL_BYTES_PER_ITEM if self._is_control else 0
+                self._items.take(1 + num_headers + of_control, self._codec)
+            headers = tuple(self._headers(body))
+            delta = body.offset_delta.value
+            read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)
+            _release(record)
+            return read
+        except (CorruptBatchError, DecompressionError):
+            raise
+        except PARSE_ERRORS as error:
+            detail = explain(error)
+            release_failed(error)
+            raise CorruptBatchError(detail) from error
+
+    def _headers(self, body: KafkaRecord.RecordBody) -> Iterator[Header]:
+        if not body.has_too_many_headers:
+            yield from map(_header, body.headers or ())
+            return
+        # The generated class has left them unread: one by one, their objects are never there all at once.
+        if body.num_headers.value > self._max_num_headers:
+            raise CorruptBatchError(
+                f"{body.num_headers.value} headers are more than this reader takes, which is "
+                f"{self._max_num_headers} (Kafka itself has no limit)"
+            )
+        io = body._io  # noqa: SLF001 (so every Kaitai class holds its bytes)
+        for _ in range(body.num_headers.value):
+            yield _header(KafkaRecordHeader(io))
+        if not io.is_eof():
+            raise CorruptBatchError(f"its content ends after {io.pos()} bytes, before its length does")
+
+    def num_left(self) -> int:
+        """Bytes behind the last record that was read."""
+        return self._io.size() - self._io.pos()
+
+    def close(self) -> None:
+        """Let go of the payload, which the records' lengths hold too: see `kaitai_classes.release`."""
+        self._io.close()
+
+
+def _release(record: KafkaRecord) -> None:
+    """Let go of a record's bytes, once the values have been taken out: see `kaitai_classes.release`.
+
+    Most of the time would go into its integers, which hold themselves too, but nothing that is large.
+    """
+    body = record.body
+    for header in vars(body).get("headers", ()):
+        vars(header).clear()
+    body._io.close()  # noqa: SLF001 (so every Kaitai class holds its bytes)
+    vars(body).clear()
+    vars(record).clear()
+
+
+def _header(header: KafkaRecordHeader) -> Header:
+    return header.key, getattr(header, "value", None)
+
+
+def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
+    """A control record's key: version, type number, and the type's name if it has one; None if too short."""
+    try:
+        parsed = KafkaControlRecordKey(stream(key))
+    except PARSE_ERRORS:
+        return None
+    return parsed.version, int(parsed.type), name(parsed.type)
+
+
+def read_control_value(type_id: int, value: bytes) -> Any:
+    """A control record's value, as the generated class has it; None if too short or of an unknown version."""
+    try:
+        enum = KafkaControlRecordKey.ControlRecordType
+        return KafkaControlRecordValue(enum(type_id), stream(value)).content
+    except PARSE_ERRORS:
+        return None

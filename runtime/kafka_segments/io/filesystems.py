@@ -1,0 +1,115 @@
+"""From a path or an address to its file system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kafka_segments.errors import OptionError
+from kafka_segments.io.filesystem import Entry, FileSystem, PlacedSource
+from kafka_segments.io.local_files import LocalFiles
+from kafka_segments.io.store_settings import SCHEMES
+from kafka_segments.io.stores import RemoteFiles
+
+__all__ = ["Places"]
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?:(//)([^/]*)|(?=/))")
+
+
+class Places:
+    """All file systems that can be reached with some settings; can be pickled.
+
+    Args:
+        settings: Hadoop's names without `spark.hadoop.`, as in `fs.s3a.endpoint`. They may hold secrets, and
+            appear in no text.
+        keep_cache: let local files that are read stay in the page cache. If not, reading leaves there what
+            was there, and nothing else (Linux).
+        patience: how long one request to a store may take in all, with what is tried again, in seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        keep_cache: bool = False,
+        patience: float = 120.0,
+    ) -> None:
+        self._settings = dict(settings or {})
+        self._keep_cache = keep_cache
+        self._patience = patience
+        self._stores: dict[str, RemoteFiles] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_stores": {}}
+
+    def __repr__(self) -> str:
+        return "Places(...)"
+
+    def entries(self, directory: str) -> list[Entry]:
+        """What is in a directory, by name.
+
+        Raises:
+            ReadError: it does not exist, or cannot be listed.
+            StoreError: its store refuses, fails, or takes too long.
+            OptionError: no file system is known for its scheme, or settings that contradict each other.
+            MissingExtraError: it is in a store, and pyarrow is not installed.
+        """
+        system, path = self._resolve(directory)
+        return system.entries(path)
+
+    def files_below(self, directory: str) -> list[Entry]:
+        """All files in a directory and in those in it, by path; errors as for `entries`.
+
+        A store answers with a thousand files a request, however many directories they are in.
+        """
+        system, path = self._resolve(directory)
+        return system.files_below(path)
+
+    def entry(self, path: str) -> Entry | None:
+        """One file or directory; None if it does not exist; errors as for `entries`."""
+        system, path = self._resolve(path)
+        return system.entry(path)
+
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open a file for reading; errors as for `entries`.
+
+        Args:
+            path: the file.
+            end: where the reader will probably stop; what lies behind is not read ahead, but can be read.
+        """
+        system, path = self._resolve(path)
+        return system.open(path, end)
+
+    def _resolve(self, path: str) -> tuple[FileSystem, str]:
+        match = _ADDRESS.match(path)
+        if match is None:
+            return LocalFiles(keep_cache=self._keep_cache), path
+        scheme, slashes, authority = match[1].lower(), match[2], match[3] or ""
+        rest = path[match.end() :]
+        _refuse_keys(scheme, authority, path)
+        if scheme == "file":
+            if authority not in ("", "localhost"):
+                raise OptionError(f"{authority!r} is another machine: files of this one are read", path=path)
+            return LocalFiles(keep_cache=self._keep_cache), f"/{rest.lstrip('/')}"
+        if scheme not in SCHEMES:
+            known = ", ".join(sorted(SCHEMES))
+            raise OptionError(f"no file system is known for {scheme}: only file, {known}", path=path)
+        prefix = f"{match[1]}:{slashes or ''}{authority}"
+        if prefix not in self._stores:
+            self._stores[prefix] = RemoteFiles(scheme, prefix, authority, self._settings, self._patience)
+        return self._stores[prefix], rest
+
+
+def _refuse_keys(scheme: str, authority: str, path: str) -> None:
+    """Refuse user and password in an address, as Hadoop does since 3.2 (HADOOP-14833): addresses are shown.
+
+    Azure's CONTAINER@ACCOUNT and the port of a name node are none.
+    """
+    user, at, host = authority.rpartition("@")
+    is_plain = SCHEMES.get(scheme) in ("S3FileSystem", "GcsFileSystem")  # the authority is a bucket's name
+    if ":" in user or (is_plain and at) or (":" in host and scheme != "hdfs"):
+        raise OptionError(
+            "keys and passwords do not belong in an address, which is shown and logged: set "
+            "fs.s3a.access.key and fs.s3a.secret.key, or what the store has for it (docs/stores.md)",
+            path=path,
+        )

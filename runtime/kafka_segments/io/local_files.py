@@ -1,0 +1,106 @@
+"""Files of this machine, mounted ones too."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from kafka_segments.errors import ReadError
+from kafka_segments.io.filesystem import Entry, PlacedSource
+from kafka_segments.io.page_cache import tidy_source
+from kafka_segments.io.storage import Source, open_source
+
+__all__ = ["LocalFiles"]
+
+
+class LocalFiles:
+    """See `FileSystem`.
+
+    Args:
+        keep_cache: see `Places`.
+    """
+
+    def __init__(self, *, keep_cache: bool = True) -> None:
+        self._keep_cache = keep_cache
+
+    def entries(self, directory: str) -> list[Entry]:
+        """What is in a directory, by name; what vanishes meanwhile is not.
+
+        One that cannot be asked, such as a link to nowhere, is a file of 0 bytes: opening it says why.
+        """
+        try:
+            with os.scandir(directory) as found:
+                names = sorted(entry.name for entry in found)
+        except OSError as error:
+            raise _cannot_list(directory, error) from error
+        entries = (self._listed(os.path.join(directory, name)) for name in names)
+        return [entry for entry in entries if entry is not None]
+
+    def _listed(self, path: str) -> Entry | None:
+        with suppress(ReadError):
+            entry = self.entry(path)
+            if entry is not None or not os.path.islink(path):
+                return entry
+        return Entry(path, os.path.basename(path), False, 0, 0, "")
+
+    def files_below(self, directory: str) -> list[Entry]:
+        """All files in a directory and in those in it, by path; links to directories are not followed."""
+        found: list[Entry] = []
+        for entry in self.entries(directory):
+            if not entry.is_directory:
+                found.append(entry)
+            elif not os.path.islink(entry.path):
+                found += self.files_below(entry.path)
+        return sorted(found, key=lambda entry: entry.path)
+
+    def entry(self, path: str) -> Entry | None:
+        """One file or directory; None if it does not exist."""
+        try:
+            status = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _cannot_list(path, error) from error
+        is_directory = stat.S_ISDIR(status.st_mode)
+        size = 0 if is_directory else status.st_size
+        name = os.path.basename(os.path.normpath(path))
+        return Entry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
+
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open a file for reading; through the cache, the kernel reads ahead as it sees fit."""
+        source = open_source(path, only_files=True)
+        try:
+            status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
+            identity = _identity_of(status)
+            tidy = None if self._keep_cache else tidy_source(source, identity, status, end)
+            return tidy or _LocalSource(source, identity)
+        except OSError as error:
+            source.close()
+            raise _cannot_list(path, error) from error
+
+
+class _LocalSource:
+    """See `PlacedSource`."""
+
+    def __init__(self, source: Source, identity: str) -> None:
+        self._source = source
+        self.identity = identity
+        self.name, self.size = source.name, source.size
+        self.descriptor, self.is_memory = source.descriptor, source.is_memory
+        self.read, self.window = source.read, source.window
+
+    def close(self) -> None:
+        """Close the file."""
+        self.descriptor = -1
+        self._source.close()
+
+
+def _identity_of(status: os.stat_result) -> str:
+    return f"{status.st_dev}:{status.st_ino}"
+
+
+def _cannot_list(path: str, error: OSError) -> ReadError:
+    is_missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+    remedy = "check the path" if is_missing else "is it readable for this user?"
+    return ReadError(f"{error.strerror or error}: {remedy}", errno=error.errno, path=path)

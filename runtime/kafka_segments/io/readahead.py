@@ -1,0 +1,228 @@
+"""Reading a stored object, or a file from its disk, from front to back without waiting for each range.
+
+Strategy: the first request gets little more than it asks for: it may be a look at a header or an index. Each
+further one that goes on where the last one ended gets more, up to pieces of 8 MiB (of a file: 4); from 1 MiB
+on the next two pieces are asked for while the reader is busy with this one. A jump begins anew. So there are
+never more than five pieces, 40 MiB, and a reader that stops early has cost little. Their memory is kept for
+the next source: to have new memory mapped costs more than to fill it. Where threads run out (Spark limits the
+addresses of its workers), pieces are got in the reader's own; where memory does, there are none ahead.
+"""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from kafka_segments.errors import StoreError
+from kafka_segments.io.memory import new_pages
+
+__all__ = ["LEN_PIECE", "NUM_AHEAD", "AheadSource"]
+
+LEN_PIECE = 8 << 20
+NUM_AHEAD = 2
+_MOST_PIECES = NUM_AHEAD + 3
+_LEN_FIRST = 64 << 10
+_LEN_AHEAD_FROM = 1 << 20
+_GROWTH = 4
+
+# Memory of whole pieces that nobody uses, by their size; to be used again.
+_spare: dict[int, list[mmap.mmap]] = {}
+
+
+class Ranges(Protocol):
+    """What pieces are got from."""
+
+    address: str
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """See `Entry`."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """What positions and sizes of ranges have to be multiples of; memory then begins with a page."""
+        ...
+
+    def fetch(self, position: int, view: memoryview) -> None:
+        """Fill `view` from a position on, up to the end; called from several threads at the same time."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held."""
+        ...
+
+
+class AheadSource:
+    """See `PlacedSource`; threads take turns.
+
+    Args:
+        ranges: the object; closed with this.
+        end: a position behind which nothing is got that is not asked for; None is the object's end.
+        len_piece: bytes at most of a range; None is `LEN_PIECE`.
+    """
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, ranges: Ranges, end: int | None = None, len_piece: int | None = None) -> None:
+        self._ranges = ranges
+        self._block = ranges.block
+        self._len_piece = len_piece or LEN_PIECE
+        self.name, self.size, self.identity = ranges.address, ranges.size, ranges.identity
+        self._end = self.size if end is None else min(end, self.size)
+        self._lock = threading.Lock()
+        self._pieces: list[_Piece] = []  # by position
+        self._spare = _spare.setdefault(self._len_piece, [])
+        self._last = (0, 0)  # what was asked for before
+        self._len_next = _LEN_FIRST
+        self._is_closed = False
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """See `Source`."""
+        return self.window(position, size, memoryview(bytearray(size)))
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """See `Source`."""
+        view = buffer[:size]
+        with self._lock:
+            if self._is_closed:
+                raise StoreError("it was closed", path=self.name)
+            if position + size > self.size:
+                detail = f"{size} bytes at position {position} are asked for, but it has {self.size}"
+                raise StoreError(detail, path=self.name)
+            if not self._last[0] <= position <= self._last[1]:
+                self._len_next = _LEN_FIRST
+            self._last = (position, position + size)
+            at = position
+            while at < position + size:
+                piece = self._piece_at(at) or self._begin(at, position + size - at)
+                self._go_ahead(piece)
+                data = self._wait(piece)[at - piece.position :][: position + size - at]
+                view[at - position : at - position + len(data)] = data
+                at += len(data)
+                self._forget(at)
+        return view
+
+    def _piece_at(self, position: int) -> _Piece | None:
+        return next((piece for piece in self._pieces if piece.position <= position < piece.end), None)
+
+    def _begin(self, position: int, needed: int) -> _Piece:
+        """Ask for a piece that nobody expected."""
+        most = self._len_piece
+        needed += position % self._block
+        position -= position % self._block
+        self._len_next = min(max(self._len_next, needed), most)
+        piece = self._ask(position, max(min(needed, most), min(self._len_next, self._end - position)))
+        self._len_next = min(_GROWTH * self._len_next, most)
+        return piece
+
+    def _ask(self, position: int, size: int) -> _Piece:
+        """Begin a piece of at most this size, in whole blocks; it ends where another one begins."""
+        end = min(position + -(-size // self._block) * self._block, self.size)
+        end = min([end, *(piece.position for piece in self._pieces if piece.position > position)])
+        len_read = -(-(end - position) // self._block) * self._block
+        is_whole = len_read > self._len_piece // 2
+        memory = self._spare_memory() if is_whole else new_pages(len_read, is_shared=True)
+        piece = _Piece(self._ranges, (position, end), len_read, memory)
+        self._pieces.append(piece)
+        self._bound()
+        self._pieces.sort(key=lambda one: one.position)
+        return piece
+
+    def _spare_memory(self) -> mmap.mmap:
+        try:
+            return self._spare.pop()
+        except IndexError:  # another source may have taken the last
+            return new_pages(self._len_piece, is_shared=True)
+
+    def _give_back(self, pieces: Sequence[_Piece]) -> None:
+        """Keep the memory of pieces that nobody reads or fills any more."""
+        for piece in pieces:
+            if len(piece.memory) == self._len_piece and piece.is_sound:
+                self._spare.append(piece.memory)
+        self._bound()
+
+    def _bound(self) -> None:
+        """Let spare memory go that would pass the bound together with the pieces there are."""
+        del self._spare[max(0, _MOST_PIECES - len(self._pieces)) :]
+
+    def _go_ahead(self, piece: _Piece) -> None:
+        """Ask for those behind this piece, if the reader goes on and on."""
+        if piece.end - piece.position < _LEN_AHEAD_FROM:
+            return
+        end = piece.end
+        with suppress(MemoryError):
+            for _ in range(NUM_AHEAD):
+                if end >= self._end:
+                    break
+                following = self._piece_at(end) or self._ask(end, min(self._len_piece, self._end - end))
+                end = following.end
+
+    def _wait(self, piece: _Piece) -> memoryview:
+        try:
+            return piece.wait()
+        except StoreError:
+            self._pieces.remove(piece)
+            raise
+
+    def _forget(self, position: int) -> None:
+        """Let go of what lies behind: all but the last piece, in which the next window may begin."""
+        behind = [piece for piece in self._pieces if piece.end <= position]
+        ahead = [piece for piece in self._pieces if piece.end > position]
+        near = [piece for piece in ahead if piece.position <= position + NUM_AHEAD * self._len_piece]
+        self._pieces = behind[-1:] + near[: NUM_AHEAD + 2]
+        self._give_back(behind[:-1])
+
+    def close(self) -> None:
+        """Let go of everything; what is under way ends by itself."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                pieces, self._pieces = self._pieces, []
+                self._give_back(pieces)
+                self._ranges.close()
+
+
+class _Piece:
+    """A range that is being got, in a thread of its own if there can be one, into memory for all of it."""
+
+    def __init__(self, ranges: Ranges, span: tuple[int, int], len_read: int, memory: mmap.mmap) -> None:
+        self.position, self.end = span
+        self.memory = memory
+        self.is_sound = False
+        self._view = memoryview(memory)[:len_read]
+        self._ranges = ranges
+        self._error: StoreError | None = None
+        self._done = threading.Event()
+        thread = threading.Thread(target=self._run, name="kafka-segments-ahead", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):
+            self._run()
+
+    def _run(self) -> None:
+        try:
+            self._ranges.fetch(self.position, self._view)
+            self.is_sound = True
+        except StoreError as error:
+            self._error = error
+        except BaseException as error:
+            self._error = StoreError(f"reading failed: {type(error).__name__}", path=self._ranges.address)
+        finally:
+            self._done.set()
+
+    def wait(self) -> memoryview:
+        """Its bytes; the ranges' own bound on time is the bound of this."""
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._view[: self.end - self.position]

@@ -1,0 +1,244 @@
+"""What stores answer when they do not answer: wait and ask again, or say what is wrong and what to do.
+
+Strategy: `pyarrow` tells stores' errors as `OSError` with a text; which of them pass is read from it. Each
+request runs in a thread of its own that is waited for only so long: a connection over which a byte trickles
+now and then is never given up by the library. The library's text is repeated without anything that a setting
+may have put there in confidence, and its exception is not kept as the cause of ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
+from kafka_segments.io.loggers import get_logger
+
+__all__ = ["CHANGED", "Patience", "Told", "ask_bounded"]
+
+T = TypeVar("T")
+
+_log = get_logger(__name__)
+
+_PASSING = re.compile(
+    r"SERVICE_UNAVAILABLE|SLOW_DOWN|SlowDown|INTERNAL_FAILURE|THROTTL|TOO_MANY_REQUESTS|NETWORK_CONNECTION"
+    r"|REQUEST_TIMEOUT|RequestTimeout\b|HTTP(?: status)? (?:429|5\d\d)|UNAVAILABLE|DEADLINE_EXCEEDED"
+    r"|RESOURCE_EXHAUSTED|timed? ?out|ServerBusy|OperationTimedOut|[Cc]onnection (?:reset|closed|refused)"
+)
+_REFUSED = re.compile(
+    r"ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|INVALID_SIGNATURE"
+    r"|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION|HTTP(?: status)? 40[13]\b|(?:Expired|Invalid)Token"
+    r"|TokenRefreshRequired|No user exists|PERMISSION_DENIED|UNAUTHENTICATED|AuthenticationFailed"
+    r"|AuthorizationFailure|AuthorizationPermissionMismatch|NoAuthenticationInformation|Base64 encoded"
+    r"|Could not create a OAuth2 access token"
+    r"|HTTP status 400\) during (?:Head|Get)Object"
+)
+# Nothing at the other end has answered: a wrong address, a closed port, no way there.
+_UNREACHED = re.compile(
+    r"[Cc]ould(?:n't| not) (?:resolve|connect)|[Cc]onnection refused|Timeout was reached|timed? ?out"
+    r"|curlCode: (?:5|6|7|28|35)\b"
+)
+_GONE = re.compile(r"NO_SUCH_(?:KEY|BUCKET)|RESOURCE_NOT_FOUND|HTTP(?: status)? 404|Not ?Found|NOT_FOUND")
+_CHANGED = re.compile(r"PRECONDITION_FAILED|INVALID_RANGE|HTTP(?: status)? 41[26]")
+_LONGEST = 400
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 8.0
+_FIRST_ANSWER = (
+    12.0  # seconds for a store that has never answered: its address is more likely wrong than it slow
+)
+_SILENCE = 5.0  # seconds of waiting that nobody is told of
+
+_REFUSAL = (
+    "the store refused: the credentials are wrong, expired or missing, or may not read this. Renew the token "
+    "or look at the store's settings (fs.s3a.access.key, fs.s3a.session.token, ...; docs/stores.md)"
+)
+
+_UNREACHABLE = (
+    "nothing has been heard from it yet: check the address, the bucket's name, the store's settings "
+    "(fs.s3a.endpoint, fs.gs.storage.root.url, credentials, ...; docs/stores.md) and the network"
+)
+
+_NO_HDFS = (
+    "hdfs is read through libhdfs, which is not to be had here: set JAVA_HOME, HADOOP_HOME and CLASSPATH "
+    "(`hadoop classpath --glob`), or copy the files"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a store's library told, without its traceback and its secrets."""
+
+    text: str
+    errno: int | None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether a store has said so, rather than nobody having been reached."""
+        return not _UNREACHED.search(self.text)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same may work in a while."""
+        return self.errno is None and bool(_PASSING.search(self.text)) and not _REFUSED.search(self.text)
+
+    @property
+    def _shown(self) -> str:
+        return self.text if len(self.text) <= _LONGEST else f"{self.text[:_LONGEST]}..."
+
+    def explained(self, tail: str) -> tuple[str, int]:
+        """The detail and errno of an error for users; `tail` says what else is to be known."""
+        if self.errno in (errno.ENOENT, errno.ENOTDIR) or _GONE.search(self.text):
+            return "it does not exist: check the address", errno.ENOENT
+        if _CHANGED.search(self.text):
+            return f"{CHANGED}; it said: {self._shown}", errno.ESTALE
+        if _REFUSED.search(self.text):
+            return f"{_REFUSAL}; it said: {self._shown}", errno.EACCES
+        if "libjvm" in self.text or "libhdfs" in self.text:
+            return f"{_NO_HDFS}; it said: {self._shown}", errno.EIO
+        return f"the store failed: {self._shown}{tail}", self.errno or errno.EIO
+
+
+CHANGED = "it was overwritten while it was read, so nothing of this pass can be relied on: read it again"
+
+
+class Patience:
+    """How long one thing may take in all, and what must not be repeated of what a store says.
+
+    Until the store has answered for the first time, with data or with an error of its own, a request is given
+    up after 12 s.
+
+    Args:
+        seconds: from the first try to giving up.
+        secrets: texts to be left out.
+    """
+
+    def __init__(self, seconds: float, secrets: Sequence[str]) -> None:
+        self.seconds = seconds
+        self._secrets = secrets
+        self._has_answered = False
+
+    def run(
+        self,
+        path: str,
+        ask: Callable[[], T],
+        *,
+        end: float | None = None,
+        absent: type[ReadError | StoreError] = ReadError,
+    ) -> T:
+        """Ask, again if the trouble is of the passing kind.
+
+        Args:
+            path: what it is about.
+            ask: the request.
+            end: when to give up, by the monotonic clock; counted from now if None.
+            absent: what to raise if it is not there.
+
+        Raises:
+            StoreError: it was refused, went on failing, or took too long.
+            ReadError: it is not there; or what `absent` says.
+        """
+        started = time.monotonic()
+        end = started + self.seconds if end is None else end
+        first_end = min(end, started + _FIRST_ANSWER)
+        pause, num_tries = _FIRST_PAUSE, 0
+        notice = Notice(path, started)
+        while True:
+            num_tries += 1
+            limit = end if self._has_answered else first_end
+            answer = ask_bounded(ask, limit - time.monotonic(), notice)
+            if answer is None:
+                raise StoreError(self._too_slow(limit - started), errno=errno.ETIMEDOUT, path=path)
+            error = answer.error
+            if error is None:
+                self._has_answered = True
+                result: T = answer.value
+                return result
+            # Not in a handler, so that the library's exception does not hang on ours.
+            if isinstance(error, KafkaFormatError) or not isinstance(error, _of_library()):
+                raise error
+            told = self._told(error)
+            self._has_answered |= told.is_answer
+            limit = end if self._has_answered else first_end
+            wait = pause * random.uniform(0.5, 1.5)
+            if not told.is_passing or time.monotonic() + wait >= limit:
+                tries = f" (asked {num_tries} times in {limit - started:.0f} s)" if told.is_passing else ""
+                tries += "" if self._has_answered else f"; {_UNREACHABLE}"
+                detail, code = told.explained(tries)
+                kind = absent if code == errno.ENOENT else StoreError
+                raise kind(detail, errno=code, path=path)
+            notice.give()
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _too_slow(self, seconds: float) -> str:
+        answer = f"the store gave no whole answer within {seconds:.0f} s"
+        return f"{answer}: is it overloaded?" if self._has_answered else f"{answer}; {_UNREACHABLE}"
+
+    def _told(self, error: BaseException) -> Told:
+        text = " ".join(str(error).split())
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return Told(text, getattr(error, "errno", None))
+
+
+def _of_library() -> tuple[type[Exception], ...]:
+    import pyarrow as pa
+
+    return OSError, ValueError, pa.ArrowException
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a function returned, or raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Notice:
+    """Tells once that a store keeps a request waiting, when that has taken long.
+
+    Args:
+        path: what the request is about.
+        started: when it began, by the monotonic clock.
+    """
+
+    def __init__(self, path: str, started: float) -> None:
+        self._path = path
+        self._due: float | None = started + _SILENCE
+
+    def seconds_until(self) -> float | None:
+        """How long to wait before it is due; None if it has been given."""
+        return None if self._due is None else max(0.0, self._due - time.monotonic())
+
+    def give(self) -> None:
+        """Tell it, if it is due."""
+        if self._due is not None and time.monotonic() >= self._due:
+            self._due = None
+            _log.warning("kafka-segments: %s: the store keeps a request waiting", self._path)
+
+
+def ask_bounded(function: Callable[[], Any], seconds: float, notice: Notice | None = None) -> Answer | None:
+    """Run it in a thread; None if it takes longer, and the thread is left to itself."""
+    done, answer = threading.Event(), Answer()
+
+    def run() -> None:
+        try:
+            answer.value = function()
+        except BaseException as error:
+            answer.error = error
+        done.set()
+
+    threading.Thread(target=run, name="kafka-segments-store", daemon=True).start()
+    silent = None if notice is None else notice.seconds_until()
+    if notice is not None and silent is not None and silent < seconds:
+        if done.wait(silent):
+            return answer
+        notice.give()
+        seconds -= silent
+    return answer if done.wait(max(seconds, 0.0)) else None

@@ -1,0 +1,390 @@
+"""Where bytes come from: a file, standard input, bytes, a stream, or (on request) a memory map.
+
+Strategy: `os.pread` into buffers of our own, so that a bad sector is an error code and not a SIGBUS. A read
+that fails is repeated in steps of 4 KiB, aligned as the disk is, until the block that cannot be read is
+known: that one, and nothing around it, is lost. This is the only module that opens sources.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import mmap
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import threading
+import warnings
+from typing import Any, BinaryIO, Protocol
+
+from kafka_segments.errors import OptionError, ReadError
+from kafka_segments.io.file_kinds import check_ends, check_regular, refuse_name
+
+__all__ = ["BLOCK_SIZE", "WINDOW_SIZE", "Source", "SourceLike", "Window", "open_source"]
+
+BLOCK_SIZE = 4096
+WINDOW_SIZE = 1 << 20
+
+
+class Source(Protocol):
+    """Random access to `size` bytes, known to people as `name`; threads may read at the same time."""
+
+    name: str
+    size: int
+    is_memory: bool
+    """Whether the bytes are in memory already, so that a window of any size costs nothing."""
+
+    @property
+    def descriptor(self) -> int:
+        """Of an open file with just these bytes, -1 if there is none."""
+        ...
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """Return exactly `size` bytes, or raise `ReadError` at the first byte that cannot be read."""
+        ...
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """The same bytes, in `buffer` (of `size` at least) or where they are already; valid for a while."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held; idempotent."""
+        ...
+
+
+SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Source
+
+
+class _Bytes:
+    """Bytes in memory, and the mapped form of a file."""
+
+    descriptor = -1
+    is_memory = True
+
+    def __init__(self, name: str, data: bytes | bytearray | memoryview | mmap.mmap) -> None:
+        self.name = name
+        self._view = memoryview(data).cast("B")
+        self.size = len(self._view)
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        view = self._view[position : position + size]
+        if len(view) < size:
+            raise _shrunk(self.name, position + len(view), self.size)
+        return view
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:  # noqa: ARG002
+        return self.read(position, size)
+
+    def close(self) -> None:
+        self._view = memoryview(b"")
+
+
+class _File:
+    """A file behind a descriptor that we own."""
+
+    is_memory = False
+
+    def __init__(self, name: str, descriptor: int) -> None:
+        self.name = name
+        self.descriptor = descriptor
+        status = os.fstat(descriptor)
+        is_disk = stat.S_ISBLK(status.st_mode)
+        self.size = os.lseek(descriptor, 0, os.SEEK_END) if is_disk else status.st_size
+
+    def read(self, position: int, size: int) -> bytes:
+        try:
+            return self._read_all(position, size)
+        except OSError as error:
+            if isinstance(error, ReadError):
+                raise
+        return b"".join(self._read_blocks(position, position + size))
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        view = buffer[:size]
+        try:
+            if os.preadv(self.descriptor, [view], position) == size:
+                return view
+        except OSError:
+            pass  # read again, in steps, to know which block it is
+        return self.read(position, size)
+
+    def _read_all(self, position: int, size: int) -> bytes:
+        """Read with as few calls as the system allows: a read may be short or interrupted."""
+        if self.descriptor < 0:
+            raise OptionError("it is closed: read before close, or inside the with", path=self.name)
+        parts = []
+        missing = size
+        while missing > 0:
+            try:
+                part = os.pread(self.descriptor, missing, position + size - missing)
+            except InterruptedError:
+                continue
+            if not part:
+                raise _shrunk(self.name, position + size - missing, self.size)
+            parts.append(part)
+            missing -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _read_blocks(self, position: int, end: int) -> list[bytes]:
+        blocks = []
+        while position < end:
+            block_end = min(end, (position // BLOCK_SIZE + 1) * BLOCK_SIZE)
+            try:
+                blocks.append(self._read_all(position, block_end - position))
+            except OSError as error:
+                if isinstance(error, ReadError):
+                    raise
+                raise _unreadable(self.name, position, block_end - position, error) from error
+            position = block_end
+        return blocks
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __del__(self) -> None:
+        if getattr(self, "descriptor", -1) >= 0:
+            warnings.warn(f"unclosed segment or index {self.name!r}", ResourceWarning, 2, source=self)
+            self.close()
+
+
+class _Stream:
+    """A seekable file object that is not plainly a file (it may decrypt, decompress, fetch)."""
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, name: str, stream: BinaryIO) -> None:
+        self.name = name
+        self._stream = stream
+        self._lock = threading.Lock()  # a stream has one position for all threads
+        self.size = stream.seek(0, os.SEEK_END)
+
+    def read(self, position: int, size: int) -> bytes:
+        with self._lock:
+            return self._read(position, size)
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:  # noqa: ARG002
+        return self.read(position, size)
+
+    def _read(self, position: int, size: int) -> bytes:
+        parts = []
+        missing = size
+        try:
+            self._stream.seek(position)
+            while missing > 0:
+                part = self._stream.read(missing)
+                if not part:
+                    raise _shrunk(self.name, position + size - missing, self.size)
+                parts.append(part)
+                missing -= len(part)
+        except OSError as error:
+            if isinstance(error, ReadError):
+                raise
+            raise _unreadable(self.name, position + size - missing, missing, error) from error
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """The stream belongs to the caller and stays open."""
+
+
+class _Lent:
+    """A source that is open already. It belongs to the caller and stays open."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.name, self.size, self.is_memory = source.name, source.size, source.is_memory
+        self.read, self.window = source.read, source.window
+
+    @property
+    def descriptor(self) -> int:
+        return self._source.descriptor
+
+    def close(self) -> None:
+        """Nothing: who opened it closes it."""
+
+
+class Window:
+    """The last piece read of a source, so that small neighbouring reads cost one call.
+
+    Args:
+        source: what to read.
+        size: how much to read at once; larger requests are read whole.
+    """
+
+    def __init__(self, source: Source, size: int = WINDOW_SIZE) -> None:
+        self._source = source
+        self._size = size
+        self._start = 0
+        self._data: bytes | memoryview = b""
+        self._unreadable = source.size
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """Return `size` bytes at `position`; `ReadError` only if one of these cannot be read."""
+        at = position - self._start
+        if at < 0 or at + size > len(self._data):
+            self._data = self._fill(position, size)
+            self._start, at = position, 0
+        return memoryview(self._data)[at : at + size]
+
+    def _fill(self, position: int, size: int) -> bytes | memoryview:
+        want = min(max(size, self._size), max(size, self._source.size - position))
+        if position + size <= self._unreadable < position + want:
+            want = self._unreadable - position
+        try:
+            return self._source.read(position, want)
+        except ReadError as error:
+            if error.position is None or error.position < position + size:
+                raise
+            self._unreadable = error.position
+        return self._source.read(position, self._unreadable - position)
+
+
+def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = False) -> Source:
+    """Open a path, `-` (standard input), bytes or a binary file object for random access.
+
+    What is returned is the caller's to close. A file object, or a `Source` that is open already, stays open
+    then, and is to be closed by whoever opened it, later.
+
+    Args:
+        source: what to open. What cannot be sought in (a pipe) is copied to a temporary file first.
+        mmap: map the file into memory instead of reading it. A bad sector then kills the process (SIGBUS).
+        only_files: refuse a path that leads to no regular file. For whatever was found in a directory: a
+            pipe there would be waited for, and a device may have no end.
+
+    Raises:
+        ReadError: it does not exist, is a directory or a device, or may not be read; `errno` says which.
+        OptionError: it is nothing that can be opened.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        refuse_name(source)
+        return _Bytes("<bytes>", source)
+    if isinstance(source, (str, os.PathLike)):
+        return _open_path(os.fspath(source), mmap, only_files)
+    given: Any = source
+    if hasattr(given, "window"):  # no file object has one
+        return _Lent(given)
+    if hasattr(given, "read"):
+        return _open_stream(given)
+    raise OptionError(f"cannot open this {type(source).__name__}: give a path, bytes or a binary file object")
+
+
+def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
+    name = os.fsdecode(path)
+    if name == "-":
+        return _open_descriptor(name, _dup_stdin(), map_it)
+    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+    # Nobody may ever write to a pipe: without this flag, opening one waits for a writer.
+    flags |= getattr(os, "O_NONBLOCK", 0) if only_files else 0
+    try:
+        if only_files:
+            check_regular(name, os.stat(path))  # before it is opened: that alone sets some devices off
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if isinstance(error, ReadError):
+            raise
+        raise _cannot_open(name, error) from error
+    except ValueError as error:  # a null character in the name
+        raise OptionError(f"no file can have this name: {error}", path=name) from error
+    try:
+        if only_files:
+            check_regular(name, os.fstat(descriptor))  # the name may lead elsewhere by now
+        else:
+            check_ends(name, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return _open_descriptor(name, descriptor, map_it)
+
+
+def _dup_stdin() -> int:
+    try:
+        return os.dup(sys.stdin.fileno())
+    except (OSError, ValueError, AttributeError) as error:
+        raise ReadError("there is no standard input to read", errno=errno.EBADF, path="-") from error
+
+
+def _open_descriptor(name: str, descriptor: int, map_it: bool) -> Source:
+    """Take over `descriptor`."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise _cannot_open(name, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+        if not _is_whole_file(descriptor, mode):
+            with open(os.dup(descriptor), "rb") as stream:
+                return _spool(name, stream)
+        if map_it and os.fstat(descriptor).st_size > 0:
+            return _Bytes(name, mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        source = _File(name, descriptor)
+        descriptor = -1
+        return source
+    except OSError as error:
+        if isinstance(error, ReadError):
+            raise
+        raise _cannot_open(name, error) from error
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _is_whole_file(descriptor: int, mode: int) -> bool:
+    """A file or disk of which nothing has been consumed (standard input may be redirected from one)."""
+    is_file = stat.S_ISREG(mode) or stat.S_ISBLK(mode)
+    return is_file and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+
+
+def _open_stream(stream: BinaryIO) -> Source:
+    name = getattr(stream, "name", None)
+    name = name if isinstance(name, str) else "<stream>"
+    raw = getattr(stream, "raw", stream)
+    try:
+        if isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            return _File(name, os.dup(raw.fileno()))
+        return _Stream(name, stream) if stream.seekable() else _spool(name, stream)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ReadError):
+            raise
+        raise ReadError(f"the stream cannot be read: {error}", errno=errno.EIO, path=name) from error
+
+
+def _spool(name: str, stream: BinaryIO) -> Source:
+    try:
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(stream, copy, WINDOW_SIZE)
+            copy.flush()
+            return _File(name, os.dup(copy.fileno()))
+    except OSError as error:
+        reason = f"{error.strerror or error}; is there room in {tempfile.gettempdir()}?"
+        raise ReadError(
+            f"copying it to a temporary file failed: {reason}", errno=error.errno, path=name
+        ) from error
+
+
+_REMEDY = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.EISDIR: "give the .log files in it",
+    errno.EACCES: "run as a user who may read it",
+    errno.EPERM: "run as a user who may read it",
+}
+
+
+def _cannot_open(name: str, error: OSError) -> ReadError:
+    reason = error.strerror or str(error)
+    remedy = _REMEDY.get(error.errno or 0, "")
+    return ReadError(f"cannot open: {reason}{'; ' if remedy else ''}{remedy}", errno=error.errno, path=name)
+
+
+def _unreadable(name: str, position: int, size: int, error: OSError) -> ReadError:
+    code = errno.errorcode.get(error.errno or 0, "?")
+    reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
+    detail = f"[Errno {error.errno}] {code}: {reason}, reading {size} bytes at position {position}"
+    return ReadError(detail, errno=error.errno, position=position, path=name)
+
+
+def _shrunk(name: str, position: int, size: int) -> ReadError:
+    detail = f"the file shrank while it was read: it had {size} bytes, now it ends at {position} or before"
+    return ReadError(detail, position=position, path=name)

@@ -1,0 +1,159 @@
+"""One object of a store, read by ranges, as long as it is the same one.
+
+Strategy: stores have no open files. A range that is asked for after the object was overwritten comes from the
+new one, and `pyarrow` cannot ask for the old one only. So what the store tells of the object (size, ETag,
+time) is asked for again behind each range but the first, and must be what it was: then all ranges so far are
+of one object. Where a connection breaks again and again, the ranges that are asked for are half as long each
+time, and what has come is kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from kafka_segments.errors import StoreError
+from kafka_segments.io.retry import CHANGED, Patience
+
+__all__ = ["StoredObject", "identity_of"]
+
+_SHORTEST = 256 << 10  # a range that is asked for after many failures
+_MARK_BYTES = 16
+_MOST_HANDLES = 4
+_NS = 10**9
+
+Stamp = tuple[int, int, str]
+
+
+def identity_of(size: int, modified_ns: int) -> str:
+    """From what a listing says too; whole seconds, because a look at one object tells no less."""
+    return f"{size}:{modified_ns // _NS}"
+
+
+class StoredObject:
+    """An object that is there.
+
+    Args:
+        system: a `pyarrow.fs.FileSystem`.
+        key: the object, as `system` names it.
+        address: as users name it.
+        patience: for each request.
+
+    Raises:
+        ReadError: it is not there, or is a directory.
+        StoreError: the store refused or failed.
+    """
+
+    block = 1
+
+    def __init__(self, system: Any, key: str, address: str, patience: Patience) -> None:
+        self._system, self._key = system, key
+        self._patience = patience
+        self.address = address
+        opened, self._stamp = patience.run(address, self._open)
+        self._handles = [opened]  # those that nobody is reading from
+        self._lock = threading.Lock()
+        self._numbers = count()
+        self._is_closed = False
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self._stamp[0]
+
+    @property
+    def identity(self) -> str:
+        """See `Entry`."""
+        return identity_of(*self._stamp[:2])
+
+    def fetch(self, position: int, view: memoryview) -> None:
+        """Fill `view` from a position on; threads may get several ranges at the same time.
+
+        Raises:
+            StoreError: the store refused or went on failing, or the object is no longer the same. `view` must
+                then not be used for anything else: an answer that comes too late may still be written there.
+        """
+        is_first = next(self._numbers) == 0
+        end = time.monotonic() + self._patience.seconds
+        step, has_failed, done = len(view), False, 0
+
+        def ask() -> int:
+            nonlocal step, has_failed
+            if has_failed:
+                step = max(step // 2, _SHORTEST)
+            has_failed = True
+            part = view[done : done + step]
+            self._read(position + done, part)
+            has_failed = False
+            return len(part)
+
+        while done < len(view):
+            done += self._patience.run(self.address, ask, end=end, absent=StoreError)
+        if not is_first or len(view) < _MARK_BYTES:
+            handle = self._patience.run(self.address, self._opened_same, end=end, absent=StoreError)
+            self._give_back(handle)
+
+    def _read(self, position: int, view: memoryview) -> None:
+        """One request.
+
+        Where a store sends less than it was asked for, the library (26.0 at least) counts as read what nobody
+        has written. So what it has not written is made known by bytes that no object has.
+        """
+        with self._lock:
+            handle = self._handles.pop() if self._handles else None
+        if handle is None:
+            handle = self._opened_same()
+        mark = os.urandom(min(len(view), _MARK_BYTES))
+        view[len(view) - len(mark) :] = mark
+        try:
+            handle.seek(position)
+            num_read = handle.readinto(view)
+        finally:
+            self._give_back(handle)
+        if num_read < len(view) or (len(mark) == _MARK_BYTES and view[-_MARK_BYTES:] == mark):
+            detail = f"{CHANGED} (it had {self.size} bytes, and ends before {position + len(view)} now)"
+            raise StoreError(detail, errno=errno.ESTALE, path=self.address)
+
+    def _opened_same(self) -> Any:
+        opened, stamp = self._open()
+        if stamp != self._stamp:
+            detail = f"{CHANGED} (it was {_said(self._stamp)}, and is {_said(stamp)} now)"
+            raise StoreError(detail, errno=errno.ESTALE, path=self.address)
+        return opened
+
+    def _give_back(self, handle: Any) -> None:
+        with self._lock:
+            if len(self._handles) < _MOST_HANDLES and not self._is_closed:
+                self._handles.append(handle)
+                return
+        handle.close()
+
+    def _open(self) -> tuple[Any, Stamp]:
+        """One request, where the store's library tells with it what the object is; else two."""
+        opened = self._system.open_input_file(self._key)
+        size, told = opened.size(), opened.metadata() or {}
+        modified = told.get("Last-Modified")
+        tag = (told.get("ETag") or b"").decode("utf-8", "replace")
+        if modified is None:
+            return opened, (size, self._system.get_file_info(self._key).mtime_ns or 0, tag)
+        moment = datetime.fromisoformat(modified.decode("ascii"))
+        return opened, (size, int(moment.timestamp()) * _NS, tag)
+
+    def close(self) -> None:
+        """Give back what is held; requests that are under way end by themselves."""
+        with self._lock:
+            self._is_closed = True
+            handles, self._handles = self._handles, []
+        for handle in handles:
+            handle.close()
+
+
+def _said(stamp: Stamp) -> str:
+    size, modified_ns, tag = stamp
+    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(modified_ns // _NS))
+    return f"{size} bytes of {moment} UTC{', ETag ' if tag else ''}{tag}"

@@ -1,0 +1,143 @@
+"""Stores that `pyarrow.fs` knows: S3, Google's, Azure's, HDFS.
+
+Strategy: one object of `pyarrow` for all addresses with the same settings, kept for the process: making one
+costs a search for credentials. Listings are paged by the library. What it calls a directory is a prefix
+that something begins with.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from kafka_segments.errors import MissingExtraError, OptionError, ReadError
+from kafka_segments.io.filesystem import Entry, PlacedSource
+from kafka_segments.io.readahead import AheadSource
+from kafka_segments.io.retry import Patience
+from kafka_segments.io.store_objects import StoredObject, identity_of
+from kafka_segments.io.store_settings import SCHEMES, arguments_of, secrets_of
+
+__all__ = ["RemoteFiles"]
+
+_CONNECT_SECONDS, _SILENCE_SECONDS = 5, 10
+_NUM_TRIES = 2  # of the AWS SDK itself; `Patience` goes on with it, and a process that ends waits for the SDK
+
+
+class RemoteFiles:
+    """See `FileSystem`; for the addresses of one authority (bucket, account, name node).
+
+    Args:
+        scheme: in small letters, one of `SCHEMES`.
+        prefix: scheme and authority as the caller writes them, to begin paths with.
+        authority: what stands behind the two slashes.
+        settings: see `Places`.
+        patience: how long one request may take in all, in seconds.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        OptionError: settings that contradict each other, or an address without its authority.
+        StoreError: the file system cannot be had here.
+    """
+
+    def __init__(
+        self, scheme: str, prefix: str, authority: str, settings: Mapping[str, str], patience: float
+    ) -> None:
+        self._prefix = prefix
+        self._patience = Patience(patience, secrets_of(settings))
+        if not authority and scheme != "hdfs":
+            raise OptionError(f"no bucket is named: write {scheme}://BUCKET/PATH", path=prefix)
+        # Stores with one name space for all want the bucket or container in the path.
+        self._root = "" if scheme == "hdfs" else authority.partition("@")[0]
+        arguments = arguments_of(scheme, authority, settings)
+        _check_installed(scheme)
+        key = _frozen(arguments)
+        # Most libraries connect with the first request only: that one can be made is no answer of a store.
+        making = Patience(patience, secrets_of(settings))
+        self._system = making.run(prefix, lambda: _system(SCHEMES[scheme], key))
+
+    def entries(self, directory: str) -> list[Entry]:
+        """What is in a directory, by name: objects, and prefixes of objects."""
+        return sorted(self._listed(directory, False), key=lambda entry: entry.name)
+
+    def files_below(self, directory: str) -> list[Entry]:
+        """All objects whose names begin so, by path."""
+        found = self._listed(directory, True)
+        return sorted((entry for entry in found if not entry.is_directory), key=lambda entry: entry.path)
+
+    def _listed(self, directory: str, is_deep: bool) -> list[Entry]:
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(self._key(directory), recursive=is_deep)
+        address = f"{self._prefix}{directory}"
+        infos = self._patience.run(address, lambda: self._system.get_file_info(selector))
+        return [self._entry(info) for info in infos]
+
+    def entry(self, path: str) -> Entry | None:
+        """One object or prefix; None if there is none."""
+        key = self._key(path)
+        info = self._patience.run(f"{self._prefix}{path}", lambda: self._system.get_file_info(key))
+        return self._entry(info) if str(info.type.name) != "NotFound" else None
+
+    def open(self, path: str, end: int | None = None) -> PlacedSource:
+        """Open an object for reading, probably up to `end`."""
+        address = f"{self._prefix}{path}"
+        if path.endswith("/") or not path:
+            detail = "this is a directory: give the files in it"
+            raise ReadError(detail, errno=errno.EISDIR, path=address)
+        return AheadSource(StoredObject(self._system, self._key(path), address, self._patience), end)
+
+    def _key(self, path: str) -> str:
+        """How the library names it."""
+        return f"{self._root}{path}".rstrip("/") or "/"
+
+    def _entry(self, info: Any) -> Entry:
+        path = info.path.removeprefix(self._root)
+        is_directory = str(info.type.name) == "Directory"
+        size, modified_ns = info.size or 0, info.mtime_ns or 0
+        identity = "" if is_directory else identity_of(size, modified_ns)
+        name = info.base_name or self._root
+        return Entry(f"{self._prefix}{path}", name, is_directory, size, modified_ns, identity)
+
+
+def _check_installed(scheme: str) -> None:
+    try:
+        from pyarrow import fs
+    except ImportError as error:
+        message = f"reading from {scheme} needs pyarrow: pip install 'kafka-segments[arrow]'"
+        raise MissingExtraError(message, extra="arrow") from error
+    if not hasattr(fs, SCHEMES[scheme]):
+        raise OptionError(
+            f"this build of pyarrow does not know {scheme}: take one that does, or copy the files"
+        )
+
+
+def _frozen(value: Any) -> Any:
+    """Arguments as something that can be a key."""
+    if isinstance(value, dict):
+        return tuple(sorted((name, _frozen(one)) for name, one in value.items()))
+    return value
+
+
+@lru_cache(maxsize=64)
+def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
+    import pyarrow as pa
+    from pyarrow import fs
+
+    arguments = {one: dict(value) if isinstance(value, tuple) else value for one, value in key}
+    if name == "S3FileSystem":
+        arguments |= {
+            "connect_timeout": _CONNECT_SECONDS,
+            "request_timeout": _SILENCE_SECONDS,
+            "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_NUM_TRIES),
+        }
+    if name == "GcsFileSystem":
+        arguments["retry_time_limit"] = timedelta(seconds=_SILENCE_SECONDS)
+    try:
+        return getattr(fs, name)(**arguments)
+    except TypeError:
+        told = ", ".join(sorted(arguments))
+        detail = f"pyarrow {pa.__version__} cannot be told all of {told} for a {name}: a newer one can"
+        raise OptionError(detail) from None

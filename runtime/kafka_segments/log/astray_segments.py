@@ -1,0 +1,47 @@
+"""Segments that hold offsets which belong to others by the names, for those who look something up by time.
+
+Strategy: planning asks the segment that has an offset by its name. Where files were renamed or swapped, or
+overlap, the record is in another one, so that the times in the first one say nothing of it. Segments of tiers
+are not looked into: their names carry ids, and manifests say what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import starmap
+
+from kafka_segments.formats.file_names import SEGMENT_NAME
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import PartitionLog, StoredSegment
+from kafka_segments.log.opening import NUM_REQUESTS, is_remote
+from kafka_segments.log.segment_extents import extent_of
+from kafka_segments.segment.continuity import Extent
+
+__all__ = ["astray_in", "touches_any"]
+
+
+def astray_in(places: Places, log: PartitionLog) -> tuple[Extent, ...]:
+    """What each segment holds that holds other offsets than its name says; empty where names are right."""
+    segments = [piece.segment for piece in log.pieces if _is_brokers(piece.segment)]
+    if any(is_remote(one.file) for one in segments):
+        with ThreadPoolExecutor(NUM_REQUESTS) as pool:
+            extents = list(pool.map(partial(extent_of, places), segments))
+    else:
+        extents = [extent_of(places, one) for one in segments]
+    return tuple(filter(None, starmap(_if_astray, zip(segments, extents, strict=True))))
+
+
+def _is_brokers(segment: StoredSegment) -> bool:
+    return SEGMENT_NAME.fullmatch(segment.file.path.rpartition("/")[2]) is not None
+
+
+def _if_astray(segment: StoredSegment, extent: Extent | None) -> Extent | None:
+    is_right = extent is None or extent.is_within(segment.base_offset, segment.end_offset)
+    return None if is_right else extent
+
+
+def touches_any(extents: Sequence[Extent], start: int, end: int | None) -> bool:
+    """Whether one of these segments may hold an offset in `[start, end)`."""
+    return any(extent.touches(start, end) for extent in extents)

@@ -1,0 +1,128 @@
+"""What a broker notes of all partitions at the top of a log directory, and whether one holds it open.
+
+Strategy: each log directory's files are read once. Offsets are noted from time to time, so they lag: the high
+watermark by `replica.high.watermark.checkpoint.interval.ms` (5 s), the log start offset by a minute. A file
+that cannot be read is told and passed over, as a broker does (LogManager.loadLogs).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from kafka_segments import formats
+from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.formats.file_names import above, is_address, real_path
+from kafka_segments.io.file_locks import is_locked
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.partition_dirs import Directory
+
+__all__ = ["ROOT_FILES", "Checkpoints"]
+
+_log = get_logger(__name__)
+
+LOG_START = "log-start-offset-checkpoint"
+HIGH_WATERMARK = "replication-offset-checkpoint"
+RECOVERY_POINT = "recovery-point-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
+ROOT_FILES = (LOG_START, RECOVERY_POINT, "meta.properties")
+"""Files by which the top of a log directory is known."""
+_LOCK = ".lock"
+
+Offsets = Mapping[tuple[str, int], int]
+
+
+class Checkpoints:
+    """The checkpoints of log directories, each read once."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._errors: dict[str, KafkaFormatError] = {}
+        self._offsets: dict[str, Offsets | None] = {}
+        self._is_live: dict[str, bool] = {}
+        self._lock = threading.Lock()
+
+    def log_start_offset(self, directory: Directory) -> int | None:
+        """Below it records are deleted ones; None if that is not noted, as where the log begins anyway."""
+        return self._noted(directory, LOG_START)
+
+    def high_watermark(self, directory: Directory) -> int | None:
+        """As it was noted last; None if it was not."""
+        return self._noted(directory, HIGH_WATERMARK)
+
+    def recovery_point(self, directory: Directory) -> int | None:
+        """Below it everything was flushed to the disk; None if that was not noted."""
+        return self._noted(directory, RECOVERY_POINT)
+
+    def cleaned_up_to(self, directory: Directory) -> int | None:
+        """Below this offset the log cleaner was here, and had not come to it; None if that is not noted.
+
+        A follower may have fetched cleaned records, of which nothing is noted.
+        """
+        return self._noted(directory, CLEANED)
+
+    def is_live(self, directory: Directory) -> bool:
+        """Whether a broker holds the log directory open at this moment; see `file_locks`."""
+        for root in _roots(directory):
+            if root not in self._is_live:
+                self._is_live[root] = not is_address(root) and is_locked(_join(root, _LOCK))
+            if self._is_live[root]:
+                return True
+        return False
+
+    def findings(self, directory: Directory) -> list[KafkaFormatError]:
+        """What of all this could not be read."""
+        roots = _roots(directory)
+        return [error for path, error in self._errors.items() if above(path) in roots]
+
+    def _noted(self, directory: Directory, file: str) -> int | None:
+        key = (directory.name.topic, directory.name.partition)
+        for root in _roots(directory):
+            is_listed = directory.beside is not None and root == above(directory.path)
+            if is_listed and directory.beside is not None and file not in directory.beside:
+                continue
+            offsets = self._read(_join(root, file))
+            if offsets is not None and key in offsets:
+                return offsets[key]
+        return None
+
+    def _read(self, path: str) -> Offsets | None:
+        with self._lock:  # threads ask for several directories below one
+            if path not in self._offsets:
+                self._offsets[path] = self._read_anew(path)
+            return self._offsets[path]
+
+    def _read_anew(self, path: str) -> Offsets | None:
+        try:
+            if self._places.entry(path) is None:
+                return None
+            source = self._places.open(path)
+            try:
+                size = min(source.size, formats.MAX_LEN_OFFSET_CHECKPOINT + 1)  # one more, to be refused
+                return formats.read_offset_checkpoint(source.read(0, size))
+            finally:
+                source.close()
+        except KafkaFormatError as error:
+            error.path = path
+            pass_over(error)
+            _log.warning("%s; what it notes is not known%s", error, _CONSEQUENCES.get(_name(path), ""))
+            self._errors[path] = error
+            return None
+
+
+_CONSEQUENCES = {LOG_START: ": deleted records may come along"}
+
+
+def _roots(directory: Directory) -> list[str]:
+    """The directory above, as it was given and where it really lies."""
+    path = directory.path or "."
+    return list(dict.fromkeys((above(path), above(real_path(path)))))
+
+
+def _join(root: str, name: str) -> str:
+    return f"{root.rstrip('/')}/{name}"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

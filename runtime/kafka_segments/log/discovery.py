@@ -1,0 +1,262 @@
+"""From paths to the copies of partitions that lie there, with all that stands beside their segments.
+
+Strategy: directories are listed once and no file is looked at twice. Opened are small files only: what a
+broker notes of a partition and of all of them, and the manifests of a tier. The file options choose segments
+by their `.log`, as Spark's file sources choose files; what stands beside a segment goes with it.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.globs import compile_glob, expand, is_glob
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.checkpoints import Checkpoints
+from kafka_segments.log.log_dir import Group, group_files, is_deleted, swaps_in, without_log
+from kafka_segments.log.model import LeftOut, LogEnd, PartitionCopy, StoredFile, StoredSegment
+from kafka_segments.log.partition_dirs import Directory, Finder, Wanted, run_at_once
+from kafka_segments.log.skipped_files import PassedOver, tell
+from kafka_segments.log.stored_segments import read_file
+from kafka_segments.log.tiers import read_tier
+from kafka_segments.segment.index_files import LeaderEpoch, read_leader_epochs, read_partition_metadata
+
+__all__ = ["FileOptions", "discover", "stored_file"]
+
+_log = get_logger(__name__)
+
+_LEADER_EPOCHS = "leader-epoch-checkpoint"
+_METADATA = "partition.metadata"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """Spark's options for files, under its names; they choose among `.log` files.
+
+    Attributes:
+        path_glob_filter: what a name must match; see `globs`.
+        modified_before: nanoseconds since 1970; a file must have been written before.
+        modified_after: likewise, after.
+        recursive: look for partitions at all depths (`recursiveFileLookup`).
+        ignore_missing: what vanishes after a pattern was resolved is passed over (`ignoreMissingFiles`). A
+            path that is given and does not exist is an error in any case, as in Spark.
+    """
+
+    path_glob_filter: str | None = None
+    modified_before: int | None = None
+    modified_after: int | None = None
+    recursive: bool = False
+    ignore_missing: bool = False
+
+
+def discover(
+    places: Places,
+    paths: Iterable[str],
+    options: FileOptions | None = None,
+    wanted: Wanted | None = None,
+    passed: list[PassedOver] | None = None,
+) -> list[PartitionCopy]:
+    """Find the copies of partitions at some paths.
+
+    Args:
+        places: where they are.
+        paths: log directories, partitions' directories, tiers, segments, or patterns of such; any mixture.
+        options: which files count.
+        wanted: which partitions do: called with a topic and a partition's number, or None for "any of them".
+            The directories of others are not listed.
+        passed: gets what is passed over there; None logs it, but for what is about to be deleted.
+
+    Returns:
+        By topic, number and path. A copy may have no segments, if options left them out.
+
+    Raises:
+        ReadError: a path does not exist or cannot be listed.
+        OptionError: nothing of use is there, or a pattern is none.
+        KafkaFormatError: a tier's manifest cannot be read or is not to be used, e.g. because it is encrypted.
+    """
+    options = options or FileOptions()
+    finder = Finder(places, tiers=True, recursive=options.recursive, wanted=wanted)
+    for path in paths:
+        if is_glob(path):
+            _add_matches(places, finder, path, options.ignore_missing)
+        else:
+            finder.add(path)
+    if passed is None:
+        tell(finder.passing.found, is_all=False)
+    else:
+        passed[:] = finder.passing.found
+    chooser = _Chooser(options)
+    reader = _Reader(places, chooser, Checkpoints(places))
+    directories = list(finder.found.values())
+    far = next((one.path for one in directories if is_address(one.path)), "")
+    copies = run_at_once(far, reader.copy, directories)
+    return sorted(copies, key=lambda copy: (copy.topic, copy.partition, copy.path))
+
+
+def stored_file(entry: Entry) -> StoredFile:
+    """A file as it is known from then on."""
+    return StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)
+
+
+def _add_matches(places: Places, finder: Finder, pattern: str, ignore_missing: bool) -> None:
+    matches = expand(places, pattern)
+    if not matches:
+        raise ReadError("nothing matches this pattern: check the path", errno=errno.ENOENT, path=pattern)
+    held = [_add_match(finder, match, ignore_missing) for match in matches]
+    if not any(held):
+        raise OptionError(
+            f"no segments in what this pattern matches, which is {matches[0].path}"
+            + (f" and {len(matches) - 1} more" if len(matches) > 1 else ""),
+            path=pattern,
+        )
+
+
+def _add_match(finder: Finder, entry: Entry, ignore_missing: bool) -> bool:
+    try:
+        return finder.add_match(entry)
+    except ReadError as error:
+        if ignore_missing and error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return False
+        raise
+
+
+class _Chooser:
+    """Which segments the file options let pass."""
+
+    def __init__(self, options: FileOptions) -> None:
+        self._options = options
+        self._pattern: re.Pattern[str] | None = None
+        if options.path_glob_filter is not None:
+            self._pattern = compile_glob(options.path_glob_filter)
+
+    def why_not(self, log: Entry) -> str | None:
+        """Why a segment's file is left out; None if it is not."""
+        options = self._options
+        if self._pattern is not None and not self._pattern.fullmatch(log.name):
+            return f"pathGlobFilter {options.path_glob_filter!r}"
+        if options.modified_before is not None and log.modified_ns >= options.modified_before:
+            return "modifiedBefore"
+        if options.modified_after is not None and log.modified_ns <= options.modified_after:
+            return "modifiedAfter"
+        return None
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What is noted in a broker's directory beside the segments."""
+
+    topic_id: str | None = None
+    leader_epochs: tuple[LeaderEpoch, ...] = ()
+    findings: list[KafkaFormatError] = field(default_factory=list)
+
+
+class _Reader:
+    """From a directory to the copy in it."""
+
+    def __init__(self, places: Places, chooser: _Chooser, checkpoints: Checkpoints) -> None:
+        self._places = places
+        self._chooser = chooser
+        self._checkpoints = checkpoints
+
+    def copy(self, directory: Directory) -> PartitionCopy:
+        return self._tiers_copy(directory) if directory.is_tiered else self._brokers_copy(directory)
+
+    def _brokers_copy(self, directory: Directory) -> PartitionCopy:
+        notes = self._notes(directory.entries)
+        checkpoints = self._checkpoints
+        start = checkpoints.log_start_offset(directory)
+        segments, left_out = [], []
+        for group in group_files(directory.entries):
+            why = self._why_not(directory, group, start)
+            if why is None:
+                segments.append(_brokers_segment(group))
+            else:
+                log = stored_file(group.files["log"])
+                left_out.append(_left_out(directory, log, group.base_offset, group.end, why))
+        noted = checkpoints.high_watermark(directory), checkpoints.recovery_point(directory)
+        end = LogEnd(checkpoints.is_live(directory), *noted)
+        return PartitionCopy(
+            directory.path,
+            directory.name.topic,
+            directory.name.partition,
+            tuple(segments),
+            topic_id=notes.topic_id,
+            log_start_offset=start,
+            leader_epochs=notes.leader_epochs,
+            end=end,
+            cleaned_up_to=checkpoints.cleaned_up_to(directory),
+            without_log=without_log(directory.entries),
+            swaps=swaps_in(directory.entries),
+            left_out=tuple(left_out),
+            findings=(*notes.findings, *checkpoints.findings(directory)),
+        )
+
+    def _why_not(self, directory: Directory, group: Group, log_start_offset: int | None) -> str | None:
+        log = group.files["log"]
+        if directory.wanted is not None and log.name not in directory.wanted:
+            return "other segments were given by name"
+        if is_deleted(self._places, group, log_start_offset):
+            return f"its records are deleted: the log starts at offset {log_start_offset}"
+        return self._chooser.why_not(log)
+
+    def _tiers_copy(self, directory: Directory) -> PartitionCopy:
+        contents = read_tier(self._places, directory, self._chooser.why_not)
+        left_out = [_left_out(directory, file, base, None, why) for file, base, why in contents.left_out]
+        return PartitionCopy(
+            directory.path,
+            directory.name.topic,
+            directory.name.partition,
+            tuple(contents.segments),
+            topic_id=directory.topic_id,
+            is_tiered=True,
+            left_out=tuple(left_out),
+            findings=tuple(contents.findings),
+        )
+
+    def _notes(self, entries: Sequence[Entry]) -> _Notes:
+        notes = _Notes()
+        for entry in entries:
+            if entry.name == _LEADER_EPOCHS:
+                found = self._read(entry, read_leader_epochs, notes)
+                notes.leader_epochs = found or ()
+            elif entry.name == _METADATA:
+                metadata = self._read(entry, read_partition_metadata, notes)
+                notes.topic_id = None if metadata is None else metadata.topic_id
+        return notes
+
+    def _read(self, entry: Entry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
+        """What a small file says; None, and a finding, if it cannot be understood."""
+        try:
+            return read(read_file(self._places, stored_file(entry)))
+        except KafkaFormatError as error:
+            error.path = entry.path
+            pass_over(error)
+            _log.warning("%s; what it notes is not known", error)
+            notes.findings.append(error)
+            return None
+
+
+def _brokers_segment(group: Group) -> StoredSegment:
+    beside = {suffix: stored_file(entry) for suffix, entry in group.files.items() if suffix != "log"}
+    return StoredSegment(
+        stored_file(group.files["log"]),
+        group.base_offset,
+        is_newest=group.end is None,
+        beside=beside,
+        end_offset=group.end,
+    )
+
+
+def _left_out(directory: Directory, log: StoredFile, base_offset: int, end: int | None, why: str) -> LeftOut:
+    last = None if end is None else end - 1
+    name = directory.name
+    return LeftOut(name.topic, name.partition, base_offset, last, log.path, log.size, why)

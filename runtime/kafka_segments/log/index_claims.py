@@ -1,0 +1,199 @@
+"""What indexes claim, held against the log before anything is left out by it.
+
+Strategy: neither `.index` nor `.timeindex` has a checksum, and after a crash of the machine the end of one
+may be missing: a broker makes them anew then, a reader of its disk finds them as they are. So a time and its
+offset are looked up in the log, where one or two reads tell; and before a whole segment counts as early, what
+stands behind the last entries is looked at too. What an index hides between two true entries is not found
+out: no broker writes such a one, and its own answers would be as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.formats.entries import Batch, Damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
+from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.index_lookup import OffsetLookup
+from kafka_segments.segment.scan.entry_scan import Scan
+
+__all__ = ["TimeClaims", "is_before", "iter_claims", "position_of", "read_claims", "verify_claim"]
+
+_MOST_HEADS = 4096  # that lie between two entries of an index: 4096 bytes with a batch of 61 each, many times
+
+
+@dataclass(frozen=True, slots=True)
+class TimeClaims:
+    """What a time index says of a time and is borne out by the log.
+
+    Attributes:
+        before: up to this offset all records are earlier; None if nothing is said.
+        is_all: that is so of the whole segment.
+        greatest: the greatest timestamp of what `before` speaks of; None if nothing is said.
+    """
+
+    before: int | None = None
+    is_all: bool = False
+    greatest: int | None = None
+
+
+def read_claims(
+    places: Places, segment: StoredSegment, timestamp: int, findings: list[KafkaFormatError]
+) -> TimeClaims:
+    """What the segment's time index says of records earlier than `timestamp`.
+
+    Args:
+        places: where files are opened.
+        segment: which.
+        timestamp: milliseconds.
+        findings: gets what is wrong with its indexes.
+    """
+    try:
+        times = open_times(places, segment)
+        if times is None:
+            return TimeClaims()
+        with times:
+            claim = times.last_below(timestamp)
+            is_any, is_last = len(times) > 0, claim is not None and claim == times.last()
+        if claim is None:
+            return TimeClaims(segment.base_offset - 1) if is_any else TimeClaims()
+        # While a broker writes, later records may stand behind the last entry.
+        is_all = _verify(places, segment, claim, has_end=is_last and not segment.is_newest)
+        return TimeClaims(claim[1], is_all, claim[0])
+    except KafkaFormatError as error:
+        pass_over(error)
+        findings.append(error)
+        return TimeClaims()
+
+
+def iter_claims(
+    places: Places, segments: Sequence[StoredSegment], timestamp: int, findings: list[KafkaFormatError]
+) -> Iterator[TimeClaims]:
+    """The same of segments one after the other; of those behind a network a few are asked at a time."""
+    for at in range(0, len(segments), NUM_REQUESTS):
+        some = segments[at : at + NUM_REQUESTS]
+        if not any(is_remote(segment.file) for segment in some):
+            for segment in some:
+                yield read_claims(places, segment, timestamp, findings)
+            continue
+        found: list[list[KafkaFormatError]] = [[] for _ in some]
+        with ThreadPoolExecutor(len(some)) as pool:
+            claims = list(pool.map(partial(_claims_at, places, timestamp), some, found))
+        for one, own in zip(claims, found, strict=True):
+            findings += own
+            yield one
+
+
+def _claims_at(
+    places: Places, timestamp: int, segment: StoredSegment, findings: list[KafkaFormatError]
+) -> TimeClaims:
+    return read_claims(places, segment, timestamp, findings)
+
+
+def verify_claim(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> None:
+    """See that the batch at an offset has a timestamp as its greatest, and holds records that readers get.
+
+    Args:
+        places: where files are opened.
+        segment: whose time index it is.
+        claim: timestamp and offset.
+
+    Raises:
+        OptionError: it has another, or there is no such batch, or no index says where it is.
+        KafkaFormatError: an index or the segment cannot be read.
+    """
+    _verify(places, segment, claim, needs_records=True)
+
+
+def _verify(
+    places: Places,
+    segment: StoredSegment,
+    claim: tuple[int, int],
+    *,
+    has_end: bool = False,
+    needs_records: bool = False,
+) -> bool:
+    """See that a claim is true, and, for one that may be of the whole segment, whether it is."""
+    timestamp, offset = claim
+    lookup = open_offsets(places, segment)
+    if lookup is None:
+        raise _unproved(segment, claim, "no index tells where that is")
+    source = open_stored(places, segment)
+    try:
+        with lookup:
+            position = _position_in(lookup, offset, segment.size)
+            found = _first(source, position, lambda head: head.last_offset >= offset)
+            if found is None or (found.first_offset or 0) > offset:
+                raise _unproved(segment, claim, "it is not where the index says")
+            if needs_records and not found.has_records:
+                raise _unproved(segment, claim, "the batch holds no records for readers")
+            if found.max_timestamp != timestamp:
+                raise _unproved(segment, claim, f"the batch at {found.position} has {found.max_timestamp}")
+            if not has_end:
+                return False
+            behind = max(position, _position_in(lookup, (1 << 63) - 1, segment.size))
+        return _is_early(source, behind, timestamp)
+    finally:
+        source.close()
+
+
+def _first(source: Source, position: int, is_wanted: Callable[[Head], bool]) -> Head | None:
+    """The first header from a position on that is wanted, unless damage or too many others come before."""
+    for num, head in enumerate(iter_heads(source, position)):
+        if isinstance(head, Damage) or num > _MOST_HEADS:
+            return None
+        if is_wanted(head):
+            return head
+    return None
+
+
+def _is_early(source: Source, position: int, timestamp: int) -> bool:
+    """Whether all batches from a position on are sound, few, and not later than a time."""
+    for num, head in enumerate(iter_heads(source, position)):
+        if isinstance(head, Damage) or num > _MOST_HEADS or head.max_timestamp > timestamp:
+            return False
+    return True
+
+
+def _unproved(segment: StoredSegment, claim: tuple[int, int], why: str) -> OptionError:
+    detail = f"it says that timestamp {claim[0]} is that of offset {claim[1]}, but {why}; not used"
+    return OptionError(detail, path=segment.beside["timeindex"].path)
+
+
+def position_of(places: Places, segment: StoredSegment, offset: int) -> int | None:
+    """A position from which on everything with this offset or a greater one stands; None without an index.
+
+    Raises:
+        KafkaFormatError: the index cannot be read.
+    """
+    offsets = open_offsets(places, segment)
+    if offsets is None:
+        return None
+    with offsets:
+        return _position_in(offsets, offset, segment.size)
+
+
+def _position_in(lookup: OffsetLookup, offset: int, size: int) -> int:
+    below = lookup.last_below(offset)
+    return 0 if below is None or not 0 < below[1] < size else below[1]
+
+
+def is_before(source: Source, position: int, offset: int) -> bool:
+    """Whether a sound entry stands at a position and begins at an offset or before it.
+
+    Then everything from that offset on stands there or behind, and a hint was right.
+    """
+    if position == 0:
+        return True
+    found = next(Scan(source).entries(position), None)
+    if not isinstance(found, Batch) or not found.crc_valid or found.position != position:
+        return False
+    first = found.last_offset if found.base_offset is None else found.base_offset
+    return first <= offset

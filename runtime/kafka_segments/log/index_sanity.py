@@ -1,0 +1,189 @@
+"""Whether the `.index` and `.timeindex` beside a segment are true, by themselves and held against it.
+
+Strategy: by themselves, as Kafka's sanityCheck (OffsetIndex, TimeIndex), and what its writer never breaks:
+offsets and positions grow, times do not fall, positions lie inside the segment. Then the headers of the
+segment are gone through once, without checksums, beside the entries of both. Where bytes are damaged nothing
+is said of entries that lead there, nor of those behind the end of the newest segment, which may have grown.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError, pass_over
+from kafka_segments.formats.entries import Damage
+from kafka_segments.log.log_files import UNOPENED, LogFile
+from kafka_segments.segment.header_summaries import Head
+from kafka_segments.segment.index_files import OffsetIndex, TimeIndex, read_offset_index, read_time_index
+
+__all__ = ["check_sanity"]
+
+_NO_TIMESTAMP = -1
+
+
+class _Entry(NamedTuple):
+    """An entry of either index: the offset, and what it says of that."""
+
+    offset: int
+    value: int
+
+
+def check_sanity(files: Sequence[LogFile]) -> Iterator[KafkaFormatError]:
+    """What is wrong with the indexes of segments: one error for each file that is."""
+    for file in files:
+        size = None if file is files[-1] else file.size
+        try:
+            offsets = _read_offsets(file, size)
+        except KafkaFormatError as error:
+            pass_over(error)
+            yield error
+            offsets = None
+        try:
+            times = _read_times(file)
+        except KafkaFormatError as error:
+            pass_over(error)
+            yield error
+            times = None
+        if offsets is not None or times is not None:
+            yield from _against_log(file, offsets, times, is_newest=size is None)
+
+
+def _read_offsets(file: LogFile, size: int | None) -> OffsetIndex | None:
+    source = file.open_beside("index")
+    if source is None:
+        return None
+    index = read_offset_index(source)
+    for before, entry in pairwise(zip(index.offsets, index.positions, strict=True)):
+        if entry[0] <= before[0] or entry[1] <= before[1]:
+            raise _wrong(
+                f"offset {entry[0]}, position {entry[1]} stands behind {before[0]}, {before[1]}", index.path
+            )
+    if size is not None and index.positions and index.positions[-1] >= size:
+        detail = f"the last entry is of position {index.positions[-1]}, and the segment has {size} bytes"
+        raise _wrong(detail, index.path)
+    return index
+
+
+def _read_times(file: LogFile) -> TimeIndex | None:
+    source = file.open_beside("timeindex")
+    if source is None:
+        return None
+    index = read_time_index(source)
+    for before, entry in pairwise(zip(index.timestamps, index.offsets, strict=True)):
+        if entry[0] < before[0] or entry[1] < before[1]:
+            raise _wrong(
+                f"timestamp {entry[0]}, offset {entry[1]} stands behind {before[0]}, {before[1]}", index.path
+            )
+    return index
+
+
+def _against_log(
+    file: LogFile, offsets: OffsetIndex | None, times: TimeIndex | None, *, is_newest: bool
+) -> Iterator[KafkaFormatError]:
+    """What entries say that the segment does not bear out: the first error of each index."""
+    checks: list[_Positions | _Times] = []
+    if offsets is not None and offsets.offsets:
+        checks.append(_Positions(offsets))
+    if times is not None and times.offsets:
+        checks.append(_Times(times))
+    if not checks:
+        return
+    try:
+        with file.open_file() as segment:
+            for head in segment.iter_heads():
+                for check in list(checks):
+                    if isinstance(head, Damage):
+                        check.damaged(head)
+                    elif (detail := check.passed(head)) is not None:
+                        yield _wrong(detail, check.path)
+                        checks.remove(check)
+                if not checks:
+                    return
+        for check in checks:
+            if (detail := check.ended(is_newest=is_newest)) is not None:
+                yield _wrong(detail, check.path)
+    except UNOPENED as error:
+        pass_over(error)  # whoever reads the segment tells
+
+
+class _Positions:
+    """Entries of a `.index`: everything from an offset on stands at a position or behind.
+
+    The offset is the last one of what was appended at once; until Kafka 1.1 the first.
+    """
+
+    def __init__(self, index: OffsetIndex) -> None:
+        self.path = index.path
+        self._left = deque(map(_Entry, index.offsets, index.positions))
+        self._reached = -1
+        self._end_position = 0
+
+    def damaged(self, region: Damage) -> None:
+        """Pass over the entries that lead into a region."""
+        while self._left and self._left[0].value < region.end_position:
+            self._left.popleft()
+
+    def passed(self, head: Head) -> str | None:
+        """What is wrong with the entries up to a batch."""
+        while self._left and self._left[0].value <= head.position:
+            offset, position = self._left.popleft()
+            if position < head.position:
+                return f"offset {offset} is to be at position {position}, where no batch begins"
+            if self._reached >= offset:
+                return f"offset {offset} is to be at position {position}, and stands before it"
+            if head.first_offset is not None and head.first_offset > offset:
+                detail = f"offset {offset} is to be at position {position}, where a batch begins with "
+                return f"{detail}{head.first_offset}"
+        self._reached = max(self._reached, head.last_offset)
+        self._end_position = head.end_position
+        return None
+
+    def ended(self, *, is_newest: bool) -> str | None:  # noqa: ARG002
+        """What is wrong with the entries that are left."""
+        if self._left and self._left[0].value < self._end_position:
+            offset, position = self._left[0]
+            return f"offset {offset} is to be at position {position}, where no batch begins"
+        return None
+
+
+class _Times:
+    """Entries of a `.timeindex`: the batch of an offset has a timestamp, and up to there none is greater."""
+
+    def __init__(self, index: TimeIndex) -> None:
+        self.path = index.path
+        self._left = deque(map(_Entry, index.offsets, index.timestamps))
+        self._greatest = _NO_TIMESTAMP
+        self._is_damaged = False
+
+    def damaged(self, _region: Damage) -> None:
+        """Take note that batches are missing."""
+        self._is_damaged = True
+
+    def passed(self, head: Head) -> str | None:
+        """What is wrong with the entries up to a batch."""
+        while self._left and self._left[0].offset <= head.last_offset:
+            offset, timestamp = self._left.popleft()
+            what = f"timestamp {timestamp} is to be that of offset {offset}"
+            if self._greatest > timestamp:
+                return f"{what} and the greatest up to there, which is {self._greatest}"
+            is_inside = head.first_offset is None or head.first_offset <= offset
+            if is_inside and head.max_timestamp != timestamp:
+                return f"{what}, whose batch has {head.max_timestamp}"
+            if not is_inside and not self._is_damaged:
+                return f"{what}, which no batch has"
+        self._greatest = max(self._greatest, head.max_timestamp)
+        return None
+
+    def ended(self, *, is_newest: bool) -> str | None:
+        """What is wrong with the entries that are left."""
+        if self._left and not self._is_damaged and not is_newest:
+            offset, timestamp = self._left[0]
+            return f"timestamp {timestamp} is to be that of offset {offset}, which no batch has"
+        return None
+
+
+def _wrong(detail: str, path: str) -> CorruptIndexError:
+    return CorruptIndexError(f"{detail}; a broker makes this file anew from the segment", path=path)

@@ -1,0 +1,245 @@
+"""A segment as it is seen at an isolation level, and what there is to tell of transactions in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_segments.errors import OptionError, TransactionInDoubtError
+from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.formats.on_damage import OnDamage
+from kafka_segments.log.transaction_outcomes import Outcome
+from kafka_segments.segment.batch_records import Rows
+from kafka_segments.segment.misplaced_batches import Straying
+from kafka_segments.segment.segment import Segment, dispose
+from kafka_segments.segment.transactions.state import DoubtfulTransaction, Void
+
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.read_range import Stretch
+    from kafka_segments.segment.columnar.reader import Event
+
+__all__ = [
+    "IsolatedSegment",
+    "LostSegment",
+    "Offsets",
+    "check_isolation",
+    "greatest",
+    "held_back",
+    "held_back_by",
+    "least",
+    "left_out",
+]
+
+Offsets = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LostSegment:
+    """A segment that cannot be opened; `damage` says so, and is all that is in it."""
+
+    damage: Damage
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.damage.path
+
+    @property
+    def size(self) -> int:
+        """Its bytes, 0 if that is unknown."""
+        return self.damage.end_position
+
+    def iter_events(
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,  # noqa: ARG002
+        rows: Rows | None = None,  # noqa: ARG002
+    ) -> Iterator[Damage]:
+        """See `Segment.iter_events`."""
+        return dispose(self.damage, on_damage)
+
+    def iter_columnar(
+        self,
+        columns: Sequence[str] | None,  # noqa: ARG002
+        offsets: Offsets,  # noqa: ARG002
+        void: Void | None = None,  # noqa: ARG002
+        stretch: Stretch | None = None,  # noqa: ARG002
+    ) -> Iterator[Damage]:
+        """See `Segment.iter_columnar`."""
+        yield self.damage
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedSegment:
+    """A segment of which only what is to be seen at an isolation level is seen.
+
+    Attributes:
+        segment: what is read.
+        offsets: which offsets; None is open.
+        outcome: of the partition's transactions; None shows everything.
+        doubts: what is to be told behind the segment.
+        end: the next segment's base offset; None if there is none.
+        is_astray: whether it is told elsewhere that offsets in the segment are another one's.
+    """
+
+    segment: Segment | LostSegment
+    offsets: Offsets
+    outcome: Outcome | None
+    doubts: tuple[Damage, ...]
+    end: int | None = None
+    is_astray: bool = False
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.segment.path
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.segment.size
+
+    def iter_events(
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,
+        rows: Rows | None = None,
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        """See `Segment.iter_events`."""
+
+        def is_wanted(batch: Batch) -> bool:
+            return self._shows(batch) and (wanted is None or wanted(batch))
+
+        is_shown, waiting, straying = True, None, Straying()
+        for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
+            if isinstance(event, Batch):
+                straying.batch(event)
+                # What an opened wrapper has first and last does not bound what is between them.
+                waiting = event if self._is_cut and _is_wrapper(event) else None
+                is_shown = waiting is not None or event.crc_valid is False or self._shows(event)
+                if is_shown and waiting is None:
+                    yield event
+            elif isinstance(event, Record | Damage):
+                is_told = (
+                    event.touches(*self.offsets) if isinstance(event, Damage) else self._holds(event.offset)
+                )
+                if is_told and (is_shown or isinstance(event, Damage)):
+                    if waiting is not None:
+                        yield waiting
+                        waiting = None
+                    yield event
+            else:
+                yield event
+        for damage in self._told_behind(straying):
+            yield from dispose(damage, on_damage)
+
+    def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
+        """See `Segment.iter_columnar`."""
+        from kafka_segments.segment.columnar.read_range import Stretch
+
+        void, straying = None if self.outcome is None else self.outcome.void, Straying()
+        stretch = Stretch(straying=straying)
+        for event in self.segment.iter_columnar(columns, self.offsets, void, stretch):
+            if not isinstance(event, Damage) or event.touches(*self.offsets):
+                yield event
+        yield from self._told_behind(straying)
+
+    def _told_behind(self, straying: Straying) -> Iterator[Damage]:
+        """What is known when the segment has been read."""
+        damage = straying.damage(self.path, self.size, self.end)
+        if damage is not None and not self.is_astray:
+            yield damage
+        yield from self.doubts
+
+    def _shows(self, batch: Batch) -> bool:
+        if self.outcome is not None and (batch.is_control or self.outcome.void.holds(batch)):
+            return False
+        start, end = self.offsets
+        first = batch.last_offset if batch.base_offset is None else batch.base_offset
+        is_before_end = end is None or first < end or _is_wrapper(batch)
+        return is_before_end and (start is None or batch.highest_offset >= start)
+
+    @property
+    def _is_cut(self) -> bool:
+        return self.offsets != (None, None)
+
+    def _holds(self, offset: int) -> bool:
+        start, end = self.offsets
+        return (start is None or offset >= start) and (end is None or offset < end)
+
+
+def _is_wrapper(batch: Batch) -> bool:
+    """Whether it is a message of an old format that holds others, whose offsets may be in any order."""
+    return batch.magic < 2 and batch.compression != "none"
+
+
+def left_out(one: DoubtfulTransaction) -> Damage:
+    """What is not shown because of a doubt, at the place where that comes from."""
+    detail = f"its records up to offset {one.last_offset} are left out"
+    return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
+
+
+def held_back_by(outcome: Outcome) -> Damage | None:
+    """The damage for which the reading stops, if it does not stop for an open transaction alone.
+
+    The earliest open transaction may have ended there: behind all of it, or behind a part of it, which is in
+    doubt if more follows. One that is open beyond doubt is lawful.
+    """
+    for first in outcome.open[:1]:
+        own = (part for part in outcome.doubtful if part.producer_id == first.producer_id)
+        doubts = (part.damage for part in own if part.first_offset >= first.first_offset)
+        return next(doubts, first.damage)
+    return None
+
+
+def held_back(damage: Damage, outcome: Outcome, noted_end: int = 0) -> Damage:
+    """What is not shown because the reading stops.
+
+    Args:
+        damage: where the earliest open transaction may have ended.
+        outcome: of all.
+        noted_end: where the log ended, as a broker noted it; 0 if it did not.
+    """
+    one = outcome.open[0]
+    detail = "it counts as open, and nothing from there on is committed"
+    # What is damaged behind the last sound batch is not told besides: nothing behind the stop is shown.
+    is_torn = any(
+        each.first_lost_offset is not None and each.last_lost_offset is None for each in outcome.damage
+    )
+    last = None if is_torn and not noted_end else max(outcome.end_offset, noted_end) - 1
+    return _doubt(damage, one.producer_id, one.first_offset, detail, last)
+
+
+def _doubt(
+    damage: Damage, producer_id: int, first_offset: int, detail: str, last_lost_offset: int | None
+) -> Damage:
+    error = TransactionInDoubtError(
+        f"the transaction of producer {producer_id} from offset {first_offset} on may have ended in what is "
+        f"damaged here: {detail}",
+        producer_id=producer_id,
+        position=damage.position,
+        path=damage.path,
+    )
+    place = damage.path, damage.position, damage.end_position
+    return Damage(*place, error, first_offset, last_lost_offset)
+
+
+def greatest(one: int | None, other: int | None) -> int | None:
+    """The greater of two offsets, of which None is no bound."""
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+def least(one: int | None, other: int) -> int:
+    """The lower of two offsets; None is no bound."""
+    return other if one is None else min(one, other)
+
+
+def check_isolation(isolation: str) -> None:
+    """Raise `OptionError` if there is no such isolation level."""
+    if isolation not in ("read_uncommitted", "read_committed"):
+        raise OptionError(f"isolation is {isolation!r}; give 'read_uncommitted' or 'read_committed'")

@@ -1,0 +1,159 @@
+"""What the segments of a log say together, looked up without reading them: for `plan`.
+
+Strategy: the ends of every segment are looked at (`segment_extents`), as far as the budget for walking allows
+    it, and `continuity` judges them. Tasks that read find the same by reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
+from kafka_segments.formats.file_names import TIERED_NAME, name_in, with_ends
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.missing_segments import is_cleaned_at
+from kafka_segments.log.model import Loss, PartitionLog, Piece, Remark, StoredSegment
+from kafka_segments.log.opening import is_remote, open_stored
+from kafka_segments.log.segment_extents import hold_stored, runs_at
+from kafka_segments.segment.continuity import Extent, Holding, Noted, find_gaps
+
+__all__ = ["Checked", "check_log"]
+
+T = TypeVar("T")
+
+
+@dataclass
+class Checked:
+    """What was found.
+
+    Attributes:
+        losses: offsets that are in no segment.
+        findings: segments that cannot be read, or hold other offsets than their names say.
+        remarks: what was not looked at.
+    """
+
+    losses: list[Loss] = field(default_factory=list)
+    findings: list[KafkaFormatError] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+
+def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
+    """Look whether the segments of a log follow on each other, and whether they can be read.
+
+    Args:
+        places: where they are.
+        log: segments of stores are not looked into, nor those of a tier with manifests, which say where they
+            end, nor logs of several copies, of which planning itself has compared the ends.
+        budget: bytes that may be walked through where no index says where a segment ends, or to see whether
+            the cleaner has been there.
+    """
+    found = Checked()
+    segments = [piece.segment for piece in log.pieces]
+    if not segments:
+        return found
+    if any(is_remote(one.file) or one.form != "plain" or one.file.position for one in segments):
+        _remark(found, log, "its segments lie in a store or a tier")
+        return found
+    is_tiered = all(TIERED_NAME.fullmatch(name_in(one.file.path)) for one in segments)
+    if len(log.copies) != 1 or not (not log.left_out if is_tiered else _is_whole(segments)):
+        is_one = len(log.copies) == 1
+        why = "only some of its segments were chosen" if is_one else "it is put together from several copies"
+        _remark(found, log, why)
+        for one in segments:
+            _open(places, one, found)
+        return found
+    held = [_hold(places, piece, budget, found) for piece in log.pieces]
+    unopened = {one.path for one in found.findings}
+    num_unknown = sum(one.is_unknown and one.path not in unopened for one in held)
+    if num_unknown:
+        why = f"{num_unknown} of them have no index, and no more than {budget.max_bytes} bytes are walked "
+        why += "through (a higher maxWalkBytes looks into them)"
+        _remark(found, log, why)
+    by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
+
+    def is_cleaned(one: Holding) -> bool:
+        return _look(is_cleaned_at, places, by_path[one.path], budget, False)
+
+    def look(one: Holding) -> list[Extent]:
+        return _look(runs_at, places, by_path[one.path], budget, [])
+
+    for gap in find_gaps(held, _noted(log), is_cleaned, look):
+        if gap.first_lost_offset is None:
+            if not is_tiered:  # where segments may overlap
+                found.findings.append(gap.error)
+            continue
+        last = gap.first_lost_offset if gap.last_lost_offset is None else gap.last_lost_offset
+        found.losses.append(Loss(log.topic, log.partition, gap.first_lost_offset, last, str(gap.error)))
+    return found
+
+
+def _is_whole(segments: Sequence[StoredSegment]) -> bool:
+    """Whether no segment of a directory was left out between others, or behind them."""
+    return all(one.end_offset == end for one, end in with_ends(segments))
+
+
+def _remark(found: Checked, log: PartitionLog, why: str) -> None:
+    what = "whether its segments follow on each other was not looked at"
+    found.remarks.append(Remark(log.topic, log.partition, f"{what}: {why}"))
+
+
+def _hold(places: Places, piece: Piece, budget: Budget, found: Checked) -> Holding:
+    """What a segment holds; one that cannot be read, or has no sound batch, is a finding."""
+    segment = piece.segment
+    unknown = Holding(segment.file.path, segment.base_offset, segment.size, is_unknown=True)
+    if "index" not in segment.beside and not budget.spend(segment.file):
+        _open(places, segment, found)
+        return unknown
+    held = _unless_lost(lambda: hold_stored(places, segment), segment, found)
+    if held is None:
+        return unknown
+    if held.extent is None and held.is_damaged_before:
+        detail = "no sound batch is in it: read it for what is damaged, and take its offsets from a replica"
+        found.findings.append(CorruptBatchError(detail, path=segment.file.path, position=0))
+    return held
+
+
+def _open(places: Places, segment: StoredSegment, found: Checked) -> None:
+    """See that a segment can be opened, where nothing more is asked of it."""
+    _unless_lost(lambda: open_stored(places, segment).close(), segment, found)
+
+
+def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: Checked) -> T | None:
+    """What is found in a segment; None, and a finding, if it cannot be read."""
+    try:
+        return look()
+    except KafkaFormatError as error:
+        if isinstance(error, StoreError):
+            raise
+        error.path = error.path or segment.file.path
+        found.findings.append(error)
+        return None
+
+
+def _noted(log: PartitionLog) -> Noted:
+    end = log.end
+    return Noted(
+        log.log_start_offset,
+        None if end.is_live else end.high_watermark,
+        None if end.is_live else end.recovery_point,
+        log.cleaned_up_to,
+        () if end.is_live else log.without_log,
+    )
+
+
+def _look(
+    look: Callable[[Places, StoredSegment], T],
+    places: Places,
+    segment: StoredSegment,
+    budget: Budget,
+    otherwise: T,
+) -> T:
+    """What is found in a segment, if that may be looked into."""
+    if budget.spend(segment.file):
+        with suppress(KafkaFormatError):  # it is among the findings already
+            return look(places, segment)
+    return otherwise

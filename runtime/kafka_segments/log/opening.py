@@ -1,0 +1,68 @@
+"""Segments as handles, and their indexes to look things up in, wherever and in whatever form they are."""
+
+from __future__ import annotations
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import StoredFile, StoredSegment
+from kafka_segments.log.stored_segments import open_beside, open_file, open_stored
+from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup, offsets_in, times_in
+from kafka_segments.segment.segment import Segment
+
+__all__ = [
+    "NUM_REQUESTS",
+    "is_remote",
+    "open_beside",
+    "open_file",
+    "open_offsets",
+    "open_segment_of",
+    "open_stored",
+    "open_times",
+]
+
+
+NUM_REQUESTS = 32
+"""At a time, to files behind a network."""
+
+
+def open_segment_of(
+    places: Places,
+    segment: StoredSegment,
+    *,
+    check_crc: bool = True,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Segment:
+    """Open a segment where it lies; close it afterwards.
+
+    Raises:
+        KafkaFormatError: see `stored_segments.open_stored`.
+    """
+    source = open_stored(places, segment)
+    return Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
+
+
+def is_remote(file: StoredFile) -> bool:
+    """Whether reading a few bytes takes a request over a network."""
+    scheme, colon, _rest = file.path.partition(":/")
+    return bool(colon) and scheme.isalnum() and scheme.lower() != "file"
+
+
+def open_offsets(places: Places, segment: StoredSegment) -> OffsetLookup | None:
+    """Open a segment's `.index`, None if it has none; close it afterwards.
+
+    Raises:
+        ReadError: it cannot be opened or read.
+        CorruptIndexError: see `index_lookup.offsets_in`.
+    """
+    source = open_beside(places, segment, "index")
+    return None if source is None else offsets_in(source, segment.base_offset)
+
+
+def open_times(places: Places, segment: StoredSegment) -> TimeLookup | None:
+    """Open a segment's `.timeindex`; as `open_offsets`.
+
+    Raises:
+        CorruptIndexError: see `index_lookup.times_in`.
+    """
+    source = open_beside(places, segment, "timeindex")
+    return None if source is None else times_in(source, segment.base_offset)

@@ -1,0 +1,340 @@
+"""Which directories hold the segments of which partition: a broker's, and those of two tiered layouts.
+
+Strategy: what lies in a directory says what it is, and its name says whose. A broker's directory
+`TOPIC-PARTITION` holds `<20 digits>.log`; Kafka's LocalTieredStorage (KIP-405) keeps
+`TOPIC-PARTITION-ID/<20 digits>-<id>.log`, and Aiven's tiered storage the same file in `TOPIC-ID/PARTITION/`
+(ObjectKeyFactory). What a broker passes over when it loads its logs is passed over here: directories renamed
+for deletion or for a move between disks (`-delete`, `-future`, `-stray`: LocalLog.parseTopicPartitionName),
+and files with other names (LogLoader: `.deleted`, `.cleaned`, `.swap`). `passing` gathers what that is.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kafka_segments.errors import OptionError, ReadError, pass_over
+from kafka_segments.formats.file_names import (
+    LEFT_ALONE,
+    SEGMENT_NAME,
+    TIERED_NAME,
+    TopicPartition,
+    above,
+    is_address,
+    name_in,
+    parse_directory_name,
+    real_path,
+    tiered_names,
+    tiers_topic,
+)
+from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.skipped_files import Passing
+
+__all__ = ["Directory", "Finder", "Wanted", "run_at_once"]
+
+_INDEX_CACHE = "remote-log-index-cache"  # RemoteIndexCache.DIR_NAME, of tiered storage
+_NUM_AT_ONCE = 32  # requests, where each takes a while
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Wanted = Callable[[str, int | None], bool]
+"""Whether a partition is wanted, by topic and number; None for any partition of the topic."""
+
+
+@dataclass(slots=True)
+class Directory:
+    """A directory with segments of a partition, as it was listed.
+
+    Attributes:
+        path: by which it was found.
+        name: whose segments these are.
+        entries: all that is in it.
+        topic_id: in a tier's names; None elsewhere.
+        wanted: names of the files that were asked for; None asks for all.
+        beside: names of what stands beside the directory, if that was listed.
+    """
+
+    path: str
+    name: TopicPartition
+    entries: list[Entry]
+    topic_id: str | None = None
+    wanted: set[str] | None = field(default_factory=set)
+    beside: frozenset[str] | None = None
+
+    @property
+    def is_tiered(self) -> bool:
+        """Whether a tier keeps it, not a broker."""
+        return self.topic_id is not None
+
+    def want(self, name: str | None) -> None:
+        """Ask for one more file, or (None) for all."""
+        if name is None or self.wanted is None:
+            self.wanted = None
+        else:
+            self.wanted.add(name)
+
+
+def run_at_once(path: str, task: Callable[[T], R], arguments: Sequence[T]) -> list[R]:
+    """Results of a task for each argument: several at once if `path` is behind a network."""
+    if not is_address(path) or len(arguments) < 2:
+        return list(map(task, arguments))
+    with ThreadPoolExecutor(_NUM_AT_ONCE) as pool:
+        return list(pool.map(task, arguments))
+
+
+class Finder:
+    """Directories with segments, below or at paths that are added one by one; each once.
+
+    Args:
+        places: where the paths are.
+        tiers: look for tiered layouts too.
+        recursive: look at all depths, not only where a broker or a tier would put them.
+        wanted: says which partitions are to be looked at.
+
+    Attributes:
+        found: by where they really are.
+        passing: what was passed over.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        *,
+        tiers: bool = False,
+        recursive: bool = False,
+        wanted: Wanted | None = None,
+    ) -> None:
+        self.found: dict[str, Directory] = {}
+        self.passing = Passing()
+        self._places = places
+        self._tiers = tiers
+        self._recursive = recursive
+        self._wanted = wanted
+        self._seen: set[str] = set()
+
+    def add_match(self, entry: Entry) -> bool:
+        """Look at what matches a pattern; if nothing of use is there, that is no error.
+
+        Returns:
+            Whether there are segments, wanted or not.
+
+        Raises:
+            ReadError: it cannot be listed.
+        """
+        add = self._add_directory if entry.is_directory else self._add_file
+        return add(entry.path, True)
+
+    def add(self, path: str) -> None:
+        """Look at a path: a log directory, a partition's directory, a tier, or a segment's file.
+
+        Raises:
+            ReadError: it does not exist or cannot be listed.
+            OptionError: nothing of use is there.
+        """
+        entry = self._places.entry(path)
+        if entry is None:
+            detail = f"{os.strerror(errno.ENOENT)}: check the path"
+            raise ReadError(detail, errno=errno.ENOENT, path=path)
+        add = self._add_directory if entry.is_directory else self._add_file
+        add(path if is_address(entry.path) else entry.path, False)
+
+    def _add_directory(self, path: str, is_match: bool) -> bool:
+        entries = self._places.entries(path)
+        if self._holds(entries):
+            return self._take_named(path, entries, None, is_match)
+        if self._descend(path, entries):
+            return True
+        if not is_match:
+            raise OptionError(self._why_empty(entries), path=path)
+        return False
+
+    def _add_file(self, path: str, is_match: bool) -> bool:
+        name = name_in(path)
+        if not SEGMENT_NAME.fullmatch(name) and not (self._tiers and TIERED_NAME.fullmatch(name)):
+            if is_match:
+                return False
+            raise OptionError(
+                "this is no segment of a log: those are named by 20 digits and .log (what a broker is about "
+                "to delete or swap in has one more suffix); `kafka-segments dump` reads single files of any "
+                "name",
+                path=path,
+            )
+        directory = path.rpartition("/")[0] or ("/" if path.startswith("/") else "")
+        known = self.found.get(real_path(directory or "."))
+        if known is not None:
+            known.want(name)
+            return True
+        return self._take_named(directory, self._places.entries(directory or "."), name, is_match)
+
+    def _take_named(self, path: str, entries: list[Entry], only: str | None, is_match: bool) -> bool:
+        """Take a directory by its own name, which must say of which partition it is."""
+        found = self._name_of(path, entries)
+        if found is None:
+            if not is_match:
+                raise OptionError(_why_nameless(name_in(path or ".")), path=path)
+            self.passing.add(path, _why_nameless(name_in(path)))
+            return False
+        self._take(path, *found, entries, only=only)
+        return True
+
+    def _descend(self, path: str, entries: Sequence[Entry]) -> bool:
+        """Look at the directories in one that holds no segments itself."""
+        if self._recursive:
+            real = real_path(path)
+            if real in self._seen:  # links may lead in a circle
+                return True
+            self._seen.add(real)
+        beside = frozenset(entry.name for entry in entries)
+        topic = tiers_topic(name_in(path)) if self._tiers else None
+        directories = [one for one in entries if one.is_directory and not one.name.endswith(LEFT_ALONE)]
+        interesting = {one.path: self._is_of_interest(one, topic) for one in directories}
+        for one in entries:
+            if one.is_directory and interesting.get(one.path, False) is False and self._is_worth_telling(one):
+                self.passing.directory(one)
+        listed = [one for one in directories if interesting[one.path]]
+        # Where there are segments, as far as names tell, and nobody wants them, nothing is missing.
+        held = None in interesting.values()
+        children = run_at_once(path, self._children, [one.path for one in listed])
+        for entry, inside in zip(listed, children, strict=True):
+            if inside is not None:
+                held = self._look_into(entry, inside, topic, beside) or held
+        return held
+
+    def _is_worth_telling(self, entry: Entry) -> bool:
+        """Whether it is none of a broker or a file system; `lost+found` may be empty, or for root alone."""
+        return entry.name != _INDEX_CACHE and (entry.name != "lost+found" or any(self._peek(entry)))
+
+    def _is_of_interest(self, entry: Entry, topic: tuple[str, str] | None) -> bool | None:
+        """Whether a directory is to be listed, by its name; None if only its partition is not wanted."""
+        plain = parse_directory_name(entry.name)
+        tiered = tiered_names(entry.name, topic) if self._tiers else []
+        possible = [*([plain] if plain else []), *(name for name, _ in tiered)]
+        if self._recursive:
+            return bool(possible) or not entry.name.startswith(".")
+        if not possible:
+            return False
+        return True if any(map(self._is_wanted, possible)) else None
+
+    def _look_into(
+        self,
+        entry: Entry,
+        children: list[Entry],
+        topic: tuple[str, str] | None,
+        beside: frozenset[str],
+    ) -> bool:
+        """Whether a directory in another one holds segments; `topic`: of the upper one, in a tier."""
+        plain = parse_directory_name(entry.name)
+        tiered = tiered_names(entry.name, topic) if self._tiers else []
+        if not self._holds(children):
+            return (self._recursive or bool(tiered)) and self._descend(entry.path, children)
+        found: tuple[TopicPartition, str | None] | None = (plain, None) if plain else None
+        if not _is_brokers(children):
+            found = next(((name, id_) for name, id_ in tiered if isinstance(name, TopicPartition)), None)
+        if found is None:
+            self.passing.add(entry.path, _why_nameless(entry.name))
+            return False
+        self._take(entry.path, *found, children, beside=beside)
+        return True
+
+    def _is_wanted(self, name: TopicPartition | str) -> bool:
+        if self._wanted is None:
+            return True
+        return self._wanted(name, None) if isinstance(name, str) else self._wanted(name.topic, name.partition)
+
+    def _children(self, path: str) -> list[Entry] | None:
+        """What is in a directory; None if it has vanished since it was seen, as a deleted topic's may."""
+        try:
+            return self._places.entries(path)
+        except ReadError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return None
+            raise
+
+    def _holds(self, entries: Iterable[Entry]) -> bool:
+        names = (entry.name for entry in entries)
+        return any(
+            SEGMENT_NAME.fullmatch(name) or (self._tiers and TIERED_NAME.fullmatch(name)) for name in names
+        )
+
+    def _take(
+        self,
+        path: str,
+        name: TopicPartition,
+        topic_id: str | None,
+        entries: list[Entry],
+        *,
+        only: str | None = None,
+        beside: frozenset[str] | None = None,
+    ) -> None:
+        if not self._is_wanted(name):
+            return
+        key = real_path(path or ".")
+        if key not in self.found:
+            self.found[key] = Directory(path, name, entries, topic_id, beside=beside)
+            if topic_id is None:
+                self.passing.files(entries)
+        self.found[key].want(only)
+
+    def _name_of(self, path: str, entries: Sequence[Entry]) -> tuple[TopicPartition, str | None] | None:
+        """Whose segments lie in a directory, by its name as it was given or where it really is."""
+        for given in dict.fromkeys((path or ".", real_path(path or "."))):
+            name = name_in(given)
+            if _is_brokers(entries):
+                parsed = parse_directory_name(name)
+                if parsed:
+                    return parsed, None
+                continue
+            topic = tiers_topic(name_in(above(given)))
+            for tiered, topic_id in tiered_names(name, topic):
+                if isinstance(tiered, TopicPartition):
+                    return tiered, topic_id
+        return None
+
+    def _why_empty(self, entries: Sequence[Entry]) -> str:
+        names = [entry.name for entry in entries]
+        why = (
+            "no segments here: no .log files named by 20 digits, and no directories TOPIC-PARTITION with some"
+        )
+        if any(name.endswith(".log") for name in names):
+            return why + "; these .log files are not a topic's (a broker's own messages?): see its log.dirs"
+        inner = next((entry.path for entry in entries if any(map(_is_partition, self._peek(entry)))), None)
+        if inner:
+            return why + f"; give the log directories themselves, such as {inner}"
+        if any(name.endswith(LEFT_ALONE) for name in names):
+            return why + "; the broker has put aside what is here (-delete, -future, -stray)"
+        return (
+            why + "; give a broker's log directory (log.dirs in its configuration), or one of its partitions"
+        )
+
+    def _peek(self, entry: Entry) -> Iterator[Entry]:
+        try:
+            yield from self._places.entries(entry.path) if entry.is_directory else ()
+        except ReadError as error:
+            pass_over(error)
+
+
+def _why_nameless(name: str) -> str:
+    if name.endswith(LEFT_ALONE):
+        return (
+            "the broker has put this directory aside (for deletion, a move to another disk, or as a stray) "
+            "and would not read it; to read it all the same, copy it to a directory named TOPIC-PARTITION"
+        )
+    return (
+        "segments lie here, but the directory's name does not say of which partition: "
+        "name it TOPIC-PARTITION, or give the log directory above the partitions"
+    )
+
+
+def _is_brokers(entries: Iterable[Entry]) -> bool:
+    """Whether files are named as a broker names segments, not as a tier does."""
+    return any(SEGMENT_NAME.fullmatch(entry.name) for entry in entries)
+
+
+def _is_partition(entry: Entry) -> bool:
+    return parse_directory_name(entry.name) is not None and entry.is_directory

@@ -1,0 +1,390 @@
+"""From the copies of partitions to logs in which each offset is once.
+
+Strategy: replicas, disks and tiers overlap lawfully. The copy that has seen the latest leader epoch, and of
+those the one that reaches farthest, is the log, as the leader that a broker would follow; others count up to
+where their lineage leaves it (`lineage`), and are read where those before them have nothing. A tier's segment
+has a lineage of its own, so each of them is judged alone.
+
+Where a copy notes no lineage (brokers before 0.11, segments that were copied without what stands beside
+them), its batches decide: it must agree with a copy that is trusted already at the last place that both have
+(`replica_agreement`). If it does not, nothing tells which one is right, and that is an error.
+
+No segment is opened if a partition has one copy. Of several, the newest segments' ends are read, and those of
+segments behind which one seems to be lost (`missing_segments`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby, pairwise
+
+from kafka_segments.errors import OptionError
+from kafka_segments.formats.entries import Batch
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.lineage import Lineage, contradiction, diverges_at
+from kafka_segments.log.log_end import find_end
+from kafka_segments.log.missing_segments import find_holes
+from kafka_segments.log.model import LeftOut, LogEnd, PartitionCopy, PartitionLog, Piece, StoredSegment
+from kafka_segments.log.offset_spans import Coverage
+from kafka_segments.log.replica_agreement import Span, compare
+from kafka_segments.segment.index_files import LeaderEpoch
+
+__all__ = ["resolve"]
+
+_log = get_logger(__name__)
+
+
+def resolve(places: Places, copies: Iterable[PartitionCopy]) -> list[PartitionLog]:
+    """Put the copies of partitions together.
+
+    Args:
+        places: where they are.
+        copies: as `discover` found them, of any partitions.
+
+    Returns:
+        By topic and number.
+
+    Raises:
+        OptionError: copies are of different topics of one name, or contradict each other; both are named.
+        ReadError: a segment cannot be opened.
+
+    Example:
+        >>> resolve(Places(), [])
+        []
+    """
+    ordered = sorted(copies, key=lambda copy: (copy.topic, copy.partition, copy.path))
+    _check_topic_ids(ordered)
+    partitions = groupby(ordered, key=lambda copy: (copy.topic, copy.partition))
+    return [_resolved(places, list(found)) for _, found in partitions]
+
+
+@dataclass(slots=True)
+class _Run:
+    """Segments that have one lineage: all of a broker's copy, or one of a tier's.
+
+    Attributes:
+        copy: whose they are.
+        spans: the segments, by offset.
+        lineage: up to the end of the last one.
+        holes: what a segment seems to hold, and does not.
+    """
+
+    copy: PartitionCopy
+    spans: list[Span]
+    lineage: Lineage
+    holes: list[Span] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        return self.spans[0][0]
+
+    @property
+    def rank(self) -> tuple[int, int, bool]:
+        """The greatest leads; where nothing else differs, what a broker has is nearer than a tier."""
+        return self.lineage.latest, self.lineage.end_offset, not self.copy.is_tiered
+
+    @property
+    def rank_behind_leader(self) -> tuple[int, int, int, bool]:
+        """The greatest is trusted first among those behind the leader.
+
+        Where the leader has deleted an epoch, a copy counts up to the high watermark that it noted, and the
+        lineage of the log then ends that epoch there: so the one that knows most comes first.
+        """
+        latest, end_offset, is_near = self.rank
+        high_watermark = self.copy.end.high_watermark
+        return latest, -1 if high_watermark is None else high_watermark, end_offset, is_near
+
+    def path(self) -> str:
+        return self.spans[0][2].file.path if self.copy.is_tiered else self.copy.path
+
+
+def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
+    holding = [copy for copy in copies if copy.segments]
+    if len(holding) == 1 and not holding[0].is_tiered:
+        return _log_of(copies, _pieces_of(holding[0]), holding[0].leader_epochs)
+    runs = list(chain.from_iterable(_runs(places, copy) for copy in holding))
+    if not runs:
+        return _log_of(copies, (), ())
+    runs.sort(key=lambda run: run.rank, reverse=True)
+    runs[1:] = sorted(runs[1:], key=lambda run: run.rank_behind_leader, reverse=True)
+    is_compacted = any(copy.cleaned_up_to is not None for copy in copies)
+    if not is_compacted:  # else offsets may be missing anywhere
+        _note_holes(places, runs)
+    merger = _Merger(places, runs[0], is_compacted=is_compacted)
+    for run in runs[1:]:
+        merger.add(run)
+    log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits)
+    # Who looks into a directory for what is gone must not find there what does not count.
+    whole = tuple(path for path in log.copies if path not in merger.astray)
+    return replace(log, copies=whole, left_out=(*log.left_out, *merger.left_out))
+
+
+def _note_holes(places: Places, runs: Sequence[_Run]) -> None:
+    """Let segments count as far as they reach, where another copy has what is lost behind them."""
+    brokers = [run.spans for run in runs if not run.copy.is_tiered]
+    tiered = {run.start: run.spans[0] for run in runs if run.copy.is_tiered}
+    tiers = [tiered[start] for start in sorted(tiered)]
+    for run in runs:
+        if run.copy.is_tiered:
+            continue
+        others = [spans for spans in [*brokers, tiers] if spans and spans is not run.spans]
+        for at, reached in find_holes(places, run.spans, others).items():
+            start, end, segment = run.spans[at]
+            _log.info("%s ends before offset %d: one behind it is lost", segment.file.path, reached)
+            run.spans[at] = start, reached, segment
+            run.holes.append((reached, end, segment))
+
+
+def _pieces_of(copy: PartitionCopy) -> tuple[Piece, ...]:
+    return tuple(Piece(one.base_offset, one.end_offset, one) for one in copy.segments)
+
+
+def _log_of(
+    copies: list[PartitionCopy],
+    pieces: Sequence[Piece],
+    epochs: Sequence[LeaderEpoch],
+    limits: Mapping[str, int] | None = None,
+) -> PartitionLog:
+    """The log that copies make; `limits` says of the trusted ones up to where, None trusts all."""
+    trusted = [copy for copy in copies if limits is None or copy.path in limits]
+    start = max((offset for offset in _noted_starts(trusted, limits)), default=None)
+    name = copies[0].topic, copies[0].partition
+    # What one copy itself notes was held against the segments where they were found.
+    noted = start if len(copies) > 1 else None
+    deleted = [piece for piece in pieces if _is_below(piece, noted)]
+    why = f"its records are deleted: the log starts at offset {start}, as another copy notes"
+    left_out = [
+        LeftOut(*name, one.start, (one.end or 0) - 1, one.segment.file.path, one.segment.size, why)
+        for one in deleted
+    ]
+    return PartitionLog(
+        *name,
+        tuple(piece for piece in pieces if not _is_below(piece, noted)),
+        topic_id=next((copy.topic_id for copy in copies if copy.topic_id), None),
+        log_start_offset=start,
+        end=_end_noted(trusted, limits),
+        copies=tuple(copy.path for copy in copies),
+        left_out=(*chain.from_iterable(copy.left_out for copy in copies), *left_out),
+        findings=tuple({id(one): one for copy in copies for one in copy.findings}.values()),
+        leader_epochs=tuple(epochs),
+        cleaned_up_to=max(
+            (one.cleaned_up_to for one in trusted if one.cleaned_up_to is not None), default=None
+        ),
+        without_log=copies[0].without_log if len(copies) == 1 else (),
+        swaps=copies[0].swaps if len(copies) == 1 else (),
+    )
+
+
+def _noted_starts(trusted: Sequence[PartitionCopy], limits: Mapping[str, int] | None) -> Iterator[int]:
+    for copy in trusted:
+        start = copy.log_start_offset
+        if start is not None and (limits is None or start <= limits[copy.path]):
+            yield start
+
+
+def _is_below(piece: Piece, start: int | None) -> bool:
+    return start is not None and piece.end is not None and piece.end <= start
+
+
+def _end_noted(trusted: Sequence[PartitionCopy], limits: Mapping[str, int] | None) -> LogEnd:
+    def greatest(of: Callable[[LogEnd], int | None]) -> int | None:
+        noted = ((of(copy.end), copy.path) for copy in trusted)
+        known = ((offset, path) for offset, path in noted if offset is not None)
+        return max(
+            (offset if limits is None else min(offset, limits[path]) for offset, path in known), default=None
+        )
+
+    is_live = any(copy.end.is_live for copy in trusted)
+    return LogEnd(is_live, greatest(lambda end: end.high_watermark), greatest(lambda end: end.recovery_point))
+
+
+def _runs(places: Places, copy: PartitionCopy) -> Iterator[_Run]:
+    if not copy.is_tiered:
+        spans = [(one.base_offset, _end_of(places, one, one.end_offset), one) for one in copy.segments]
+        yield _Run(copy, spans, Lineage.of(copy.leader_epochs, spans[-1][1]))
+        return
+    bases = sorted({one.base_offset for one in copy.segments})
+    for segment in copy.segments:
+        known = segment.end_offset
+        at = bisect_right(bases, segment.base_offset)
+        if known is None and at < len(bases):
+            known = bases[
+                at
+            ]  # as a broker looks a segment up: the last one that begins at or before an offset
+        end = _end_of(places, segment, known)
+        lineage = Lineage.of(segment.leader_epochs or (), end)
+        yield _Run(copy, [(segment.base_offset, end, segment)], lineage)
+
+
+def _end_of(places: Places, segment: StoredSegment, known: int | None) -> int:
+    return find_end(places, segment).end_offset if known is None else known
+
+
+class _Merger:
+    """A log that grows by one run after the other.
+
+    Attributes:
+        lineage: of the log so far.
+        left_out: what does not count of the runs.
+        astray: the directories that this is in.
+    """
+
+    def __init__(self, places: Places, leader: _Run, *, is_compacted: bool) -> None:
+        self.lineage = leader.lineage
+        self.left_out: list[LeftOut] = []
+        self.astray: set[str] = set()
+        self._places = places
+        self._leader = leader
+        self._is_compacted = is_compacted
+        self._start = leader.start
+        self._trusted: list[tuple[_Run, int]] = [(leader, leader.lineage.end_offset)]
+
+    def add(self, run: _Run) -> None:
+        """Trust a run as far as it can be.
+
+        Raises:
+            OptionError: it contradicts what is trusted already.
+        """
+        if run.lineage.entries and self.lineage.entries:
+            limit = self._limit_by_lineage(run)
+        else:
+            limit = self._limit_by_batches(run)
+        if limit < run.lineage.end_offset:
+            self._leave_out(run, limit)
+        if limit > run.start:
+            self._trusted.append((run, limit))
+            self.lineage = self.lineage.extended(run.lineage, min(self._start, limit))
+            self._start = min(self._start, run.start)
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """Up to where each copy is trusted, by its path."""
+        found: dict[str, int] = {}
+        for run, limit in self._trusted:
+            found[run.copy.path] = max(limit, found.get(run.copy.path, limit))
+        return found
+
+    def pieces(self) -> Iterator[Piece]:
+        """The log, by offset: what brokers have before what tiers have."""
+        coverage = Coverage()
+        ordered = sorted(self._trusted, key=lambda one: one[0].copy.is_tiered)
+        # What nobody has stays with the one before it, whose reader finds out.
+        for spans, limit in [
+            *((run.spans, limit) for run, limit in ordered),
+            *((run.holes, limit) for run, limit in ordered),
+        ]:
+            for start, end, segment in spans:
+                # Who turns to another copy for what is lost must not take what does not count there.
+                counting = segment if end <= limit else replace(segment, end_offset=limit)
+                coverage.add(start, min(end, limit), counting)
+        found = list(_joined(coverage.pieces()))
+        whole = (run.spans[-1] for run, limit in self._trusted if limit == run.lineage.end_offset)
+        start, _, newest = max(whole, key=lambda span: span[1])
+        # Where no end is noted the segment counts to its file's end: what is behind the last batch is seen.
+        if newest.end_offset is None:
+            if found and found[-1].segment is newest:
+                found[-1] = replace(found[-1], end=None)
+            elif newest.size and (not found or (found[-1].end or 0) <= start):
+                found.append(Piece(start, None, newest))
+        yield from found
+
+    def _limit_by_lineage(self, run: _Run) -> int:
+        found = None if self._is_compacted else contradiction(self.lineage, run.lineage)
+        if found is not None:
+            epoch, trusted, other = found
+            raise OptionError(
+                f"leader epoch {epoch} began at offset {other} here and at offset {trusted} in "
+                f"{self._leader.path()}: these are no copies of one log; give one of the two",
+                path=run.path(),
+            )
+        limit = diverges_at(self.lineage, run.lineage)
+        if run.copy.is_tiered:
+            return limit  # nothing is uploaded before it is committed
+        high_watermark = run.copy.end.high_watermark
+        if self.lineage.end_of(run.lineage.latest)[0] is None and high_watermark is not None:
+            # All that is known of the log began later. What was taken back before that, nobody can tell.
+            limit = min(limit, max(run.start, high_watermark))
+        self._compare(run, limit)
+        return limit
+
+    def _limit_by_batches(self, run: _Run) -> int:
+        self._compare(run, run.lineage.end_offset)
+        return run.lineage.end_offset
+
+    def _compare(self, run: _Run, end: int) -> None:
+        """Hold a run against one that is trusted, the first one with offsets in common."""
+        for trusted, limit in self._trusted:
+            common = min(end, limit)
+            if max(run.start, trusted.start) < common:
+                answer = compare(self._places, run.spans, trusted.spans, common)
+                if isinstance(answer, tuple) and not self._is_lawful(answer):
+                    raise self._disagreement(run, trusted, answer)
+                if answer is not None:
+                    return
+
+    def _is_lawful(self, batches: tuple[Batch, Batch]) -> bool:
+        """Whether the log cleaner may have made the difference."""
+        one, other = batches
+        return self._is_compacted and one.partition_leader_epoch == other.partition_leader_epoch
+
+    def _disagreement(self, run: _Run, trusted: _Run, batches: tuple[Batch, Batch]) -> OptionError:
+        mine, theirs = batches
+        offset = min(mine.last_offset, theirs.last_offset)
+        if mine.partition_leader_epoch == theirs.partition_leader_epoch >= 0:
+            why = f"of leader epoch {mine.partition_leader_epoch} in both: one was changed; give the other"
+        elif run.lineage.entries and trusted.lineage.entries:
+            why = (
+                "where both have the same lineage (leader-epoch-checkpoint): one was changed; give the other"
+            )
+        else:
+            why = "and no leader-epoch-checkpoint beside both tells whose is the log's: give one of the two"
+        return OptionError(
+            f"the batch at offset {offset} is another one than in {trusted.path()}, {why}", path=run.path()
+        )
+
+    def _leave_out(self, run: _Run, limit: int) -> None:
+        first, end = max(run.start, limit), run.lineage.end_offset
+        known = self.lineage.end_of(run.lineage.latest)[0]
+        why = (
+            f"leader epoch {run.lineage.latest} of this copy is older than all that is known of the log, and "
+            f"it noted {limit} as high watermark: what stands behind may have been taken back"
+            if known is None
+            else f"this copy's history leaves the log's at offset {limit}, where leader epoch {known} ended: "
+            "what stands behind was taken back"
+        ) + f"; the log is that of {self._leader.path()}"
+        _log.info("%s: offsets %d to %d are left out: %s", run.path(), first, end - 1, why)
+        sizes = sum(segment.size for _, span_end, segment in run.spans if span_end > first)
+        copy = run.copy
+        self.astray.add(copy.path)
+        self.left_out.append(
+            LeftOut(copy.topic, copy.partition, first, end - 1, run.path(), sizes, why, is_astray=True)
+        )
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces, neighbours of one segment as one."""
+    before: Piece | None = None
+    for piece in pieces:
+        if before is not None and before.end == piece.start and before.segment is piece.segment:
+            others = {one.file.path: one for one in (*before.others, *piece.others)}
+            before = replace(before, end=piece.end, others=tuple(others.values()))
+            continue
+        if before is not None:
+            yield before
+        before = piece
+    if before is not None:
+        yield before
+
+
+def _check_topic_ids(copies: Sequence[PartitionCopy]) -> None:
+    known = [copy for copy in copies if copy.topic_id is not None]
+    for one, other in pairwise(known):
+        if one.topic == other.topic and one.topic_id != other.topic_id:
+            raise OptionError(
+                f"topic {one.topic} has the id {other.topic_id} here and {one.topic_id} in {one.path}: these "
+                "are two topics of one name, of which one was deleted; give one of them",
+                path=other.path,
+            )

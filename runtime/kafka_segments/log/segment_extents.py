@@ -1,0 +1,89 @@
+"""The first and the last offset in a segment, by its content and not by its name.
+
+Strategy: the first and the last sound entry tell; the last entry of the `.index` says where the last ones
+are. Each file is opened once, and small ones are read at once where there are many. Files are renamed or
+swapped by hand, by recovery tools and by copies that failed half-way, but the batches in them keep their
+offsets. What was found is kept for as long as the file stays the same, since many ranges of one directory ask
+for it.
+"""
+
+from __future__ import annotations
+
+from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.found_cache import Remembered
+from kafka_segments.log.log_end import end_of
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import is_remote, open_stored
+from kafka_segments.segment.contents import begin_of, hold_small, runs_in
+from kafka_segments.segment.continuity import Extent, Holding
+
+__all__ = ["extent_of", "hold_stored", "runs_at"]
+
+_NUM_SLOW = 400  # segments that are looked into before the compiled scanner is loaded, which takes as long
+
+_kept: Remembered[Holding] = Remembered()
+
+
+def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
+    """The offsets that a segment holds; None if it holds no sound entry, or cannot be read."""
+    try:
+        return hold_stored(places, segment).extent
+    except KafkaFormatError as error:
+        pass_over(error)
+        return None  # whoever reads the offsets that its name stands for tells of it
+
+
+def hold_stored(places: Places, segment: StoredSegment) -> Holding:
+    """What a segment holds, wherever it lies.
+
+    Raises:
+        KafkaFormatError: it cannot be opened.
+    """
+    return _kept.of(segment.file, lambda: _hold(places, segment))
+
+
+def runs_at(places: Places, segment: StoredSegment) -> list[Extent]:
+    """The offsets of all entries in a segment, wherever it lies; see `contents.runs_in`.
+
+    Raises:
+        KafkaFormatError: it cannot be opened.
+    """
+    source = open_stored(places, segment)
+    try:
+        return runs_in(source)
+    finally:
+        source.close()
+
+
+def _hold(places: Places, segment: StoredSegment) -> Holding:
+    source = open_stored(places, segment)
+    try:
+        if len(_kept) >= _NUM_SLOW and segment.form == "plain" and not is_remote(segment.file):
+            found = hold_small(source, segment.base_offset)
+            if found is not None:
+                return found
+        return _hold_ends(places, segment, source)
+    finally:
+        source.close()
+
+
+def _hold_ends(places: Places, segment: StoredSegment, source: Source) -> Holding:
+    path, base_offset, size = segment.file.path, segment.base_offset, segment.size
+    begin = begin_of(source)
+    if begin.first is None:
+        return Holding(path, base_offset, size, is_damaged_before=begin.is_damaged)
+    end = end_of(source, places, segment)
+    last = begin.first if end.highest is None else max(begin.first, end.highest)
+    lowest = begin.first if end.last is None or end.last.base_offset is None else end.last.base_offset
+    return Holding(
+        path,
+        base_offset,
+        size,
+        Extent(min(begin.first, lowest), last),
+        begin.is_damaged,
+        end.tail is not None,
+        ends_in_zeros=end.ends_in_zeros,
+        misplaced=begin.misplaced,
+    )

@@ -1,0 +1,89 @@
+"""What lies in log directories beside live segments, and is passed over as a broker does when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME
+from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.loggers import get_logger
+
+__all__ = ["PassedOver", "Passing", "tell"]
+
+_log = get_logger(__name__)
+
+_NUM_NAMED = 3  # of a kind, in words; the others are counted
+_ASIDE = {
+    "-delete": "a broker has put it aside for deletion (-delete), and removes it after a while",
+    "-future": "a copy that a broker was moving to another disk (-future), of a partition that is elsewhere",
+    "-stray": "a broker has put it aside, since the partition is not assigned to it (-stray); to read it, "
+    "copy it to a directory named TOPIC-PARTITION",
+}
+_SUFFIXES = {
+    ".deleted": "a broker has renamed it to delete it (.deleted), at the latest when it starts",
+    ".cleaned": "unfinished work of the log cleaner (.cleaned), which a broker deletes when it starts",
+    ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
+    "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
+}
+_NOT_TOLD = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Files or directories that are passed over for the same reason.
+
+    Attributes:
+        paths: in the order in which they were found.
+        why: for people.
+    """
+
+    paths: tuple[str, ...]
+    why: str
+
+    def __str__(self) -> str:
+        num_more = len(self.paths) - _NUM_NAMED
+        more = f" and {num_more} more" if num_more > 0 else ""
+        return f"{', '.join(self.paths[:_NUM_NAMED])}{more}: {self.why}; left out"
+
+
+class Passing:
+    """Gathers what is passed over."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, dict[str, None]] = {}
+
+    @property
+    def found(self) -> list[PassedOver]:
+        """All of it, by reason."""
+        return [PassedOver(tuple(paths), why) for why, paths in self._paths.items()]
+
+    def add(self, path: str, why: str) -> None:
+        """Add a file or directory; what comes twice counts once."""
+        self._paths.setdefault(why, {})[path] = None
+
+    def directory(self, entry: Entry) -> None:
+        """Add a directory in a log directory that is no partition's by its name."""
+        suffix = next((one for one in LEFT_ALONE if entry.name.endswith(one)), None)
+        self.add(entry.path, "its name is not TOPIC-PARTITION" if suffix is None else _ASIDE[suffix])
+
+    def files(self, entries: Iterable[Entry]) -> None:
+        """Add what in a partition's directory a broker leaves alone, deletes, or has not taken in yet."""
+        for entry in entries:
+            suffix = next((one for one in _SUFFIXES if entry.name.endswith(one)), None)
+            if suffix is not None:
+                self.add(entry.path, _SUFFIXES[suffix])
+            elif entry.name.endswith(".log") and not SEGMENT_NAME.fullmatch(entry.name):
+                self.add(entry.path, "not the name of a segment")
+
+
+def tell(found: Iterable[PassedOver], *, is_all: bool) -> None:
+    """Log what was passed over.
+
+    Args:
+        found: by reason.
+        is_all: also what is about to be deleted, of which a running broker always has some.
+    """
+    for one in found:
+        if is_all or one.why not in _NOT_TOLD:
+            _log.warning("%s", one)

@@ -1,0 +1,213 @@
+"""From what a listing showed to bytes: files, parts of files, segments that were cut into chunks.
+
+Strategy: a segment that a tier compressed in chunks is read like any file. A chunk is decompressed when one
+of its bytes is asked for, and the last two are kept, since readers go forward and look back a little. What
+the manifest says is held against what comes out: a chunk of another size is unreadable, as a bad sector is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import errno
+import threading
+from collections import OrderedDict
+from functools import partial
+from itertools import accumulate
+
+from kafka_segments import formats
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, decompress
+from kafka_segments.errors import DecodeError, DecompressionError, KafkaFormatError, OptionError, ReadError
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.model import Chunks, StoredFile, StoredSegment
+
+__all__ = ["ZSTD_CHUNKS", "Part", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
+
+ZSTD_CHUNKS = "zstd-chunks"
+"""The form of segments that Aiven's tiered storage has compressed."""
+
+MAX_LEN_FILE = 64 << 20
+"""Bytes of a file that is read at once."""
+_MAX_LEN_CHUNK_SIZES = 10 << 20  # TransformedChunksDeserializer.MAX_DECOMPRESSED_SIZE
+_NUM_KEPT = 2
+
+
+class Part:
+    """A part of a source, as a source; closing it closes the whole.
+
+    Args:
+        whole: the source.
+        name: for people.
+        position: where the part begins.
+        size: of the part.
+    """
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, whole: Source, name: str, position: int, size: int) -> None:
+        self.name, self.size = name, size
+        self._whole, self._position = whole, position
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        """See `Source`."""
+        return self._whole.read(self._position + position, size)
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
+        """See `Source`."""
+        return self._whole.window(self._position + position, size, buffer)
+
+    def close(self) -> None:
+        """See `Source`."""
+        self._whole.close()
+
+
+class _Chunked:
+    """A segment whose chunks are compressed one by one, as a source."""
+
+    descriptor = -1
+    is_memory = False
+
+    def __init__(self, whole: Source, chunks: Chunks, sizes: tuple[int, ...]) -> None:
+        self.name, self.size = whole.name, chunks.size
+        self._whole, self._len_chunk = whole, chunks.len_chunk
+        self._sizes = sizes
+        self._positions = [0, *accumulate(sizes)]
+        self._kept: OrderedDict[int, bytes | KafkaFormatError] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, position: int, size: int) -> bytes | memoryview:
+        if position + size > self.size:
+            detail = f"{size} bytes at position {position} were asked for; the segment has {self.size}"
+            raise ReadError(detail, position=self.size, path=self.name)
+        parts: list[memoryview] = []
+        end = position + size
+        while position < end:
+            at, begin = divmod(position, self._len_chunk)
+            chunk = memoryview(self._chunk(at, position))
+            part = chunk[begin : begin + end - position]
+            parts.append(part)
+            position += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:  # noqa: ARG002
+        return self.read(position, size)
+
+    def close(self) -> None:
+        self._kept.clear()
+        self._whole.close()
+
+    def _chunk(self, at: int, position: int) -> bytes:
+        """A chunk, of which the byte at `position` is wanted."""
+        with self._lock:
+            if at not in self._kept:
+                self._kept[at] = self._decompressed(at)
+                if len(self._kept) > _NUM_KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(at)
+            found = self._kept[at]
+        if isinstance(found, KafkaFormatError):
+            reason = f"chunk {at}, stored at position {self._positions[at]}: {found.detail}"
+            raise ReadError(reason, errno=errno.EIO, position=position, path=self.name) from found
+        return found
+
+    def _decompressed(self, at: int) -> bytes | KafkaFormatError:
+        """A chunk, or why there is none: the search behind damage would ask many times."""
+        expected = min(self._len_chunk, self.size - at * self._len_chunk)
+        stored = self._whole.read(self._positions[at], self._sizes[at])
+        try:
+            found = decompress("zstd", stored, max_size=expected)
+        except DecompressionError as error:
+            error.__cause__ = error.__context__ = None  # their frames hold the chunk
+            return error.with_traceback(None)
+        if len(found) != expected:
+            return DecompressionError(f"it has {len(found)} bytes where the manifest says {expected}")
+        return found
+
+
+def open_file(places: Places, file: StoredFile) -> Source:
+    """Open a file, or the part of it that is meant.
+
+    Raises:
+        ReadError: it does not exist any more, cannot be opened, or is shorter than a part of it.
+    """
+    source = places.open(file.path)
+    if file.position == 0 and file.size >= source.size:
+        return source
+    if file.position + file.size > source.size:
+        source.close()
+        detail = f"it has {source.size} bytes; {file.size} were to be at position {file.position}"
+        raise ReadError(detail, position=source.size, path=file.path)
+    # A whole file may have grown since; what was listed of it is what is meant.
+    return Part(source, file.path, file.position, file.size)
+
+
+def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source | None:
+    """Open what belongs to a segment, None if there is no such file; errors as `open_file`."""
+    file = segment.beside.get(suffix)
+    return None if file is None else open_file(places, file)
+
+
+def read_file(places: Places, file: StoredFile) -> bytes:
+    """All bytes of a small file.
+
+    Raises:
+        ReadError: see `open_file`.
+        DecodeError: it is too large to be what it should be.
+    """
+    if file.size > MAX_LEN_FILE:
+        detail = f"{file.size} bytes, which is more than this reader takes at once: {MAX_LEN_FILE}"
+        raise DecodeError(detail, path=file.path)
+    source = open_file(places, file)
+    try:
+        return bytes(source.read(0, source.size))
+    finally:
+        source.close()
+
+
+def open_stored(places: Places, segment: StoredSegment) -> Source:
+    """Open a segment in whatever form it is stored; what is read is the segment as a broker had it.
+
+    Memory for a segment in chunks: two of them, and one as it is stored.
+
+    Raises:
+        ReadError: see `open_file`.
+        DecodeError: what the manifest says of the chunks cannot be.
+        OptionError: the form is not known.
+    """
+    if segment.form == "plain":
+        return open_file(places, segment.file)
+    if segment.form != ZSTD_CHUNKS or segment.chunks is None:
+        raise OptionError(f"segments stored as {segment.form!r} cannot be read", path=segment.file.path)
+    sizes = chunk_sizes(segment)
+    return _Chunked(open_file(places, segment.file), segment.chunks, sizes)
+
+
+def chunk_sizes(segment: StoredSegment) -> tuple[int, ...]:
+    """Bytes that each chunk of a segment has in its file, checked against all that is known besides.
+
+    Raises:
+        DecodeError: they cannot be, or do not add up.
+    """
+    chunks = segment.chunks
+    assert chunks is not None
+    wrong = partial(DecodeError, path=segment.file.path)
+    if not 0 < chunks.len_chunk <= DEFAULT_MAX_DECOMPRESSED:
+        raise wrong(f"chunks of {chunks.len_chunk} bytes; from 1 to {DEFAULT_MAX_DECOMPRESSED} are read")
+    try:
+        packed = base64.b64decode(chunks.stored, validate=True)
+        sizes = formats.read_chunk_sizes(decompress("zstd", packed, max_size=_MAX_LEN_CHUNK_SIZES))
+    except binascii.Error as error:
+        raise wrong(f"the manifest's sizes of chunks are no base64: {error}") from error
+    except KafkaFormatError as error:
+        raise wrong(f"the manifest's sizes of chunks cannot be read: {error.detail}") from error
+    expected = -(-chunks.size // chunks.len_chunk)
+    if len(sizes) != expected and not (expected == 0 and len(sizes) == 1):  # an empty one has one chunk
+        raise wrong(f"the manifest lists {len(sizes)} chunks where {chunks.size} bytes make {expected}")
+    if sum(sizes) != segment.file.size:
+        raise wrong(
+            f"the file has {segment.file.size} bytes where the manifest's chunks add up to {sum(sizes)}; "
+            "was it copied whole?"
+        )
+    return sizes

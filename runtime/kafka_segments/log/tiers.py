@@ -1,0 +1,179 @@
+"""The segments in a tier's directory, of two layouts: Kafka's LocalTieredStorage (KIP-405), and Aiven's.
+
+Strategy: each segment has a stem of its own, `<base offset>-<id>`, and counts when it is whole. Kafka's is
+whole when all its files are there (RemoteLogSegmentFileset), Aiven's when its manifest is, which is written
+last. An upload that failed leaves files behind, and is repeated under another id; which segments a tier has
+given up, only its metadata topic knows.
+
+What a tier calls a segment's producer snapshot is that of its end (RemoteLogManager), not of its beginning as
+in a broker's directory: it is `end-snapshot` here, and the next segment's `snapshot` where that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.formats.file_names import TIERED_NAME
+from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import StoredFile, StoredSegment
+from kafka_segments.log.partition_dirs import Directory, run_at_once
+from kafka_segments.log.stored_segments import ZSTD_CHUNKS, read_file
+from kafka_segments.log.tier_manifests import Manifest, read_manifest
+from kafka_segments.segment.index_files import LeaderEpoch, read_leader_epochs
+
+__all__ = ["TierContents", "read_tier"]
+
+_MANIFEST = "rsm-manifest"
+_EPOCHS = "leader_epoch_checkpoint"
+# RemoteLogSegmentFileType: what must be there; a transaction index need not.
+_REQUIRED = ("log", "index", "timeindex", "snapshot", _EPOCHS)
+_SUFFIXES = {"index": "index", "timeindex": "timeindex", "txnindex": "txnindex", "snapshot": "end-snapshot"}
+
+WhyNot = Callable[[Entry], str | None]
+
+
+@dataclass(slots=True)
+class TierContents:
+    """What is in a tier's directory.
+
+    Attributes:
+        segments: by base offset; they may overlap.
+        left_out: the file, its base offset, and why it does not count.
+        findings: files beside segments that could not be read.
+    """
+
+    segments: list[StoredSegment] = field(default_factory=list)
+    left_out: list[tuple[StoredFile, int, str]] = field(default_factory=list)
+    findings: list[KafkaFormatError] = field(default_factory=list)
+
+
+def read_tier(places: Places, directory: Directory, why_not: WhyNot) -> TierContents:
+    """Find the whole segments in a directory.
+
+    Args:
+        places: where it is.
+        directory: as it was listed.
+        why_not: why a `.log` is left out, None if it is not.
+
+    Raises:
+        ReadError: a manifest cannot be read.
+        DecodeError: it is none.
+        UnknownFormatError: a segment is encrypted.
+    """
+    contents = TierContents()
+    whole = []
+    for base_offset, files in _grouped(directory):
+        why = _why_incomplete(files) or _why_unwanted(directory, files, why_not)
+        if why is None:
+            whole.append((base_offset, files))
+        else:
+            shown = files.get("log") or next(iter(files.values()))
+            contents.left_out.append((_stored(shown), base_offset, why))
+    contents.segments = list(_read_segments(places, directory, whole, contents.findings))
+    contents.segments = _with_snapshots(sorted(contents.segments, key=lambda one: one.base_offset))
+    return contents
+
+
+def _grouped(directory: Directory) -> Iterator[tuple[int, dict[str, Entry]]]:
+    groups: dict[str, dict[str, Entry]] = {}
+    for entry in directory.entries:
+        stem, _, suffix = entry.name.partition(".")
+        if TIERED_NAME.fullmatch(f"{stem}.log") and not entry.is_directory:
+            groups.setdefault(stem, {})[suffix] = entry
+    for stem, files in sorted(groups.items()):
+        yield int(stem.partition("-")[0]), files
+
+
+def _why_incomplete(files: dict[str, Entry]) -> str | None:
+    if _MANIFEST in files or "indexes" in files:
+        missing = [suffix for suffix in ("log", "indexes", _MANIFEST) if suffix not in files]
+    else:
+        missing = [suffix for suffix in _REQUIRED if suffix not in files]
+    if not missing:
+        return None
+    return f"an upload that was not completed, or is being deleted: there is no .{' and no .'.join(missing)}"
+
+
+def _why_unwanted(directory: Directory, files: dict[str, Entry], why_not: WhyNot) -> str | None:
+    names = {entry.name for entry in files.values()}
+    if directory.wanted is not None and names.isdisjoint(directory.wanted):
+        return "other segments were given by name"
+    return why_not(files["log"])
+
+
+def _read_segments(
+    places: Places,
+    directory: Directory,
+    whole: Sequence[tuple[int, dict[str, Entry]]],
+    findings: list[KafkaFormatError],
+) -> Iterator[StoredSegment]:
+    manifests = [files[_MANIFEST] for _, files in whole if _MANIFEST in files]
+    found = iter(run_at_once(directory.path, partial(_read_manifest, places), manifests))
+    for base_offset, files in whole:
+        if _MANIFEST in files:
+            yield _aivens(base_offset, files, next(found))
+        else:
+            yield _kafkas(places, base_offset, files, findings)
+
+
+def _read_manifest(places: Places, entry: Entry) -> Manifest:
+    try:
+        return read_manifest(read_file(places, _stored(entry)))
+    except KafkaFormatError as error:
+        error.path = entry.path
+        raise
+
+
+def _aivens(base_offset: int, files: dict[str, Entry], manifest: Manifest) -> StoredSegment:
+    indexes = _stored(files["indexes"])
+    beside = {
+        suffix: replace(indexes, position=position, size=size)
+        for suffix, (position, size) in manifest.indexes.items()
+        if size
+    }
+    return StoredSegment(
+        _stored(files["log"]),
+        base_offset if manifest.base_offset is None else manifest.base_offset,
+        beside=beside,
+        form="plain" if manifest.chunks is None else ZSTD_CHUNKS,
+        end_offset=manifest.end_offset,
+        leader_epochs=manifest.leader_epochs,
+        chunks=manifest.chunks,
+    )
+
+
+def _kafkas(
+    places: Places, base_offset: int, files: dict[str, Entry], findings: list[KafkaFormatError]
+) -> StoredSegment:
+    beside = {_SUFFIXES[suffix]: _stored(entry) for suffix, entry in files.items() if suffix in _SUFFIXES}
+    checkpoint = _stored(files[_EPOCHS])
+    beside["leader-epoch-checkpoint"] = checkpoint
+    epochs: tuple[LeaderEpoch, ...] | None = None
+    try:
+        epochs = read_leader_epochs(read_file(places, checkpoint)) or None
+    except KafkaFormatError as error:
+        error.path = checkpoint.path
+        pass_over(error)
+        findings.append(error)
+    return StoredSegment(_stored(files["log"]), base_offset, beside=beside, leader_epochs=epochs)
+
+
+def _with_snapshots(segments: list[StoredSegment]) -> list[StoredSegment]:
+    """Give each segment the snapshot of the one that ends where it begins, as far as ends are known."""
+    by_end = {segment.end_offset: segment.beside.get("end-snapshot") for segment in segments}
+
+    def with_snapshot(segment: StoredSegment) -> StoredSegment:
+        snapshot = by_end.get(segment.base_offset)
+        return (
+            segment if snapshot is None else replace(segment, beside={**segment.beside, "snapshot": snapshot})
+        )
+
+    return [with_snapshot(segment) for segment in segments]
+
+
+def _stored(entry: Entry) -> StoredFile:
+    return StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)

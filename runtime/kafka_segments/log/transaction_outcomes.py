@@ -1,0 +1,400 @@
+"""How the transactions of a partition ended: from its records, or by its indexes.
+
+Strategy: the records are the truth. All headers are read once, in the order of the log, and the control
+batches opened; at the start stands what the snapshot of the first segment's base offset knows, if there is
+one. That is what Kafka does when it recovers a log, and what it makes the indexes from.
+
+The indexes are a shortcut for those who ask for it: of the segments up to the last sound snapshot, the
+`.txnindex` says what was aborted, and only the records behind are read. What can be checked without reading
+the rest is checked: that entries are in order and in their segment, that an ABORT marker stands where each
+says, that the segments that are read bear their own indexes out. Whatever fails, the records decide, and the
+file is among the findings. An index that leaves something out cannot be told from one of a segment without
+aborted transactions; so the shortcut is for directories that a broker has left in order.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from kafka_segments.errors import (
+    CorruptBatchError,
+    CorruptIndexError,
+    KafkaFormatError,
+    SegmentOrderError,
+    pass_over,
+)
+from kafka_segments.formats.entries import Batch, Damage
+from kafka_segments.formats.file_names import with_ends
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.log_files import UNOPENED, LogFile, Unplaced, is_unopened, lost_file
+from kafka_segments.segment.index_files import (
+    AbortedTxn,
+    ProducerEntry,
+    read_offset_index,
+    read_producer_snapshot,
+    read_transaction_index,
+)
+from kafka_segments.segment.segment import Segment
+from kafka_segments.segment.transactions.state import (
+    AbortedTransaction,
+    AbortedTransactions,
+    DoubtfulTransaction,
+    OpenTransaction,
+    Transactions,
+    Void,
+)
+
+__all__ = ["Outcome", "by_indexes", "by_records", "check_indexes"]
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the transactions of a partition ended.
+
+    Attributes:
+        aborted: by their markers.
+        doubtful: those of which damage has taken the end.
+        open: by their first offsets.
+        last_stable_offset: first offset of the earliest open transaction, or the end of the log.
+        end_offset: behind the last offset of the log.
+        damage: what of the records could not be read.
+        findings: files beside the segments that could not be used.
+        file_ends: behind the last offset of each segment, as far as is known.
+        void: the batches whose records nobody is to be given.
+        bare_aborts: of ABORT markers of which no record was read, producer id and offset in turn.
+    """
+
+    aborted: AbortedTransactions
+    doubtful: tuple[DoubtfulTransaction, ...]
+    open: tuple[OpenTransaction, ...]
+    last_stable_offset: int
+    end_offset: int
+    damage: tuple[Damage, ...]
+    findings: tuple[KafkaFormatError, ...]
+    file_ends: tuple[int, ...] = field(repr=False)
+    void: Void = field(repr=False, compare=False)
+    bare_aborts: array[int] = field(repr=False, compare=False)
+
+
+Check = Callable[[Sequence[LogFile]], None]
+
+
+def _anything(_files: Sequence[LogFile]) -> None:
+    """The check that lets everything be read."""
+
+
+def by_records(
+    files: Sequence[LogFile],
+    log_start_offset: int | None,
+    findings: Iterable[KafkaFormatError] = (),
+    check: Check = _anything,
+    *,
+    may_lack_segments: bool = False,
+    gaps: Sequence[Damage] | None = None,
+) -> Outcome:
+    """Read the headers of all segments.
+
+    Args:
+        files: the segments, by base offset; one at least.
+        log_start_offset: if it is known.
+        findings: what was found before.
+        check: is called with the segments that will be read, before; it may raise.
+        may_lack_segments: where offsets are missing between two, the snapshot of the second one tells whose
+            markers were there; the outcome of these transactions is in doubt.
+        gaps: offsets that are in no segment, see `continuity`: the markers there are lost with them. None if
+            nobody has looked; then offsets that belong to other segments are not told either.
+
+    Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
+    """
+    found = list(findings)
+    log_start_offset = max(files[0].base_offset, log_start_offset or 0)
+    check(files)
+    state = Transactions(files[0].base_offset)
+    is_at_start = files[0].named is None  # the snapshot beside an unplaced segment is another offset's
+    for producer in (_snapshot(files[0], found) if is_at_start else None) or ():
+        if producer.current_txn_first_offset >= 0:
+            state.begun_before(producer.producer_id, producer.current_txn_first_offset)
+    ends = _follow(state, files, found if may_lack_segments else None, gaps)
+    return _outcome(state, log_start_offset, found, ends)
+
+
+def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything) -> Outcome:
+    """Take the shortcut, or `by_records` where it leads nowhere; arguments as there."""
+    findings: list[KafkaFormatError] = []
+    at, producers = len(files), None
+    while producers is None and at > 0:
+        at -= 1
+        producers = _snapshot(files[at], findings)
+    if producers is None or at == 0:
+        return by_records(files, log_start_offset, findings if at else (), check)
+    check(files[at:])
+    log_start_offset = max(files[0].base_offset, log_start_offset or 0)
+    state = Transactions(files[at].base_offset)
+    for producer in producers:
+        if producer.current_txn_first_offset >= 0:
+            state.begun_before(producer.producer_id, producer.current_txn_first_offset)
+    try:
+        indexed = _indexed(files, at)
+        for one in indexed:
+            state.void.add(one.producer_id, one.first_offset, one.last_offset)
+        ends = _follow(state, files[at:])
+        for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
+            raise wrong
+    except KafkaFormatError as error:
+        pass_over(error)
+        _log.warning("%s; the records decide", error)
+        return by_records(files, log_start_offset, [*findings, error], check)
+    unread = [file.base_offset for file in files[1 : at + 1]]
+    indexed.extend(state.aborted)
+    state.aborted = indexed
+    return _outcome(state, log_start_offset, findings, [*unread, *ends])
+
+
+def check_indexes(files: Sequence[LogFile], outcome: Outcome) -> list[KafkaFormatError]:
+    """What the `.txnindex` files say otherwise than the records.
+
+    An index may list more than the records show: compaction takes the records of aborted transactions first.
+    Of a segment that cannot be opened there is nothing to hold its index against.
+    """
+    has_any = any(file.has_beside(suffix) for file in files for suffix in ("txnindex", "index"))
+    if not has_any:  # the segments alone were copied
+        return []
+    unread = {damage.path for damage in outcome.damage if is_unopened(damage)}
+    return list(_disagreements(files, outcome.aborted, outcome.bare_aborts, unread))
+
+
+def _outcome(
+    state: Transactions,
+    log_start_offset: int,
+    findings: Iterable[KafkaFormatError],
+    file_ends: Sequence[int],
+) -> Outcome:
+    state.void.seal()
+    return Outcome(
+        state.aborted,
+        tuple(state.doubtful),
+        tuple(state.open()),
+        state.last_stable_offset(log_start_offset),
+        state.end_offset,
+        tuple(state.damage),
+        tuple(findings),
+        tuple(file_ends),
+        state.void,
+        state.bare_aborts,
+    )
+
+
+def _follow(
+    state: Transactions,
+    files: Sequence[LogFile],
+    findings: list[KafkaFormatError] | None = None,
+    gaps: Sequence[Damage] | None = None,
+) -> list[int]:
+    """Go through segments; returns where each ends. With findings, see `by_records`, some may be missing."""
+    ends: list[int] = []
+    own: dict[str, list[Damage]] = {}
+    for gap in gaps or ():
+        own.setdefault(gap.path, []).append(gap)
+    unplaced = Unplaced(files, gaps or ())
+    for at, (file, following) in enumerate(with_ends(files)):
+        if findings is not None and ends and ends[-1] < file.base_offset:
+            _miss_markers(state, files[at - 1], file, findings)
+        state.may_lack(unplaced.before(file))
+        behind = list(_gaps_before(state, own.get(file.path, ())))
+        state.begin_file(file.base_offset)
+        try:
+            opened = file.open_file()
+        except UNOPENED as error:
+            state.damaged(lost_file(file, following, error))
+        else:
+            with opened as segment:
+                state.follow(file.steps_of(segment))
+        num_known = len(state.damage)
+        state.end_file(following)
+        for gap in behind:
+            if not any(_covers(own_damage, gap) for own_damage in state.damage[num_known:]):
+                state.damaged(gap)
+        stray = None if gaps is None else state.straying.damage(file.path, file.size, following)
+        if stray is not None and not any(_is_misplaced(gap) for gap in own.get(file.path, ())):
+            state.damage.append(stray)
+        ends.append(state.file_end_offset)
+        state.may_lack(unplaced.behind(file))
+    state.may_lack(unplaced.before(None))
+    return ends
+
+
+def _covers(one: Damage, gap: Damage) -> bool:
+    """Whether the offsets of a gap are told as lost already."""
+    return one.last_lost_offset is None or (
+        gap.last_lost_offset is not None and gap.last_lost_offset <= one.last_lost_offset
+    )
+
+
+def _is_misplaced(gap: Damage) -> bool:
+    """Whether it is told that the segment holds other offsets than it should."""
+    return isinstance(gap.error, SegmentOrderError)
+
+
+def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage]:
+    """Tell the gaps in front of a segment; yields those behind it."""
+    for gap in gaps:
+        if gap.first_lost_offset is None:  # a wrong name: what the segment holds is read all the same
+            state.damage.append(gap)
+        elif gap.position == 0:
+            state.damaged(gap)
+        else:
+            yield gap
+
+
+def _miss_markers(
+    state: Transactions, before: LogFile, file: LogFile, findings: list[KafkaFormatError]
+) -> None:
+    """Put transactions in doubt that count as open, and ended, as a segment's snapshot says."""
+    producers = _snapshot(file, findings)
+    if producers is None:
+        return
+    firsts = {one.producer_id: one.current_txn_first_offset for one in producers}
+    missing = state.file_end_offset
+    detail = f"offsets {missing} to {file.base_offset - 1} are missing behind it"
+    for one in state.open():
+        if not 0 <= firsts.get(one.producer_id, -1) < missing:
+            error = CorruptBatchError(detail, position=before.size, path=before.path)
+            place = before.path, before.size, before.size
+            offsets = missing, file.base_offset - 1, missing - 1, file.base_offset
+            state.damaged(Damage(*place, error, *offsets), one.producer_id)
+
+
+def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:
+    """What was known of producers where a segment begins; None if nothing can be had."""
+    try:
+        source = file.open_beside("snapshot")
+        return None if source is None else read_producer_snapshot(source)
+    except KafkaFormatError as error:
+        pass_over(error)
+        # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
+        _log.warning("%s; passed over", error)
+        findings.append(error)
+        return None
+
+
+def _indexed(files: Sequence[LogFile], count: int) -> AbortedTransactions:
+    """The aborted transactions of the first segments, by their indexes."""
+    found = AbortedTransactions()
+    last_of: dict[int, int] = {}
+    for file, end in list(with_ends(files))[:count]:
+        entries = _transaction_index(file)
+        if not entries:
+            continue
+        _check_order(file, end, entries, last_of)
+        with file.open_file() as segment:
+            for entry in entries:
+                _check_marker(file, segment, entry)
+        found.extend(map(_as_transaction, entries))
+    return found
+
+
+def _as_transaction(entry: AbortedTxn) -> AbortedTransaction:
+    return AbortedTransaction(
+        entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset
+    )
+
+
+def _check_order(
+    file: LogFile, end: int | None, entries: Sequence[AbortedTxn], last_of: dict[int, int]
+) -> None:
+    for before, entry in pairwise(entries):
+        if entry.last_offset <= before.last_offset:
+            raise _wrong(file, f"{entry} stands behind {before}, which ends later")
+    for entry in entries:
+        is_inside = end is None or entry.last_offset < end
+        if not (is_inside and entry.first_offset < entry.last_offset):
+            raise _wrong(file, f"{entry} cannot have ended in this segment")
+        if entry.first_offset <= last_of.get(entry.producer_id, -1):
+            raise _wrong(file, f"{entry} begins before the one before it ends")
+        last_of[entry.producer_id] = entry.last_offset
+
+
+def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
+    """See that the log has the marker."""
+    index = file.open_beside("index")
+    position = 0
+    if index is not None:
+        # Entries are of last offsets: the one below the marker's is of a batch before it.
+        position = read_offset_index(index, file.base_offset).lookup(entry.last_offset - 1)[1]
+    batch = segment.find_batch(entry.last_offset, position)
+    is_marker = batch is not None and batch.is_control and batch.producer_id == entry.producer_id
+    if batch is None or not is_marker or not _is_abort(segment, batch):
+        raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")
+
+
+def _is_abort(segment: Segment, batch: Batch) -> bool:
+    record = next(segment.iter_records(batch), None)
+    return record is not None and record.control is not None and record.control.type == "ABORT"
+
+
+def _disagreements(
+    files: Sequence[LogFile],
+    aborted: AbortedTransactions,
+    bare_aborts: array[int],
+    unread: Collection[str] = (),
+) -> Iterator[KafkaFormatError]:
+    """What is wrong with the indexes of segments, one error each."""
+    ended = _by_segment(files, (one.last_offset for one in aborted))
+    bare = _by_segment(files, bare_aborts[1::2])
+    for file, numbers, bare_numbers in zip(files, ended, bare, strict=True):
+        if file.path not in unread:
+            markers = {(bare_aborts[2 * number], bare_aborts[2 * number + 1]) for number in bare_numbers}
+            try:
+                _bear_out(file, [aborted[number] for number in numbers], markers)
+            except KafkaFormatError as error:
+                pass_over(error)
+                yield error
+
+
+def _by_segment(files: Sequence[LogFile], offsets: Iterable[int]) -> list[array[int]]:
+    """In which segment each of some offsets is: their numbers, segment by segment."""
+    bases = [file.base_offset for file in files]
+    found = [array("q") for _ in files]
+    for number, offset in enumerate(offsets):
+        at = bisect_right(bases, offset) - 1
+        if at >= 0:
+            found[at].append(number)
+    return found
+
+
+def _bear_out(file: LogFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]) -> None:
+    """Raise `CorruptIndexError` if a segment's index says otherwise than its records."""
+    entries = {(entry.producer_id, entry.last_offset): entry for entry in _transaction_index(file)}
+    for one in aborted:
+        entry = entries.get((one.producer_id, one.last_offset))
+        if entry is None:
+            raise _wrong(file, f"{one} is not listed")
+        if entry.first_offset > one.first_offset:
+            raise _wrong(file, f"{entry} begins at offset {one.first_offset}")
+    markers = markers.union((one.producer_id, one.last_offset) for one in aborted)
+    for key, entry in entries.items():
+        if key not in markers:
+            raise _wrong(file, f"{entry} ends where the log has no ABORT marker of its producer")
+
+
+def _transaction_index(file: LogFile) -> tuple[AbortedTxn, ...]:
+    source = file.open_beside("txnindex")
+    if source is None:
+        return ()
+    entries = read_transaction_index(source, file.base_offset)
+    return tuple(
+        entry
+        for entry in entries
+        if (file.start is None or entry.last_offset >= file.start)
+        and (file.end is None or entry.last_offset < file.end)
+    )
+
+
+def _wrong(file: LogFile, detail: str) -> CorruptIndexError:
+    return CorruptIndexError(detail, path=file.path_beside("txnindex"))

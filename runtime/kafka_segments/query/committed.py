@@ -1,0 +1,207 @@
+"""What of a log is committed: the last stable offset, what pins it, and which batches are void.
+
+Strategy: `transaction_outcomes`, over the segments of a log wherever they lie. All headers decide, as far as
+    that is
+allowed: a broker makes a `.txnindex` only for a segment in which a transaction was aborted, so one that is
+lost, or cut off between two entries, looks as if there had been none. Above the bound the indexes are taken
+where they are sound, and it is said that they were believed; where they are not, somebody with more hands has
+to go through the headers, and write a snapshot of the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, pass_over
+from kafka_segments.formats.entries import Damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.index_claims import position_of
+from kafka_segments.log.isolation_view import held_back, held_back_by, left_out
+from kafka_segments.log.log_files import LogFile, is_unopened
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.opening import open_beside, open_segment_of, open_stored
+from kafka_segments.log.transaction_outcomes import Outcome, by_indexes, by_records, check_indexes
+from kafka_segments.query.timestamps import piece_end
+from kafka_segments.segment.header_summaries import Head, iter_heads
+
+__all__ = ["Committed", "Pin", "read_committed"]
+
+_MOST_HEADS = 4096
+
+Void = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """An open transaction that the last stable offset is held at.
+
+    Attributes:
+        producer_id: whose.
+        first_offset: of its first batch.
+        timestamp: the greatest of that batch, milliseconds; None if the batch is not there any more.
+    """
+
+    producer_id: int
+    first_offset: int
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """How the transactions of a partition ended, as far as readers must know.
+
+    Attributes:
+        last_stable_offset: up to it everything is decided.
+        end_offset: behind the last offset of the log.
+        void: producer id, first and last base offset of batches that nobody is to be given.
+        pin: what holds the last stable offset back; None if it is the log's end.
+        doubts: transactions of which damage has taken the end, as far as they are left out.
+        num_unread: bytes of segments of which nobody read the headers: indexes were believed instead.
+    """
+
+    last_stable_offset: int
+    end_offset: int
+    void: tuple[Void, ...] = ()
+    pin: Pin | None = None
+    doubts: tuple[Damage, ...] = ()
+    num_unread: int = 0
+
+    def void_of(self, ranges: Sequence[tuple[int, int | None]]) -> list[tuple[Void, ...]]:
+        """The void batches that may hold offsets of each range.
+
+        Args:
+            ranges: starts and ends, ascending.
+        """
+        waiting = sorted(self.void, key=lambda one: one[1], reverse=True)
+        active: list[Void] = []
+        before: list[Void] = []
+        found = []
+        for start, end in ranges:
+            while waiting and (end is None or waiting[-1][1] < end):
+                active.append(waiting.pop())
+            past = [one for one in active if one[2] < start]
+            active = [one for one in active if one[2] >= start]
+            # Ranges are of base offsets: the last batch that begins before may reach into it.
+            latest = max((one[2] for one in [*past, *before]), default=-1)
+            before = [one for one in [*past, *before] if one[2] == latest]
+            found.append(tuple(sorted([*before, *active])))
+        return found
+
+
+def read_committed(
+    log: PartitionLog, places: Places, max_bytes: int, findings: list[KafkaFormatError]
+) -> Committed:
+    """Work out how a log's transactions ended.
+
+    Args:
+        log: the partition; one piece at least.
+        places: where files are opened.
+        max_bytes: of the segments whose headers may be gone through; where they have more, indexes decide.
+        findings: gets what is wrong with indexes.
+
+    Raises:
+        ReadError: a segment may not be opened; one that is gone is damage.
+        StoreError: a store has stopped giving files.
+        OptionError: more would have to be gone through.
+    """
+    files = [_log_file(log, at, places) for at in range(len(log.pieces))]
+    if _size_of(log, files) <= max_bytes:
+        outcome, num_unread = by_records(files, log.log_start_offset, may_lack_segments=True), 0
+        # A broker may have gone on meanwhile: what it has indexed since is not held against these records.
+        seen = [*files[:-1], replace(files[-1], end=files[-1].end or outcome.end_offset)]
+        findings += check_indexes(seen, outcome)
+    else:
+        outcome, num_unread = _by_indexes(log, files, max_bytes)
+    for damage in outcome.damage:
+        if is_unopened(damage):
+            pass_over(damage.error)
+    findings += outcome.findings
+    return replace(_committed(log, places, outcome), num_unread=num_unread)
+
+
+def _by_indexes(log: PartitionLog, files: Sequence[LogFile], max_bytes: int) -> tuple[Outcome, int]:
+    """The outcome as indexes have it, and how many bytes of segments were not looked at."""
+    read = 0
+
+    def check(wanted: Sequence[LogFile]) -> None:
+        nonlocal read
+        read = _size_of(log, wanted)
+        if read > max_bytes:
+            raise OptionError(
+                f"to know which transactions of {log.topic}-{log.partition} were committed, {read} bytes "
+                f"have to be gone through, and while planning that is done with {max_bytes} at most "
+                "(maxWalkBytes): allow more, or take a snapshot first, which a Spark job does "
+                "(kafka_segments.spark.take_snapshot), and give it as snapshot="
+            )
+
+    outcome = by_indexes(files, log.log_start_offset, check)
+    return outcome, _size_of(log, files) - read
+
+
+def _size_of(log: PartitionLog, files: Sequence[LogFile]) -> int:
+    wanted = {file.path for file in files}
+    return sum(piece.segment.size for piece in log.pieces if piece.segment.file.path in wanted)
+
+
+def _log_file(log: PartitionLog, at: int, places: Places) -> LogFile:
+    piece = log.pieces[at]
+    segment = piece.segment
+    return LogFile(
+        segment.file.path,
+        segment.base_offset,
+        segment.size,
+        partial(open_segment_of, places, segment),
+        partial(open_beside, places, segment),
+        piece.start,
+        None if piece.end is None else piece_end(log, at),
+    )
+
+
+def _committed(log: PartitionLog, places: Places, outcome: Outcome) -> Committed:
+    pin = None
+    for first in outcome.open[:1]:
+        timestamp = _timestamp_at(log, places, first.producer_id, first.first_offset)
+        pin = Pin(first.producer_id, first.first_offset, timestamp)
+    doubts = [left_out(one) for one in outcome.doubtful]
+    damage = held_back_by(outcome)
+    # Behind a last batch that is not whole yet there is nothing that could have ended it.
+    if damage is not None and not _is_pending(log, damage):
+        doubts.append(held_back(damage, outcome))
+    void = [
+        (producer_id, first, last)
+        for producer_id, (firsts, lasts) in outcome.void.ranges.items()
+        for first, last in zip(firsts, lasts, strict=True)
+    ]
+    return Committed(outcome.last_stable_offset, outcome.end_offset, tuple(sorted(void)), pin, tuple(doubts))
+
+
+def _is_pending(log: PartitionLog, damage: Damage) -> bool:
+    """Whether it is the last entry of the log, cut off by the end of the file."""
+    newest = log.pieces[-1].segment
+    is_last = damage.path == newest.file.path and damage.next_offset is None
+    return is_last and newest.is_newest and isinstance(damage.error, TruncatedError)
+
+
+def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: int) -> int | None:
+    """The greatest timestamp of the batch that begins with an offset; None if it is not there."""
+    for at, piece in enumerate(log.pieces):
+        end = piece_end(log, at)
+        if piece.start > offset or (end is not None and end <= offset):
+            continue
+        try:
+            position = position_of(places, piece.segment, offset) or 0
+        except KafkaFormatError as error:
+            pass_over(error)
+            position = 0
+        source = open_stored(places, piece.segment)
+        try:
+            for num, head in enumerate(iter_heads(source, position)):
+                if isinstance(head, Head) and head.first_offset == offset and head.producer_id == producer_id:
+                    return head.max_timestamp
+                if isinstance(head, Head) and (head.first_offset or 0) > offset and num < _MOST_HEADS:
+                    return None
+        finally:
+            source.close()
+    return None

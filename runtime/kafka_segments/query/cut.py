@@ -1,0 +1,261 @@
+"""Offset ranges of segments as work for tasks: large ones cut, small ones packed together.
+
+Strategy: a cut is an offset; what an index says of it is a hint where to begin. An entry of a `.index` names
+the last offset of an append (until Kafka 1.1 the first) and where that append begins, so everything with a
+greater offset stands there or behind: the cut is made behind that offset, and the reader verifies the
+position. Of an index no more is read than an entry for each cut, found where it should be if batches were
+alike, and looked up where they are not. Without an index, cuts come from a walk through the headers, if that
+is bounded, or there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.formats import LEN_HEAD
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.log_end import find_reached
+from kafka_segments.log.model import Split
+from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored
+from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.index_lookup import OffsetLookup
+
+__all__ = ["MAX_CUTS", "Cutter", "num_bytes_of", "pack"]
+
+_OPEN_COST = 1 << 20  # bytes that could be read while a file is opened
+MAX_CUTS = 1_000_000
+"""Splits that a plan may have, beside one for each segment: 10,000 of 1 GiB, cut at 64 MiB, have 160,000."""
+_MANY_CUTS = 1000  # of one segment by numbers of offsets, before its end is looked up
+_MANY = 1.5  # of the bytes that a task should have, before an index is looked up once more
+
+Cut = tuple[int, int]
+"""First offset behind the cut, and a position before which no offset stands that is not below it."""
+
+
+def num_bytes_of(split: Split) -> int:
+    """Bytes of the segment that a split probably reads."""
+    end = split.segment.size if split.end_position is None else split.end_position
+    return max(0, end - split.position)
+
+
+@dataclass
+class Cutter:
+    """Cuts splits into smaller ones.
+
+    Attributes:
+        places: where indexes are opened.
+        max_bytes: of a segment that one split reads, about.
+        max_records: offsets of one split; None for any number.
+        budget: of headers that may be read where there is no index.
+        findings: gets what is wrong with indexes.
+        is_strict: cut also what is only a little too large.
+        num_cuts: how many were made, or would have been.
+    """
+
+    places: Places
+    max_bytes: int
+    max_records: int | None
+    budget: Budget
+    findings: list[KafkaFormatError]
+    is_strict: bool = False
+    num_cuts: int = 0
+
+    def cut_all(self, splits: Sequence[Split]) -> list[Split]:
+        """Cut every split that is too large; those of remote segments a few at a time.
+
+        Args:
+            splits: whole ranges of segments, in order; each begins and ends where its segment's part does.
+        """
+        if not any(is_remote(split.segment.file) for split in splits):
+            return [part for split in splits for part in self.cut(split)]
+        with ThreadPoolExecutor(NUM_REQUESTS) as pool:
+            return [part for parts in pool.map(self.cut, splits) for part in parts]
+
+    def cut(self, split: Split) -> list[Split]:
+        """One split as one or more, in order, that together read the same offsets."""
+        size = num_bytes_of(split)
+        is_inside = split.start > split.segment.base_offset and split.position == 0 and size > _OPEN_COST
+        is_large = size > self.max_bytes * (1 if self.is_strict else _MANY)
+        if not (is_inside or is_large or self._is_too_long(split)):
+            return [split]
+        try:
+            lookup = open_offsets(self.places, split.segment)
+            if lookup is not None:
+                with lookup:
+                    if len(lookup):
+                        return self._by_index(split, lookup)
+        except OptionError:
+            raise
+        except KafkaFormatError as error:
+            pass_over(error)
+            self.findings.append(error)
+        return self._by_headers(split)
+
+    def _is_too_long(self, split: Split) -> bool:
+        return self.max_records is not None and (
+            split.end is None or split.end - split.start > self.max_records
+        )
+
+    def _by_index(self, split: Split, lookup: OffsetLookup) -> list[Split]:
+        split = _placed(split, lookup)
+        self._count(min(num_bytes_of(split) // self.max_bytes, len(lookup)))
+        cuts = list(_cuts_by_size(split, lookup, self.max_bytes))
+        return [part for one in _divided(split, cuts) for part in self._by_number(one, lookup)]
+
+    def _by_number(self, split: Split, lookup: OffsetLookup) -> list[Split]:
+        """Cut after so many offsets."""
+        if self.max_records is None or split.end is None:
+            return [split]
+        end = split.end
+        if (end - split.start) // self.max_records > _MANY_CUTS:
+            # By the names; the segment itself may end long before the next one begins.
+            end = min(end, find_reached(self.places, split.segment) or split.start)
+            if (end - split.start) // self.max_records > split.segment.size // LEN_HEAD:
+                return self._by_headers(split)
+        self._count((end - split.start) // self.max_records)
+        cuts = []
+        for offset in range(split.start + self.max_records, end, self.max_records):
+            below = lookup.last_below(offset)
+            cuts.append((offset, split.position if below is None else max(split.position, below[1])))
+        return _divided(split, cuts)
+
+    def _count(self, num_cuts: int) -> None:
+        """Refuse what would be more splits than anybody can plan."""
+        self.num_cuts += num_cuts
+        if self.num_cuts > MAX_CUTS:
+            raise OptionError(
+                f"this makes more than {MAX_CUTS} splits: give a greater maxRecordsPerPartition or "
+                "maxPartitionBytes, or fewer minPartitions"
+            )
+
+    def _by_headers(self, split: Split) -> list[Split]:
+        """Without an index, a task for each part would have to look for it from the segment's beginning."""
+        is_near = split.segment.form == "plain" and not is_remote(split.segment.file)
+        if not is_near or not self.budget.spend(split.segment.file, split.position):
+            return [split]
+        source = open_stored(self.places, split.segment)
+        try:
+            heads = [head for head in iter_heads(source, split.position) if isinstance(head, Head)]
+        finally:
+            source.close()
+        cuts = list(_cuts_in_walk(split, heads, self.max_bytes, self.max_records))
+        self._count(len(cuts))
+        return _divided(split, cuts)
+
+
+def _placed(split: Split, lookup: OffsetLookup) -> Split:
+    """A split with hints where it begins and ends."""
+    size = split.segment.size
+    if split.start > split.segment.base_offset:
+        below = lookup.last_below(split.start)
+        if below is not None and split.position < below[1] < size:
+            split = replace(split, position=below[1])
+    if split.end not in (None, split.following) and split.end_position is None:
+        assert split.end is not None
+        # Behind the append that the last offset is part of, which ends where the next entry's begins.
+        num = lookup.num_below(split.end - 1) + 1
+        if num < len(lookup):
+            end = lookup.entry(num)[1]
+            split = replace(split, end_position=end if split.position < end < size else None)
+    return split
+
+
+def _cuts_by_size(split: Split, lookup: OffsetLookup, max_bytes: int) -> Iterator[Cut]:
+    """Cuts at entries of an index, about as many bytes apart.
+
+    An index that is out of order gives fewer cuts, or odd ones: never an offset outside, or one twice.
+    """
+    size, whole = num_bytes_of(split), max(split.segment.size, 1)
+    num = min(-(-size // max_bytes), len(lookup) + 1)
+    wanted = [split.position + size * part // num for part in range(1, num)]
+    guesses = lookup.entries([min(len(lookup) * one // whole, len(lookup) - 1) for one in wanted])
+    reached, position = split.start, split.position
+    for one, guess in zip(wanted, guesses, strict=True):
+        cut = _entry_near(lookup, guess, one, max_bytes)
+        if cut is None or cut[0] <= reached or not position < cut[1] < whole:
+            continue
+        if split.end is not None and cut[0] >= split.end:
+            return
+        yield cut
+        reached, position = cut
+
+
+def _entry_near(lookup: OffsetLookup, guess: Cut, wanted: int, max_bytes: int) -> Cut | None:
+    """The cut at an entry whose position is near the one that is wanted."""
+    offset, position = guess
+    if abs(position - wanted) > max_bytes * (_MANY - 1) / 2:
+        at = lookup.num_before(wanted)
+        if at >= len(lookup):
+            return None
+        offset, position = lookup.entry(at)
+    return offset + 1, position
+
+
+def _cuts_in_walk(
+    split: Split, heads: Sequence[Head], max_bytes: int, max_records: int | None
+) -> Iterator[Cut]:
+    """Cuts before batches, where everything before is below them and nothing behind is."""
+    first, begun, highest = split.start, split.position, split.start - 1
+    # A base offset that was changed, or batches of another segment, must not part others from their offsets.
+    firsts = [head.last_offset if head.first_offset is None else head.first_offset for head in heads]
+    lowest = list(accumulate(reversed(firsts), min))[::-1]
+    for head, least in zip(heads, lowest, strict=True):
+        if head.first_offset is None or head.first_offset <= highest or least < head.first_offset:
+            highest = max(highest, head.last_offset)
+            continue
+        if split.end is not None and head.first_offset >= split.end:
+            return
+        is_full = head.end_position - begun > max_bytes
+        is_long = max_records is not None and head.last_offset >= first + max_records
+        if (is_full or is_long) and head.first_offset > first:
+            yield head.first_offset, head.position
+            first, begun = head.first_offset, head.position
+        highest = max(highest, head.last_offset)
+
+
+def _divided(split: Split, cuts: Iterable[Cut]) -> list[Split]:
+    cuts = list(cuts)
+    if not cuts:
+        return [split]
+    starts = [(split.start, split.position), *cuts]
+    ends = [*cuts, (split.end, split.end_position)]
+    return [
+        replace(split, start=start, position=position, end=end, end_position=end_position)
+        for (start, position), (end, end_position) in zip(starts, ends, strict=True)
+    ]
+
+
+def pack(
+    splits: Sequence[Split], max_bytes: int, min_tasks: int | None = None, max_records: int | None = None
+) -> list[tuple[Split, ...]]:
+    """Put splits together into tasks, in order; one that is large is a task by itself.
+
+    Args:
+        splits: in order.
+        max_bytes: of a task, about.
+        min_tasks: tasks at least, if there are so many splits; None for any number.
+        max_records: offsets of a task; None for any number.
+    """
+    total = sum(num_bytes_of(split) + _OPEN_COST for split in splits)
+    limit = max_bytes if min_tasks is None else min(max_bytes, total // min_tasks)
+    tasks: list[tuple[Split, ...]] = []
+    task: list[Split] = []
+    weight = num_offsets = 0
+    for at, split in enumerate(splits):
+        more = num_bytes_of(split) + _OPEN_COST
+        offsets = 0 if split.end is None else split.end - split.start
+        is_short = min_tasks is not None and len(splits) - at <= min_tasks - len(tasks) - 1
+        is_long = max_records is not None and num_offsets + offsets > max_records
+        if task and (weight + more > limit or is_short or is_long):
+            tasks.append(tuple(task))
+            task, weight, num_offsets = [], 0, 0
+        task.append(split)
+        weight, num_offsets = weight + more, num_offsets + offsets
+    if task:
+        tasks.append(tuple(task))
+    return tasks

@@ -1,0 +1,387 @@
+"""Which offsets of each partition are read, and what of the request is not there.
+
+Strategy: as Spark's connector resolves its options (KafkaOffsetReaderAdmin), where a broker's answers come
+from files: the earliest offset is the log start; the latest is the last stable offset at `read_committed`,
+else the high watermark where a broker is writing, else the end of the last whole valid batch. That last one
+stays open, so that the reader finds it, unless a number is needed here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.formats.entries import Batch
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.astray_segments import astray_in
+from kafka_segments.log.index_claims import is_before
+from kafka_segments.log.java_regex import java_pattern
+from kafka_segments.log.log_end import find_end
+from kafka_segments.log.model import LeftOut, Loss, PartitionLog
+from kafka_segments.log.opening import open_offsets, open_stored
+from kafka_segments.log.segment_extents import extent_of
+from kafka_segments.query.committed import Committed
+from kafka_segments.query.query import EARLIEST, LATEST, Bound, Query, Topics
+from kafka_segments.query.timestamps import Finder
+from kafka_segments.segment.scan.entry_scan import Scan
+
+__all__ = ["LogView", "Range", "check_partitions", "resolve", "select"]
+
+_INTERNAL = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
+)
+"""Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
+the log of the controllers, which no consumer is given."""
+
+_MAX_OFFSET = (1 << 63) - 1
+
+
+_INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Offsets of a partition that are to be read.
+
+    Attributes:
+        topic: name.
+        partition: number.
+        start: first offset.
+        end: behind the last offset; None is the end of the log.
+        log_start_offset: of what is there.
+        log_end_offset: likewise, if it was worked out.
+        end_is: why it ends there, for people.
+        limit: nothing from here on is read, although the range is open: segments whose names are wrong may
+            hold what is below; None is no limit.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int | None
+    log_start_offset: int
+    log_end_offset: int | None
+    end_is: str
+    limit: int | None = None
+
+
+def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[LeftOut]]:
+    """The partitions that are asked for, and those that are not.
+
+    Raises:
+        OptionError: a topic or a partition that is asked for by name is not there.
+    """
+    logs = list(logs)
+    there = {(log.topic, log.partition) for log in logs}
+    names = {topic for topic, _partition in there}
+    if topics.names is not None and not topics.names <= names:
+        raise _absent("topic", min(topics.names - names), names)
+    if topics.partitions is not None and not topics.partitions <= there:
+        topic, partition = min(topics.partitions - there)
+        own = sorted(number for name, number in there if name == topic)
+        if own:
+            raise _absent("partition", f"{partition} of {topic}", map(str, own))
+        raise _absent("topic", topic, names)
+    chosen = [log for log in logs if _is_asked_for(log, topics)]
+    if not chosen and topics == Topics():
+        chosen = logs  # nothing but internal topics: the paths name them
+    if not chosen and logs and topics.pattern is not None:
+        raise _absent("topic", f"that matches {topics.pattern!r}", names)
+    asked = set(map(id, chosen))
+    return chosen, [
+        _whole(
+            log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not asked for"
+        )
+        for log in logs
+        if id(log) not in asked  # to compare what they hold would take as long as planning
+    ]
+
+
+def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
+    if topics.names is not None:
+        return log.topic in topics.names
+    if topics.partitions is not None:
+        return (log.topic, log.partition) in topics.partitions
+    return not _is_passed_over(log, topics) and (
+        topics.pattern is None or java_pattern(topics.pattern).search(log.topic) is not None
+    )
+
+
+def _is_passed_over(log: PartitionLog, topics: Topics) -> bool:
+    """Whether it is an internal topic, and none is asked for by name."""
+    return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
+
+
+def _absent(what: str, name: str, there: Iterable[str]) -> OptionError:
+    some = sorted(there)
+    close = difflib.get_close_matches(name, some, 1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    shown = ", ".join(some[:10]) + (", ..." if len(some) > 10 else "") or "nothing at all"
+    return OptionError(f"there is no {what} {name} in these paths{hint}; there is {shown}")
+
+
+def _whole(log: PartitionLog, why: str) -> LeftOut:
+    num_bytes = sum(piece.segment.size for piece in log.pieces)
+    path = log.copies[0] if log.copies else (log.pieces[0].segment.file.path if log.pieces else "")
+    return LeftOut(log.topic, log.partition, None, None, path, num_bytes, why)
+
+
+def check_partitions(logs: Sequence[PartitionLog], query: Query) -> None:
+    """Where offsets or times are given by partition, all partitions that are read must have one.
+
+    Raises:
+        OptionError: one has none, or one is named that is not read (KafkaOffsetReaderAdmin's assertion).
+    """
+    there = {(log.topic, log.partition) for log in logs}
+    for side, bound in (("starting", query.start), ("ending", query.end)):
+        if bound.kind not in ("offsets", "timestamps"):
+            continue
+        different = sorted(there ^ bound.by_partition.keys())
+        if different:
+            (topic, partition), is_there = different[0], different[0] in there
+            what = "is read and has none" if is_there else "has one and is not read"
+            raise OptionError(
+                f"{side} {bound.kind} must be given for exactly the partitions that are read: "
+                f"{topic}-{partition} {what} ({len(different)} such); -1 is the latest offset, -2 the first"
+            )
+
+
+@dataclass
+class LogView:
+    """A log as the query may see it: its start and its ends, worked out when they are asked for.
+
+    Attributes:
+        log: the partition; one piece at least.
+        places: where files are opened.
+        finder: of offsets by times.
+        committed: of its transactions; None at `read_uncommitted`.
+        losses: what was asked for and is not there, so far.
+        left_out: what is there and behind where reading ends, so far.
+    """
+
+    log: PartitionLog
+    places: Places
+    finder: Finder
+    committed: Committed | None = None
+    losses: list[Loss] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        """The first offset there is."""
+        return max(self.log.log_start_offset or 0, self.log.pieces[0].start)
+
+    @cached_property
+    def end(self) -> int:
+        """Behind the last whole valid batch, and not below the start."""
+        return self._written_end if self._is_pinned else max(self._written_end, self.start)
+
+    @property
+    def _is_pinned(self) -> bool:
+        return self.committed is None and self.log.pieces[-1].end is not None
+
+    @cached_property
+    def _written_end(self) -> int:
+        piece = self.log.pieces[-1]
+        if self.committed is not None:
+            return self.committed.end_offset
+        return _end_of(self.log, self.places, self.finder) if piece.end is None else piece.end
+
+    def why_all_deleted(self) -> str | None:
+        """What to say of a log that starts behind everything that is there; None of others."""
+        start = self.log.log_start_offset
+        if start is None or not self.is_behind_newest(start) or start <= self._written_end:
+            return None
+        return (
+            f"nothing is read: the log starts at offset {start}, as was noted (log-start-offset-checkpoint), "
+            f"and what is there ends at offset {self._written_end}; if these files are older than that note, "
+            "as an archive beside a newer checkpoint is, read them from a directory without it"
+        )
+
+    @cached_property
+    def is_damaged_behind(self) -> bool:
+        """Whether something stands behind the end that is neither a batch nor the beginning of one."""
+        piece = self.log.pieces[-1]
+        if piece.end is not None or self.log.end.is_live:
+            return False
+        found = find_end(self.places, piece.segment)
+        return found.tail is not None and not (piece.segment.is_newest and found.is_tail_pending)
+
+    def is_misnamed_behind(self, offset: int) -> bool:
+        """Whether segments hold what is below an offset, and by their names nobody would read it there."""
+        pieces = self.log.pieces
+        if offset <= self.end:
+            # A broker that has just begun a segment may have noted no more yet than what is before it.
+            pieces = tuple(piece for piece in pieces if piece.start >= offset)
+        return bool(pieces) and bool(astray_in(self.places, replace(self.log, pieces=pieces)))
+
+    def is_behind_newest(self, offset: int) -> bool:
+        """Whether an offset may be behind the end; asking for the end takes a read."""
+        return offset > self.log.pieces[-1].start
+
+    def lose(self, first: int, behind: int, why: str) -> None:
+        """Note that offsets `[first, behind)` are not there."""
+        if first < behind:
+            self.losses.append(Loss(self.log.topic, self.log.partition, first, behind - 1, why))
+
+
+def resolve(view: LogView, query: Query) -> Range:
+    """The range of one partition; what is amiss is noted in the view.
+
+    Raises:
+        OptionError: no record is as late as the starting time, the range begins behind its end, or the high
+            watermark is asked for and not known.
+        KafkaFormatError: a file that is needed for it cannot be read.
+    """
+    visible, why = _visible_end(view, query)
+    end, end_is = _ending(view, query.end, visible, why)
+    start = _starting(view, query, visible)
+    if query.start.kind == "earliest" and end is not None:
+        start = min(start, end)
+    if end_is != why and end is not None and start > end:
+        raise OptionError(
+            f"the range of {view.log.topic}-{view.log.partition} begins at offset {start}, which is behind "
+            f"its end: {end_is}, {end}"
+        )
+    start, end = _there(view, query, start, end)
+    if visible is not None and (end is None or end > visible):
+        end, end_is = visible, why
+    start = start if end is None else min(start, end)
+    limit = view.log.end.high_watermark
+    if end_is == "the high watermark" and view.log.end.is_live and limit is not None:
+        is_misnamed = query.end.kind == "latest" and view.is_misnamed_behind(limit)
+        limit, end = (limit, None) if is_misnamed else (None, end)
+    else:
+        limit = None
+    log_end = view.__dict__.get("end")
+    return Range(view.log.topic, view.log.partition, start, end, view.start, log_end, end_is, limit)
+
+
+def _visible_end(view: LogView, query: Query) -> tuple[int | None, str]:
+    """Where reading ends at the latest, and why; None is the end of the log."""
+    log_end = view.log.end
+    candidates = []
+    if view.committed is not None:
+        words = "the last stable offset"
+        if view.committed.pin is not None:
+            pin = view.committed.pin
+            words += (
+                f" (producer {pin.producer_id} has had a transaction open since offset {pin.first_offset})"
+            )
+        candidates.append((view.committed.last_stable_offset, words))
+    if query.end.kind == "high-watermark" or (log_end.is_live and query.end.kind != "log-end"):
+        if log_end.high_watermark is not None:
+            high_watermark = max(log_end.high_watermark, view.start)
+            candidates.append((min(high_watermark, view.end), "the high watermark"))
+        elif log_end.is_live and query.end.kind != "high-watermark":
+            # A broker begins with it there, and notes it every few seconds.
+            words = "the high watermark, which is not noted yet (endingOffsets=log-end reads to the end)"
+            candidates.append((view.start, words))
+        else:
+            raise OptionError(
+                f"the high watermark of {view.log.topic}-{view.log.partition} is not known: no "
+                "replication-offset-checkpoint has it; endingOffsets=log-end reads to the end of the log"
+            )
+    if not candidates:
+        return None, "the end of the log"
+    end, why = min(candidates)
+    if end >= view.end and view.is_damaged_behind:
+        return None, "the end of the log"  # so that whoever reads sees it, and tells
+    if end < view.end:
+        newest = view.log.pieces[-1].segment.file.path
+        size = sum(piece.segment.size for piece in view.log.pieces if piece.start >= end)
+        key = view.log.topic, view.log.partition
+        view.left_out.append(LeftOut(*key, end, view.end - 1, newest, size, f"behind {why}"))
+    return end, why
+
+
+def _ending(view: LogView, bound: Bound, visible: int | None, why: str) -> tuple[int | None, str]:
+    offset = _number(bound, view.log)
+    if offset is not None and offset != LATEST:
+        return offset, "the ending offset"
+    timestamp = _timestamp(bound, view.log)
+    if timestamp is not None:
+        found = view.finder.find(view.log, timestamp, view.start, is_start=False)
+        if found is not None and (visible is None or found < visible):
+            return found, f"the first record at or after {timestamp}"
+    return visible, why
+
+
+def _starting(view: LogView, query: Query, visible: int | None) -> int:
+    offset = _number(query.start, view.log)
+    if offset is not None and offset != EARLIEST:
+        return offset
+    timestamp = _timestamp(query.start, view.log)
+    if timestamp is None:
+        return view.start
+    found = view.finder.find(view.log, timestamp, view.start, is_start=True)
+    if found is not None and (visible is None or found < visible):
+        return found
+    if query.no_match == "error":
+        raise OptionError(
+            f"no record of {view.log.topic}-{view.log.partition} has timestamp {timestamp} or a later one; "
+            "startingOffsetsByTimestampStrategy=latest reads nothing there"
+        )
+    return view.end if visible is None else visible
+
+
+def _number(bound: Bound, log: PartitionLog) -> int | None:
+    return bound.by_partition[log.topic, log.partition] if bound.kind == "offsets" else None
+
+
+def _timestamp(bound: Bound, log: PartitionLog) -> int | None:
+    if bound.kind == "timestamps":
+        return bound.by_partition[log.topic, log.partition]
+    return bound.timestamp
+
+
+def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[int, int | None]:
+    """The part of a range that is there; what was asked for by offset and is not, is lost."""
+    by_start, by_end = (
+        _number(bound, view.log) not in (None, special)
+        for bound, special in ((query.start, EARLIEST), (query.end, LATEST))
+    )
+    if by_start and start < view.start:
+        behind = view.start if end is None else min(view.start, end)
+        view.lose(start, behind, f"the log starts at offset {view.start}")
+        start = behind
+    if by_end and end is not None and view.is_behind_newest(end) and end > view.end:
+        view.lose(max(start, view.end), end, f"the log ends at offset {view.end}")
+        end = view.end
+    if by_start and view.is_behind_newest(start) and start > view.end:
+        if not by_end:
+            view.lose(view.end, start, f"the log ends at offset {view.end}")
+        start = view.end
+    return start, end
+
+
+def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
+    """Behind the last whole valid batch of the newest segment; of all, if that one is misnamed."""
+    segment = log.pieces[-1].segment
+    source = open_stored(places, segment)
+    try:
+        position = 0
+        try:
+            offsets = open_offsets(places, segment)
+            if offsets is not None:
+                with offsets:
+                    position = offsets.entry(len(offsets) - 1)[1] if len(offsets) else 0
+        except KafkaFormatError as error:
+            pass_over(error)
+            finder.findings.append(error)
+        if position >= source.size or not is_before(source, position, _MAX_OFFSET):
+            position = 0
+        end = log.pieces[-1].start
+        highest: int | None = None
+        for entry in Scan(source).entries(position):
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                highest = max(highest or 0, entry.highest_offset)
+        if highest is not None and highest < segment.base_offset:
+            extents = (extent_of(places, piece.segment) for piece in log.pieces)
+            highest = max((one.last for one in extents if one is not None), default=highest)
+        return end if highest is None else max(end, highest + 1)
+    finally:
+        source.close()

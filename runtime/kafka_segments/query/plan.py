@@ -1,0 +1,323 @@
+"""From logs and a query to work for tasks, with what is left out and why, and what is not there.
+
+Strategy: first the ranges of offsets, then what conditions exclude, then cuts, then tasks. Each step only
+narrows offsets, so that leaving one out makes a plan longer and never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.formats.entries import Damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.astray_segments import astray_in
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.log_end import find_reached
+from kafka_segments.log.model import LeftOut, Loss, PartitionLog, Remark, Split
+from kafka_segments.log.opening import NUM_REQUESTS, is_remote
+from kafka_segments.query.committed import Committed, read_committed
+from kafka_segments.query.cut import Cutter, num_bytes_of, pack
+from kafka_segments.query.noted_ends import lost_ends, lost_swaps, not_left_out
+from kafka_segments.query.offsets import LogView, Range, check_partitions, resolve, select
+from kafka_segments.query.prune import Pruner, drop_by_offsets, drop_by_partition
+from kafka_segments.query.query import Query, TopicPartition
+from kafka_segments.query.timestamps import Finder, piece_end
+from kafka_segments.query.whole_segments import whole_split
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is read, by whom, and what is not.
+
+    Attributes:
+        tasks: the splits of each, in order; together each offset once.
+        ranges: of the partitions that are asked for.
+        left_out: what is there and is not read.
+        losses: what was asked for and is not there, as far as it shows before reading.
+        doubts: transactions whose end is lost in damage; what is left out or held back for that.
+        findings: files beside the segments that are wrong, and were not used.
+        committed: how the transactions of each partition ended; empty at `read_uncommitted`.
+        num_bytes: of the segments that are read, by the hints there are.
+        remarks: what somebody may want to know, besides.
+    """
+
+    tasks: tuple[tuple[Split, ...], ...]
+    ranges: tuple[Range, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    doubts: tuple[Damage, ...] = ()
+    findings: tuple[KafkaFormatError, ...] = ()
+    committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
+    num_bytes: int = 0
+    remarks: tuple[Remark, ...] = ()
+
+
+def plan(
+    logs: Iterable[PartitionLog],
+    query: Query,
+    places: Places,
+    committed: Mapping[TopicPartition, Committed] | None = None,
+) -> Plan:
+    """Plan a query.
+
+    Args:
+        logs: the partitions that there are.
+        query: what is asked for.
+        places: where files are opened.
+        committed: how transactions ended, where that is known already (from a snapshot).
+
+    Raises:
+        OptionError: the query asks for what there is not, contradicts itself, or would take more reading than
+            a planner may do.
+        ReadError: a file that is needed for planning cannot be read, or one that would help may not be.
+        StoreError: a store has stopped giving files, even such as only help.
+    """
+    return _Planner(query, places, dict(committed or {})).plan(logs)
+
+
+class _Planner:
+    """One plan in the making."""
+
+    def __init__(self, query: Query, places: Places, committed: dict[TopicPartition, Committed]) -> None:
+        self._query, self._places = query, places
+        self._known = committed
+        self._committed: dict[TopicPartition, Committed] = {}
+        self._findings: list[KafkaFormatError] = []
+        self._left_out: list[LeftOut] = []
+        self._losses: list[Loss] = []
+        self._doubts: list[Damage] = []
+        self._remarks: list[Remark] = []
+        self._budget = Budget(query.limits.max_walk_bytes)
+        self._open_ends: dict[TopicPartition, int] = {}
+        self._views: dict[TopicPartition, LogView] = {}
+
+    def plan(self, logs: Iterable[PartitionLog]) -> Plan:
+        ordered = sorted(logs, key=lambda log: (log.topic, log.partition))
+        chosen, self._left_out = select(ordered, self._query.topics)
+        check_partitions(chosen, self._query)
+        ranges: list[Range] = []
+        splits: list[Split] = []
+        for log in chosen:
+            why = drop_by_partition(log.topic, log.partition, self._query.conditions)
+            if why is not None:
+                self._left_out += _all_of(log, why)
+                continue
+            self._left_out += log.left_out
+            self._findings += log.findings
+            if log.pieces:
+                splits += self._of_log(log, ranges)
+        splits = self._cut(splits)
+        limits = self._query.limits
+        tasks = pack(splits, limits.max_partition_bytes, limits.min_partitions, limits.max_records)
+        tasks = self._bounded([tuple(self._reopened(split) for split in task) for task in tasks])
+        return Plan(
+            tuple(tasks),
+            tuple(ranges),
+            tuple(self._left_out),
+            tuple(self._losses),
+            tuple(self._doubts),
+            tuple(_once(self._findings)),
+            self._committed,
+            sum(map(num_bytes_of, splits)),
+            tuple(self._remarks),
+        )
+
+    def _of_log(self, log: PartitionLog, ranges: list[Range]) -> list[Split]:
+        """The splits of a partition, a segment each, without what conditions exclude."""
+        committed = self._committed_of(log)
+        view = LogView(log, self._places, Finder(self._places, self._budget, self._findings), committed)
+        self._views[log.topic, log.partition] = view
+        if (why := view.why_all_deleted()) is not None:
+            self._remarks.append(Remark(log.topic, log.partition, why))
+        found = resolve(view, self._query)
+        if found.end is None and self._query.limits.max_records is not None:
+            found = replace(found, end=view.end, log_end_offset=view.end)
+            self._open_ends[log.topic, log.partition] = view.end
+        ranges.append(found)
+        self._losses += view.losses
+        self._losses += lost_ends(view, found)
+        self._left_out += view.left_out
+        if committed is not None:
+            self._doubts += [one for one in committed.doubts if _concerns(one, found)]
+        visible = min((one.first_offset or 0 for one in view.left_out), default=None)
+        splits = list(self._whole_splits(log, found, visible))
+        is_from_start = self._query.start.kind == "earliest"
+        self._losses += lost_swaps(view, found, self._losses, is_from_start=is_from_start)
+        splits, left_out = drop_by_offsets(splits, self._query.conditions, self._log_end)
+        self._left_out += left_out
+        pruner = Pruner(
+            self._places,
+            self._query.conditions,
+            self._query.max_timestamp_skew_ms,
+            self._budget,
+            self._findings,
+        )
+        splits = pruner.prune(splits, lambda: astray_in(self._places, log))
+        self._left_out += pruner.left_out
+        return splits
+
+    def _log_end(self, split: Split) -> int:
+        return self._views[split.topic, split.partition].end
+
+    def _committed_of(self, log: PartitionLog) -> Committed | None:
+        if self._query.isolation == "read_uncommitted":
+            return None
+        key = (log.topic, log.partition)
+        known = self._known.get(key)
+        if known is None:
+            most = self._query.limits.max_walk_bytes
+            known = read_committed(log, self._places, most, self._findings)
+        self._committed[key] = known
+        if known.num_unread:
+            why = (
+                f"which transactions were committed is as .txnindex files have it: the headers of "
+                f"{known.num_unread} bytes were not gone through, and an entry that an index lacks does not "
+                "show (a higher maxWalkBytes or a snapshot by kafka_segments.spark.take_snapshot lets the "
+                "headers decide)"
+            )
+            self._remarks.append(Remark(*key, why))
+        return known
+
+    def _whole_splits(self, log: PartitionLog, found: Range, visible: int | None) -> Iterator[Split]:
+        """A split for each segment that holds offsets of the range; the others are noted.
+
+        From the offset `visible` on that was done already.
+        """
+        for at, piece in enumerate(log.pieces):
+            end = piece_end(log, at)
+            following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
+            if following is not None and end is not None and end < following:
+                self._note_gap(log, found, end, following)
+            # An end that only counting needed: the newest segment is read to its own, whatever is there.
+            is_open = (log.topic, log.partition) in self._open_ends
+            why = None if is_open and following is None else _why_outside(found, piece.start, end)
+            start = log.log_start_offset or 0
+            if end is not None and end <= start and len(log.copies) == 1:
+                # It counts because it holds more than its name says; its reader tells what nobody reads.
+                split = whole_split(log, at, (piece.start, None), is_from_beginning=False)
+                asked_end = found.end if found.limit is None else found.limit
+                yield replace(split, asked=(found.start, None if is_open else asked_end))
+                continue
+            if why is not None:
+                if visible is not None and piece.start >= visible:
+                    continue
+                last = None if end is None else end - 1
+                file = piece.segment.file
+                left_out = LeftOut(
+                    log.topic, log.partition, piece.start, last, file.path, piece.segment.size, why
+                )
+                self._left_out.append(left_out)
+                continue
+            asked = found.start, found.end
+            is_from_beginning = self._query.start.kind == "earliest"
+            split = whole_split(log, at, asked, is_from_beginning=is_from_beginning)
+            is_limited = is_open or found.limit is not None
+            yield replace(split, asked=(split.asked[0], found.limit)) if is_limited else split
+
+    def _note_gap(self, log: PartitionLog, found: Range, first: int, behind: int) -> None:
+        """Offsets between two segments that no segment holds."""
+        first = max(first, found.start, log.cleaned_up_to or 0)
+        behind = behind if found.end is None else min(behind, found.end)
+        why = "no segment among those found holds them"
+        for start, end in not_left_out(log, first, behind):
+            self._losses.append(Loss(log.topic, log.partition, start, end - 1, why))
+
+    def _cut(self, splits: Sequence[Split]) -> list[Split]:
+        limits = self._query.limits
+        max_bytes = limits.max_partition_bytes
+        if limits.min_partitions is not None:
+            max_bytes = min(max_bytes, max(1, sum(map(num_bytes_of, splits)) // limits.min_partitions))
+        is_strict = limits.min_partitions is not None
+        cutter = Cutter(self._places, max_bytes, limits.max_records, self._budget, self._findings, is_strict)
+        cut = cutter.cut_all(splits)
+        parts, left_out = drop_by_offsets(cut, self._query.conditions, self._log_end)
+        self._left_out += left_out
+        return self._with_void(parts) if self._committed else parts
+
+    def _reopened(self, split: Split) -> Split:
+        """The last split of a log with an open end, which only counting needed to be closed.
+
+        So its reader sees what is behind the last sound batch, and tells it.
+        """
+        is_last = split.end is not None and self._open_ends.get((split.topic, split.partition)) == split.end
+        return replace(split, end=None, end_position=None) if is_last and split.following is None else split
+
+    def _bounded(self, tasks: Sequence[tuple[Split, ...]]) -> list[tuple[Split, ...]]:
+        """Tasks whose open splits know how far the log went when it was planned.
+
+        A consumer fixes the latest offset once, too. The end stays open all the same, so that whoever reads
+        sees what is behind the last sound batch.
+        """
+        is_open = [split for task in tasks for split in task if split.end is None and split.following is None]
+        near = [split for split in is_open if not is_remote(split.segment.file)]
+        far = [split for split in is_open if is_remote(split.segment.file)]
+        found = [self._reached(split) for split in near]
+        if far:
+            with ThreadPoolExecutor(NUM_REQUESTS) as pool:
+                found += pool.map(self._reached, far)
+        reached = dict(zip(map(id, [*near, *far]), found, strict=True))
+        return [
+            tuple(
+                replace(split, reached=reached[id(split)]) if id(split) in reached else split
+                for split in task
+            )
+            for task in tasks
+        ]
+
+    def _reached(self, split: Split) -> int | None:
+        """Behind the last offset that is there; None if that is not to be had, which the reader will see."""
+        if split.asked[1] is not None:
+            return max(split.start, split.asked[1])  # names are wrong: another segment may have it
+        try:
+            found = find_reached(self._places, split.segment)
+        except KafkaFormatError as error:
+            pass_over(error)
+            return None
+        return None if found is None else max(found, split.start)
+
+    def _with_void(self, splits: Sequence[Split]) -> list[Split]:
+        by_partition: dict[TopicPartition, list[Split]] = {}
+        for split in splits:
+            by_partition.setdefault((split.topic, split.partition), []).append(split)
+        found = []
+        for key, own in by_partition.items():
+            void = self._committed[key].void_of([(split.start, split.end) for split in own])
+            found += [replace(split, void=one) for split, one in zip(own, void, strict=True)]
+        return found
+
+
+def _all_of(log: PartitionLog, why: str) -> list[LeftOut]:
+    num_bytes = sum(piece.segment.size for piece in log.pieces)
+    path = log.copies[0] if log.copies else next((piece.segment.file.path for piece in log.pieces), "")
+    return [LeftOut(log.topic, log.partition, None, None, path, num_bytes, why)]
+
+
+def _why_outside(found: Range, start: int, end: int | None) -> str | None:
+    """Why a segment is not read for a range; None if it is."""
+    if end is not None and end <= found.log_start_offset:
+        return f"deleted: the log starts at offset {found.log_start_offset}"
+    if end is not None and end <= found.start:
+        return f"before offset {found.start}, where reading begins"
+    if found.end is not None and start >= found.end:
+        return f"from offset {found.end} on nothing is read: {found.end_is}"
+    if found.end is not None and found.start >= found.end:
+        return f"nothing is read between offset {found.start} and {found.end_is}, {found.end}"
+    return None
+
+
+def _concerns(doubt: Damage, found: Range) -> bool:
+    """Whether what a doubt leaves out or holds back is of a range."""
+    first, last = doubt.first_lost_offset or 0, doubt.last_lost_offset
+    is_held_back = found.end_is.startswith("the last stable offset") and first == found.end
+    is_before_end = found.end is None or first < found.end or is_held_back
+    return is_before_end and (last is None or last >= found.start)
+
+
+def _once(findings: Iterable[KafkaFormatError]) -> list[KafkaFormatError]:
+    """Findings without those that say the same of the same file."""
+    return list({(one.path, one.detail): one for one in findings}.values())

@@ -1,0 +1,347 @@
+"""What need not be read for a query's conditions, and why.
+
+Strategy: only what is proved is left out. No record of a batch is later than the greatest timestamp in its
+header: a broker sets that itself (LogValidator), whatever a producer sent, the cleaner computes it anew, and
+the checksum covers it. So a lower bound leaves batches out, and, by what a sound `.timeindex` says of many at
+once, the beginnings of segments and whole ones. An upper bound does for batches whose times are the broker's
+(LogAppendTime), where the header has every record's; of the others only `max_timestamp_skew_ms` says
+anything: what stands behind a record is not earlier than that by more. Markers of transactions and batches
+that the cleaner has emptied carry times that no record has, and are no such record. Offsets that a segment
+holds which belongs to other ones by its name (`astray`) are read whatever the times in those are.
+
+Headers are read for this of files of this machine, as far as a budget reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, repeat
+
+from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.formats.entries import Damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.astray_segments import touches_any
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of, verify_claim
+from kafka_segments.log.model import LeftOut, Split
+from kafka_segments.log.opening import is_remote, open_stored, open_times
+from kafka_segments.query.cut import num_bytes_of
+from kafka_segments.query.query import Condition
+from kafka_segments.segment.continuity import Extent
+from kafka_segments.segment.header_summaries import Head, iter_heads
+
+__all__ = ["Pruner", "drop_by_offsets", "drop_by_partition"]
+
+_LEAST_GAP = 1 << 20  # bytes left out between two splits; fewer are read sooner than another one is begun
+
+
+def drop_by_partition(topic: str, partition: int, conditions: Iterable[Condition]) -> str | None:
+    """Why no row of a partition can fulfil the conditions; None if some can."""
+    for condition in conditions:
+        value: str | int | None = None
+        if condition.column in ("topic", "partition"):
+            value = topic if condition.column == "topic" else partition
+        if value is not None and not condition.holds(value):
+            return f"the query asks for {condition}"
+    return None
+
+
+def drop_by_offsets(
+    splits: Iterable[Split], conditions: Iterable[Condition], log_end: Callable[[Split], int]
+) -> tuple[list[Split], list[LeftOut]]:
+    """Splits with nothing but offsets that may be asked for, at their edges.
+
+    Of a part of a segment no bytes are counted: only an index could tell.
+
+    Args:
+        splits: of any partitions.
+        conditions: those on offsets count.
+        log_end: where a split's log ends. It is asked for if a condition ends a split that is open, which
+            stays open if the condition reaches farther: nobody has said that there are such offsets.
+    """
+    conditions = [one for one in conditions if one.column == "offset"]
+    why = f"the query asks for {' and '.join(str(one) for one in conditions)}"
+    kept, left_out = [], []
+    for split in splits:
+        narrowed: Split | None = split
+        for condition in conditions:
+            narrowed = narrowed and _narrowed(narrowed, condition)
+        if narrowed and narrowed.end is not None and split.end is None and narrowed.end > log_end(split):
+            narrowed = replace(narrowed, end=None)
+        if narrowed is None:
+            left_out.append(_left_out(split, why))
+            continue
+        kept.append(narrowed)
+        edge = replace(split, end_position=split.position)
+        if narrowed.start > split.start:
+            left_out.append(_left_out(replace(edge, end=narrowed.start), why))
+        if narrowed.end is not None and narrowed.end != split.end:
+            left_out.append(_left_out(replace(edge, start=narrowed.end), why))
+    return kept, left_out
+
+
+def _narrowed(split: Split, condition: Condition) -> Split | None:
+    last = None if split.end is None else split.end - 1
+    if not condition.touches(split.start, last):
+        return None
+    lows, highs = _bounds(condition)
+    start = max([split.start, *lows])
+    ends = [*([] if split.end is None else [split.end]), *(high + 1 for high in highs)]
+    return replace(split, start=start, end=min(ends, default=None))
+
+
+def _bounds(condition: Condition) -> tuple[list[int], list[int]]:
+    """Lower and upper bounds, by themselves and by the least and greatest of the values."""
+    values = [value for value in condition.values or () if isinstance(value, int)]
+    lows = [one for one in (condition.lowest, min(values, default=None)) if one is not None]
+    highs = [one for one in (condition.highest, max(values, default=None)) if one is not None]
+    return lows, highs
+
+
+def _left_out(split: Split, why: str) -> LeftOut:
+    last = None if split.end is None else split.end - 1
+    path = split.segment.file.path
+    return LeftOut(split.topic, split.partition, split.start, last, path, num_bytes_of(split), why)
+
+
+@dataclass
+class Pruner:
+    """Leaves out what timestamps exclude.
+
+    Attributes:
+        places: where files are opened.
+        conditions: those on timestamps count.
+        max_skew: see `Query.max_timestamp_skew_ms`.
+        budget: of headers that may be read.
+        findings: gets what is wrong with indexes.
+        left_out: what was left out, so far.
+    """
+
+    places: Places
+    conditions: Sequence[Condition]
+    max_skew: int | None
+    budget: Budget
+    findings: list[KafkaFormatError]
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._times = [one for one in self.conditions if one.column == "timestamp"]
+        bounds = [_bounds(one) for one in self._times]
+        self._lowest = max((low for lows, _highs in bounds for low in lows), default=None)
+        self._highest = min((high for _lows, highs in bounds for high in highs), default=None)
+
+    def prune(self, splits: Sequence[Split], find_astray: Callable[[], Sequence[Extent]]) -> list[Split]:
+        """What remains of one partition's splits.
+
+        Args:
+            splits: in the order of the log.
+            find_astray: says which offsets segments hold that are named otherwise; called only if something
+                could be left out.
+        """
+        if not self._times:
+            return list(splits)
+        num_before = len(self.left_out)
+        kept = self._prune(splits)
+        if len(self.left_out) == num_before or not (astray := find_astray()):
+            return kept
+        del self.left_out[num_before:]
+        kept = []
+        for is_kept, group in groupby(splits, lambda one: touches_any(astray, one.start, one.end)):
+            run = list(group)
+            kept += run if is_kept else self._prune(run)
+        return kept
+
+    def _prune(self, splits: Sequence[Split]) -> list[Split]:
+        kept: list[Split] = []
+        reached: tuple[int, int] | None = None  # a timestamp behind which nothing can be early enough
+        claims: Iterable[TimeClaims | None] = repeat(None)
+        if self._lowest is not None:
+            segments = [split.segment for split in splits]
+            claims = iter_claims(self.places, segments, self._lowest, self.findings)
+        for split, claimed in zip(splits, claims, strict=False):
+            if reached is not None:
+                self._drop(split, self._why_over(reached))
+            else:
+                is_high_known = False
+                rest, is_low_known = self._by_lower(split, claimed)
+                if rest is not None:
+                    reached, is_high_known = self._reached(rest)
+                    rest = rest if reached is None else self._ended(rest, reached)
+                if rest is not None:
+                    kept += self._by_headers(rest, is_low_known, is_high_known)
+        return kept
+
+    def _drop(self, split: Split, why: str) -> None:
+        self.left_out.append(_left_out(split, why))
+
+    def _by_lower(self, split: Split, claims: TimeClaims | None) -> tuple[Split | None, bool]:
+        """Without what the time index proves to be too early, if anything, and whether it could tell."""
+        if claims is None:
+            return split, True
+        if claims.before is None or (claims.before < split.start and not claims.is_all):
+            return split, claims.before is not None
+        why = f"no timestamp is above {claims.greatest} (.timeindex), and the query asks for {self._said()}"
+        if claims.is_all or (split.end is not None and claims.before + 1 >= split.end):
+            self._drop(split, why)
+            return None, True
+        position = self._position(split, claims.before + 1)
+        self._drop(replace(split, end=claims.before + 1, end_position=position), why)
+        return replace(split, start=claims.before + 1), True
+
+    def _reached(self, split: Split) -> tuple[tuple[int, int] | None, bool]:
+        """A timestamp and its offset, behind which records are too late; and whether the index could tell."""
+        if self._highest is None or self.max_skew is None:
+            return None, self._highest is None
+        least = self._highest + self.max_skew + 1
+        if least < 0:
+            return None, True  # in headers -1 stands for everything below, too
+        try:
+            times = open_times(self.places, split.segment)
+            if times is None:
+                return None, False
+            with times:
+                claim, is_any = times.first_not_below(least), len(times) > 0
+            if claim is None:
+                return None, is_any and not split.segment.is_newest
+            verify_claim(self.places, split.segment, claim)
+        except KafkaFormatError as error:
+            pass_over(error)
+            self.findings.append(error)
+            return None, False
+        return claim, True
+
+    def _why_over(self, reached: tuple[int, int]) -> str:
+        return (
+            f"offset {reached[1]} has timestamp {reached[0]}, behind it none is earlier by more than "
+            f"{self.max_skew} ms (maxTimestampSkewMs), and the query asks for {self._said()}"
+        )
+
+    def _ended(self, split: Split, reached: tuple[int, int]) -> Split | None:
+        behind = max(reached[1] + 1, split.start)
+        if split.end is not None and split.end <= behind:
+            return split
+        position = self._position(split, behind)
+        self._drop(replace(split, start=behind, position=position), self._why_over(reached))
+        return replace(split, end=behind) if behind > split.start else None
+
+    def _position(self, split: Split, offset: int) -> int:
+        """Where the batch of an offset may begin, by the index."""
+        try:
+            return max(split.position, position_of(self.places, split.segment, offset) or 0)
+        except KafkaFormatError as error:
+            pass_over(error)
+            self.findings.append(error)
+            return split.position
+
+    def _by_headers(self, split: Split, is_low_known: bool, is_high_known: bool) -> list[Split]:
+        """Without the batches that their headers exclude, where these can be read."""
+        if split.segment.form != "plain" or is_remote(split.segment.file):
+            return [split]
+        source = open_stored(self.places, split.segment)
+        try:
+            position = self._position(split, split.start)
+            if not is_before(source, position, split.start):
+                position = split.position
+            first = next((head for head in iter_heads(source, position) if isinstance(head, Head)), None)
+            is_append_time = first is None or first.is_append_time
+            is_of_use = is_append_time or (self.max_skew is not None and not is_high_known)
+            is_of_use = not is_low_known or (self._highest is not None and is_of_use)
+            if not is_of_use or not self.budget.spend(split.segment.file, position):
+                return [split]
+            runs = _Walk(self._times, self.max_skew, split).runs(iter_heads(source, position))
+        finally:
+            source.close()
+        return [split] if runs is None else self._parts(split, runs)
+
+    def _parts(self, split: Split, runs: Sequence[_Run]) -> list[Split]:
+        parts = []
+        before, position = split.start, split.position
+        for run in runs:
+            if run.start > before:
+                self._drop_gap(split, before, run.start, (position, run.position))
+            place = {"position": run.position, "end_position": run.end_position}
+            parts.append(replace(split, start=run.start, end=run.end, **place))  # type: ignore[arg-type]
+            if run.end is None:
+                return parts
+            before, position = run.end, run.end_position
+        if split.end is None or before < split.end:
+            self._drop_gap(split, before, split.end, (position, split.segment.size))
+        return parts
+
+    def _drop_gap(self, split: Split, start: int, end: int | None, place: tuple[int, int]) -> None:
+        gap = replace(split, start=start, end=end, position=place[0], end_position=place[1])
+        self._drop(gap, f"by the batches' headers no timestamp fulfils {self._said()}")
+
+    def _said(self) -> str:
+        return " and ".join(str(one) for one in self._times)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Batches one behind the other that are to be read."""
+
+    start: int
+    end: int | None
+    position: int
+    end_position: int
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One pass over the headers of a split."""
+
+    conditions: Sequence[Condition]
+    max_skew: int | None
+    split: Split
+    latest: int = -1
+    """The greatest timestamp of a record so far."""
+
+    def runs(self, heads: Iterable[Head | Damage]) -> list[_Run] | None:
+        """What is to be read, with small gaps closed; None where offsets do not grow from batch to batch."""
+        runs: list[_Run] = []
+        reached: int | None = None  # the last offset so far
+        damage: Damage | None = None
+        for head in heads:
+            if isinstance(head, Damage):
+                damage = damage or head
+                continue
+            first = head.first_offset
+            if first is None:
+                first = 0 if reached is None else reached + 1
+            if reached is not None and not reached < first <= head.last_offset:
+                return None
+            if self.split.end is not None and first >= self.split.end:
+                break
+            if damage is not None:
+                self._keep(runs, (reached or 0, first), (damage.position, head.position))
+                damage = None
+            if self._may_hold(head):
+                self._keep(runs, (first, head.last_offset + 1), (head.position, head.end_position))
+            if head.has_records:
+                self.latest = max(self.latest, head.max_timestamp)
+            reached = head.last_offset
+        if damage is not None:
+            end = self.split.end
+            self._keep(runs, (reached or 0, end), (damage.position, self.split.segment.size))
+        return runs
+
+    def _keep(self, runs: list[_Run], offsets: tuple[int, int | None], place: tuple[int, int]) -> None:
+        """Add offsets to the runs, as far as they are the split's."""
+        start, end = max(offsets[0], self.split.start), offsets[1]
+        if end is None or (self.split.end is not None and end > self.split.end):
+            end = self.split.end
+        if end is not None and start >= end:
+            return
+        if runs and place[0] - runs[-1].end_position < _LEAST_GAP:
+            runs[-1].end, runs[-1].end_position = end, place[1]
+        else:
+            runs.append(_Run(start, end, *place))
+
+    def _may_hold(self, head: Head) -> bool:
+        lowest: int | None = None
+        if head.is_append_time:
+            lowest = head.max_timestamp
+        elif self.max_skew is not None and self.latest >= 0:
+            lowest = self.latest - self.max_skew
+        return all(one.touches(lowest, head.max_timestamp) for one in self.conditions)

@@ -1,0 +1,286 @@
+"""What is to be read: topics, offsets, times, filters, limits; plain values, checked.
+
+Numbers are Kafka's and Spark's: offsets -2 and -1 stand for the earliest and the latest, timestamps are in
+milliseconds since 1970, ends are exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kafka_segments.errors import OptionError
+from kafka_segments.log.java_regex import java_pattern
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "Bound",
+    "Column",
+    "Condition",
+    "Limits",
+    "Query",
+    "TopicPartition",
+    "Topics",
+    "at_offsets",
+    "at_timestamp",
+    "at_timestamps",
+]
+
+EARLIEST = -2
+LATEST = -1
+DEFAULT_PARTITION_BYTES = 256 << 20  # twice spark.sql.files.maxPartitionBytes
+DEFAULT_WALK_BYTES = 1 << 30
+
+# ListOffsetsRequest: instead of a time, numbers that mean the latest, the earliest and others.
+_LEAST_SPECIAL_TIMESTAMP = -5
+
+TopicPartition = tuple[str, int]
+Column = Literal["topic", "partition", "offset", "timestamp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Which partitions; with nothing given, all of topics that are not internal. At most one of these is.
+
+    Attributes:
+        names: topics (`subscribe`).
+        pattern: a regular expression in Java's syntax that is found in a topic's name (`subscribePattern`);
+            internal topics (`__consumer_offsets`, `__cluster_metadata`) are left out, as a consumer does.
+        partitions: topics and numbers (`assign`).
+
+    Raises:
+        OptionError: two of them, none in one of them, or a pattern that is none.
+    """
+
+    names: frozenset[str] | None = None
+    pattern: str | None = None
+    partitions: frozenset[TopicPartition] | None = None
+
+    def __post_init__(self) -> None:
+        given = [one for one in (self.names, self.pattern, self.partitions) if one is not None]
+        if len(given) > 1:
+            raise OptionError("give one of subscribe, subscribePattern and assign, not two")
+        if given and not given[0]:
+            raise OptionError("subscribe, subscribePattern or assign names nothing; leave it out to read all")
+        if self.pattern is not None:
+            java_pattern(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where ranges begin or end.
+
+    Attributes:
+        kind: `offsets` and `timestamps` are given a partition each, in `by_partition`; `timestamp` is one for
+            all. `high-watermark` and `log-end` are ends only.
+        by_partition: by topic and partition; every one that is read.
+        timestamp: milliseconds.
+    """
+
+    kind: Literal["earliest", "latest", "offsets", "timestamps", "timestamp", "high-watermark", "log-end"]
+    by_partition: Mapping[TopicPartition, int] = field(default_factory=dict)
+    timestamp: int | None = None
+
+    def __post_init__(self) -> None:
+        times = self.by_partition.values() if self.kind == "timestamps" else ()
+        for time in (*times, *([] if self.timestamp is None else [self.timestamp])):
+            if _LEAST_SPECIAL_TIMESTAMP <= time < 0:
+                raise OptionError(
+                    f"{time} is no time but one of the numbers that a broker takes for earliest, latest and "
+                    "the like; give offsets for those"
+                )
+        for (topic, partition), offset in self.by_partition.items():
+            if self.kind == "offsets" and offset < EARLIEST:
+                raise OptionError(
+                    f"offset {offset} of {topic}-{partition} is below 0, and not -1 (latest) or -2 (earliest)"
+                )
+
+
+def at_offsets(by_partition: Mapping[TopicPartition, int]) -> Bound:
+    """Offsets of all partitions, -2 the earliest and -1 the latest.
+
+    Raises:
+        OptionError: one is below -2.
+    """
+    return Bound("offsets", dict(by_partition))
+
+
+def at_timestamps(by_partition: Mapping[TopicPartition, int]) -> Bound:
+    """The first records whose timestamps are not below these.
+
+    Raises:
+        OptionError: one is a number that brokers take for something else, -5 to -1.
+    """
+    return Bound("timestamps", dict(by_partition))
+
+
+def at_timestamp(timestamp: int) -> Bound:
+    """The first record of each partition whose timestamp is not below this; errors as `at_timestamps`."""
+    return Bound("timestamp", timestamp=timestamp)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a row must be: within bounds, and one of some values.
+
+    Conditions of a query hold together. What cannot be said in this way is no condition: whoever asks
+    filters the rows once more in any case.
+
+    Attributes:
+        column: of the row; `timestamp` in milliseconds.
+        lowest: least value, inclusive; None is open. Numbers only.
+        highest: greatest value, inclusive; None is open.
+        values: the values there may be; None is any.
+    """
+
+    column: Column
+    lowest: int | None = None
+    highest: int | None = None
+    values: frozenset[int] | frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.column not in ("topic", "partition", "offset", "timestamp"):
+            raise OptionError(f"no condition on {self.column!r}; on topic, partition, offset or timestamp")
+        if self.column == "topic" and (self.lowest is not None or self.highest is not None):
+            raise OptionError("topics are compared for equality alone")
+
+    def holds(self, value: int | str) -> bool:
+        """Whether a value is such a one."""
+        if self.values is not None and value not in self.values:
+            return False
+        if isinstance(value, str):
+            return True
+        return (self.lowest is None or value >= self.lowest) and (
+            self.highest is None or value <= self.highest
+        )
+
+    def touches(self, lowest: int | None, highest: int | None) -> bool:
+        """Whether a number in `[lowest, highest]` (None: open) can be such a one."""
+        if lowest is not None and self.highest is not None and lowest > self.highest:
+            return False
+        if highest is not None and self.lowest is not None and highest < self.lowest:
+            return False
+        if self.values is None:
+            return True
+        return any(
+            isinstance(value, int)
+            and self.holds(value)
+            and (lowest is None or value >= lowest)
+            and (highest is None or value <= highest)
+            for value in self.values
+        )
+
+    def __str__(self) -> str:
+        said = []
+        if self.lowest is not None:
+            said.append(f"{self.column} from {self.lowest} on")
+        if self.highest is not None:
+            said.append(f"{self.column} up to {self.highest}")
+        if self.values is not None:
+            some = ", ".join(map(str, sorted(self.values)[:3]))
+            said.append(f"{self.column} in ({some}{', ...' if len(self.values) > 3 else ''})")
+        return " and ".join(said) or f"any {self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How the work is cut.
+
+    Attributes:
+        max_partition_bytes: of the segments, that a task reads; about.
+        min_partitions: tasks at least, if there are batches enough; None is any number.
+        max_records: offsets that a task reads at most; None is any number.
+        max_walk_bytes: size of the segments whose headers may be read while planning, all together, where no
+            index tells what is asked for.
+    """
+
+    max_partition_bytes: int = DEFAULT_PARTITION_BYTES
+    min_partitions: int | None = None
+    max_records: int | None = None
+    max_walk_bytes: int = DEFAULT_WALK_BYTES
+
+    def __post_init__(self) -> None:
+        for name in ("max_partition_bytes", "min_partitions", "max_records"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise OptionError(f"{name} is {value}; it must be above 0")
+        if self.max_walk_bytes < 0:
+            raise OptionError(f"max_walk_bytes is {self.max_walk_bytes}; it must not be below 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is to be read.
+
+    Attributes:
+        topics: which partitions.
+        start: where each begins.
+        end: where each ends, exclusive. `latest` is the last stable offset at `read_committed`; else the
+            high watermark where a broker is writing, and the end of the log elsewhere.
+        no_match: where `start` is a time and no record is as late: `error`, or `latest` to read nothing.
+        conditions: that rows fulfil, all of them.
+        isolation: of transactions.
+        limits: how the work is cut.
+        fail_on_data_loss: whether offsets that are asked for and not there are an error.
+        max_timestamp_skew_ms: no record is, by more than this, earlier than one before it; None says nothing.
+
+    Raises:
+        OptionError: a start or an end that cannot be one.
+    """
+
+    topics: Topics = Topics()
+    start: Bound = Bound("earliest")
+    end: Bound = Bound("latest")
+    no_match: Literal["error", "latest"] = "error"
+    conditions: tuple[Condition, ...] = ()
+    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
+    limits: Limits = Limits()
+    fail_on_data_loss: bool = True
+    max_timestamp_skew_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.isolation not in ("read_uncommitted", "read_committed"):
+            raise OptionError(f"isolation is {self.isolation!r}; give read_uncommitted or read_committed")
+        if self.no_match not in ("error", "latest"):
+            raise OptionError(f"no_match is {self.no_match!r}; give error or latest")
+        if self.max_timestamp_skew_ms is not None and self.max_timestamp_skew_ms < 0:
+            raise OptionError(f"max_timestamp_skew_ms is {self.max_timestamp_skew_ms}; it is 0 or more")
+        _check_sides(self.start, self.end)
+
+
+def _check_sides(start: Bound, end: Bound) -> None:
+    """What Spark's connector refuses in a batch (KafkaSourceProvider.validateBatchOptions)."""
+    if start.kind not in ("earliest", "offsets", "timestamps", "timestamp"):
+        raise OptionError(f"a range cannot begin at {start.kind}; give earliest, offsets or a time")
+    if end.kind == "earliest":
+        raise OptionError("a range cannot end at the earliest offset; give latest, offsets or a time")
+    for bound, wrong, words in (
+        (start, LATEST, "begin at the latest"),
+        (end, EARLIEST, "end at the earliest"),
+    ):
+        for (topic, partition), offset in bound.by_partition.items() if bound.kind == "offsets" else ():
+            if offset == wrong:
+                raise OptionError(f"{topic}-{partition} cannot {words} offset ({wrong})")
+    if start.timestamp is not None and end.timestamp is not None and start.timestamp > end.timestamp:
+        raise OptionError(f"ranges are to begin at {start.timestamp} and to end before that, {end.timestamp}")
+    if start.kind == end.kind and start.kind in ("offsets", "timestamps"):
+        _check_pairs(start, end)
+
+
+def _check_pairs(start: Bound, end: Bound) -> None:
+    """KafkaSourceProvider.checkOffsetLimitValidity."""
+    different = sorted(start.by_partition.keys() ^ end.by_partition.keys())
+    if different:
+        topic, partition = different[0]
+        raise OptionError(
+            f"starting and ending {start.kind} are of different partitions: {topic}-{partition} is in one of "
+            f"them only ({len(different)} such); give both"
+        )
+    for (topic, partition), first in start.by_partition.items():
+        last = end.by_partition[topic, partition]
+        if first > last and (start.kind == "timestamps" or min(first, last) >= 0):
+            raise OptionError(
+                f"{topic}-{partition} is to begin at {first} and to end before that, at {last} ({start.kind})"
+            )

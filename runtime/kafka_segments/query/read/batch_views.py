@@ -1,0 +1,228 @@
+"""What else can be read of a range than its records: batches, control records, damage.
+
+Strategy: as for records (`reading`): hints verified, files found again, losses told. A batch belongs to the
+range that has its last offset, so that each comes once however a log is cut. Damage at a cut is told by both
+sides, for either may have lost records there: it is one by its path and position.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.formats.entries import Batch, Damage, Record, SoundBatches
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source
+from kafka_segments.log.model import Loss, Split
+from kafka_segments.query.read.findings import Collected, Findings, Note, name_partition
+from kafka_segments.query.read.split_reader import Reading, SplitReader
+from kafka_segments.segment.batch_records import open_records
+from kafka_segments.segment.columnar.arrow_schema import NONE, TIMESTAMP
+from kafka_segments.segment.columnar.batch_rows import BATCHES_SCHEMA, overview
+from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.header_table import iter_tables
+from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.scan.entry_scan import Scan
+
+__all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "DAMAGE_SCHEMA", "read_batches", "read_control", "read_damage"]
+
+CONTROL_SCHEMA = pa.schema(
+    [
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("timestamp", TIMESTAMP, nullable=False),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("producer_id", pa.int64()),
+        pa.field("producer_epoch", pa.int32()),
+        pa.field("type", pa.string(), nullable=False),
+        pa.field("type_id", pa.int32()),
+        pa.field("version", pa.int32()),
+        pa.field("value", pa.string()),
+    ]
+)
+"""Control records: `type` is Kafka's name, UNKNOWN or INVALID; `value` is JSON, with names in snake_case."""
+
+DAMAGE_SCHEMA = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("position", pa.int64()),
+        pa.field("end_position", pa.int64()),
+        pa.field("error", pa.string()),
+        pa.field("detail", pa.string(), nullable=False),
+        pa.field("first_offset", pa.int64()),
+        pa.field("last_offset", pa.int64()),
+    ]
+)
+"""What is wrong: `kind` is damage, pending, lost or note; offsets are those that it may have cost."""
+
+
+def read_batches(split: Split, places: Places, findings: Findings) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each batch of a range, of `BATCHES_SCHEMA`; errors and findings as for `read_split`.
+
+    No checksum is verified and nothing is decompressed: damage inside a batch is not seen.
+    """
+    return _named(_Batches(split, places, Reading(()), findings), split)
+
+
+def read_control(
+    split: Split, places: Places, reading: Reading, findings: Findings
+) -> Iterator[pa.RecordBatch]:
+    """Yield the control records of a range, of `CONTROL_SCHEMA`; of other batches, only headers are read."""
+    return _named(_Control(split, places, reading, findings), split)
+
+
+def read_damage(split: Split, places: Places, reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Yield what is wrong with a range, of `DAMAGE_SCHEMA`; everything is read and decoded for that."""
+    found = Collected()
+    for _ in _named(SplitReader(split, places, reading, found), split):
+        yield from _damage_rows(found)
+    yield from _damage_rows(found)
+
+
+def _named(reader: SplitReader, split: Split) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from reader.batches()
+    except KafkaFormatError as error:
+        raise name_partition(error, split) from error.__cause__
+
+
+class _Batches(SplitReader):
+    """Headers as rows."""
+
+    is_consumer = False
+
+    def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Any]:
+        previous = stretch.sound_offset
+        for piece in iter_tables(source, OffsetRange(*offsets), stretch):
+            if isinstance(piece, Damage):
+                yield piece
+                continue
+            owned = _owned(piece, OffsetRange(*offsets), previous)
+            if owned.any():
+                chosen = piece.chosen(owned)
+                yield overview(chosen)
+                yield chosen.count(None, None)
+            previous = piece.last_offset(len(piece) - 1)
+
+
+class _Control(SplitReader):
+    """Control records as rows."""
+
+    is_consumer = False
+
+    def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Any]:
+        bound = self.reading.max_decompressed
+        scan = Scan(source, check_crc=self.reading.check_crc, max_decompressed=bound)
+        wanted = OffsetRange(*offsets)
+        for piece in iter_tables(source, wanted, stretch):
+            if isinstance(piece, Damage):
+                yield piece
+                continue
+            is_control = piece.is_batch() & (piece.column("is_control") != 0) & piece.in_range(*offsets)
+            for row in np.flatnonzero(is_control).tolist():
+                if row:
+                    scan.sound_offset = piece.last_offset(row - 1)
+                yield from self._entry(scan, piece.value(row, "position"), wanted)
+            scan.sound_offset = piece.last_offset(len(piece) - 1)
+
+    def _entry(self, scan: Scan, position: int, wanted: OffsetRange) -> Iterator[Any]:
+        """The records of the batch at a position, and what is wrong with it."""
+        for entry in scan.entries(position):
+            if isinstance(entry, Damage):
+                yield entry
+                return
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                yield from self._records(scan, entry, wanted)
+                return
+
+    def _records(self, scan: Scan, batch: Batch, wanted: OffsetRange) -> Iterator[Any]:
+        records: list[Record] = []
+        damage = None
+        payload, bound = scan.payload(batch), self.reading.max_decompressed
+        try:
+            opened = open_records(batch, payload, max_decompressed=bound, items=scan.items)
+            records.extend(opened[1])
+        except KafkaFormatError as error:
+            damage = scan.damage_of(batch, error, records[-1].offset if records else None)
+        rows = [record for record in records if wanted.holds(record.offset)]
+        if rows:
+            yield _control_rows(batch, rows)
+        yield SoundBatches(1, batch.size)
+        if damage is not None:
+            yield damage
+
+
+def _owned(entries: EntryTable, offsets: OffsetRange, previous: int | None) -> Any:
+    """Which entries have their last offset in the range."""
+    lasts = entries.last_offsets()
+    # Old versions of librdkafka left 0 in wrappers: then the one before tells where they are.
+    for row in np.flatnonzero(entries.is_wrapper() & (lasts == 0)).tolist():
+        before = previous if row == 0 else int(lasts[row - 1])
+        lasts[row] = 0 if before is None else before + 1
+    owned = np.ones(len(entries), bool)
+    if offsets.start is not None:
+        owned &= lasts >= offsets.start
+    if offsets.end is not None:
+        owned &= lasts < offsets.end
+    return owned
+
+
+def _control_rows(batch: Batch, records: list[Record]) -> pa.RecordBatch:
+    controls = [record.control for record in records]
+    same = [batch.partition_leader_epoch, batch.producer_id, batch.producer_epoch]
+    fixed = [[None if value == NONE else value] * len(records) for value in same]
+    columns: list[list[Any]] = [
+        [record.offset for record in records],
+        [record.timestamp for record in records],
+        *fixed,
+        [control.type for control in controls if control is not None],
+        [control.type_id for control in controls if control is not None],
+        [control.version for control in controls if control is not None],
+        [_json(control.value) for control in controls if control is not None],
+    ]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, CONTROL_SCHEMA.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=CONTROL_SCHEMA)
+
+
+def _json(value: dict[str, Any] | None) -> str | None:
+    return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _damage_rows(found: Collected) -> Iterator[pa.RecordBatch]:
+    """What has been collected, which is then forgotten."""
+    rows = [_damage_row("damage", damage) for damage in found.damages]
+    rows += [_damage_row("pending", damage) for damage in found.pendings]
+    rows += [_loss_row(loss) for loss in found.losses]
+    rows += [_note_row(note) for note in found.notes]
+    if rows:
+        found.forget()
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, DAMAGE_SCHEMA.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=DAMAGE_SCHEMA)
+
+
+def _damage_row(kind: str, damage: Damage) -> tuple[Any, ...]:
+    error = damage.error
+    lost = damage.first_lost_offset, damage.last_lost_offset
+    return (
+        kind,
+        damage.path,
+        damage.position,
+        damage.end_position,
+        type(error).__name__,
+        error.detail,
+        *lost,
+    )
+
+
+def _loss_row(loss: Loss) -> tuple[Any, ...]:
+    return ("lost", "", None, None, None, loss.why, loss.first_offset, loss.last_offset)
+
+
+def _note_row(note: Note) -> tuple[Any, ...]:
+    return ("note", note.path, note.position, None, None, note.detail, None, None)

@@ -1,0 +1,82 @@
+"""How far the log cleaner has been in a directory, by the traces that it left in its segments.
+
+Strategy: a task reads a part of a segment, and the traces may be in another: what the cleaner leaves of a
+segment may be without a gap. So before offsets count as lost the segments that can excuse it are looked at
+(`cleaner_traces`), and no more of them than a bound allows. Tables of headers tell fast where there can be a
+trace; only a sound batch is one. What was found is kept: many ranges ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.found_cache import Remembered
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.missing_segments import is_cleaned_at
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import open_stored
+from kafka_segments.log.segment_extents import hold_stored
+from kafka_segments.segment.cleaner_traces import Traces
+from kafka_segments.segment.columnar.header_table import iter_tables
+from kafka_segments.segment.columnar.offset_coverage import Coverage
+from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.continuity import Holding, traces_in
+
+__all__ = ["shows_cleaner", "traces_of"]
+
+_MAX_WALK = 4 << 30
+
+_kept: Remembered[bool] = Remembered()
+
+
+def traces_of(places: Places, directory: Sequence[StoredSegment], noted: int | None) -> Traces:
+    """How far the cleaner has been in a directory.
+
+    Args:
+        places: where its segments are.
+        directory: all of them, by base offset.
+        noted: up to which offset, by what the cleaner has noted; None if it has not.
+    """
+    budget = Budget(_MAX_WALK)
+    held = [_hold(places, stored) for stored in directory]
+    stored_at = dict(zip(map(id, held), directory, strict=True))
+
+    def shows(one: Holding) -> bool:
+        stored = stored_at[id(one)]
+        return budget.spend(stored.file) and shows_cleaner(places, stored)
+
+    return traces_in(held, noted, shows)
+
+
+def _hold(places: Places, stored: StoredSegment) -> Holding:
+    try:
+        return hold_stored(places, stored)
+    except KafkaFormatError as error:
+        pass_over(error)  # whoever reads that segment tells of it
+        return Holding(stored.file.path, stored.base_offset, stored.size, is_unknown=True)
+
+
+def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
+    """Whether a segment shows that the cleaner has been there; it does not where it cannot be read."""
+    try:
+        return _kept.of(
+            segment.file, lambda: _may_be_cleaned(places, segment) and is_cleaned_at(places, segment)
+        )
+    except KafkaFormatError as error:
+        pass_over(error)  # whoever reads that segment tells of it
+        return False
+
+
+def _may_be_cleaned(places: Places, segment: StoredSegment) -> bool:
+    """The same by headers that nobody has verified."""
+    coverage = Coverage()
+    source = open_stored(places, segment)
+    try:
+        for _piece in iter_tables(source, OffsetRange(None, None), Stretch(coverage=coverage)):
+            if coverage.has_gaps:
+                return True
+        return False
+    finally:
+        source.close()

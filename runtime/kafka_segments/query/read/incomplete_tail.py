@@ -1,0 +1,70 @@
+"""The last batch of a newest segment that is not whole yet: a broker is writing it, or died while it did.
+
+Strategy: only the newest segment of a copy can have one, behind everything else but zeros: where a range
+ends before the log does, what stands in front of the rest is damage. What is there of it must be the first
+bytes of an entry that could follow; anything else is damage, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from kafka_segments.errors import ReadError, TruncatedError, pass_over
+from kafka_segments.formats import LEN_PREFIX, read_prefix
+from kafka_segments.formats.entries import Batch, Damage, Padding
+from kafka_segments.io.storage import Source
+
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.reader import Event
+
+__all__ = ["judge"]
+
+
+def judge(events: Iterable[Event], source: Source, log_end: int | None) -> Iterator[tuple[Event, bool]]:
+    """Events, and of each whether it is a pending batch, which only the event behind it can tell.
+
+    Args:
+        events: of a segment, up to its end or before.
+        source: its bytes.
+        log_end: the position at which the log ends; None in a segment that is not the newest of its copy.
+    """
+    batch: Batch | None = None
+    before: Event | None = None
+    for event in chain(events, [None]):
+        if before is not None:
+            is_pending = False
+            if log_end is not None and isinstance(before, Damage):
+                is_last = event is not None or before.end_position >= log_end
+                is_pending = is_last and _is_pending(before, event, batch, source)
+            yield before, is_pending
+            if isinstance(before, Batch):
+                batch = before
+        before = event
+
+
+def _is_pending(damage: Damage, behind: Event | None, batch: Batch | None, source: Source) -> bool:
+    if behind is not None and not isinstance(behind, Padding):
+        return False
+    if behind is not None and damage.end_position - damage.position < LEN_PREFIX:
+        return True  # a few bytes before the zeros
+    is_cut = isinstance(damage.error, TruncatedError)
+    if behind is not None and batch is not None and batch.position == damage.position:
+        # Its header is there, and the entry that it announces ends among the zeros.
+        is_cut = is_cut or batch.end_position > damage.end_position
+    return is_cut and _could_follow(damage, source)
+
+
+def _could_follow(damage: Damage, source: Source) -> bool:
+    """Whether what begins there could be the log's next entry, so far as its bytes are there."""
+    if damage.end_position - damage.position < LEN_PREFIX:
+        return True
+    try:
+        prefix = read_prefix(source.read(damage.position, LEN_PREFIX))
+    except ReadError as error:
+        pass_over(error)
+        return False
+    if not prefix.is_known or prefix.len_body < prefix.min_len_body:
+        return False
+    return damage.first_lost_offset is None or prefix.base_offset >= damage.first_lost_offset

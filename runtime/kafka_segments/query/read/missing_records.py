@@ -1,0 +1,96 @@
+"""What a segment holds that another one lacks, by the headers of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import open_stored
+from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.header_table import iter_tables
+from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+
+__all__ = ["missing_in"]
+
+
+def missing_in(
+    places: Places, own: StoredSegment, other: StoredSegment, offsets: tuple[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Offsets of entries of a segment that stand in no entry of another one, as ranges in file order.
+
+    Args:
+        places: where they are.
+        own: the segment.
+        other: the other one.
+        offsets: the first and the last offset that are looked at.
+
+    Raises:
+        KafkaFormatError: one of them cannot be read.
+    """
+    theirs, ours = _entries(places, other, offsets), _entries(places, own, offsets)
+    # What the cleaner has left of a batch has not all records of its offsets: only the same batch has ours.
+    known_marks = set(theirs.marks)
+    is_other = np.array([mark not in known_marks for mark in ours.marks], bool)
+    firsts, lasts = ours.firsts[is_other], ours.lasts[is_other]
+    known, reached = _merged(theirs.firsts[theirs.is_whole], theirs.lasts[theirs.is_whole])
+    if len(known):
+        at = np.searchsorted(known, firsts, side="right") - 1
+        is_missing = (at < 0) | (reached[at] < lasts)
+        firsts, lasts = firsts[is_missing], lasts[is_missing]
+    if not len(firsts):
+        return
+    begins = np.append(0, np.flatnonzero(firsts[1:] != lasts[:-1] + 1) + 1)
+    for first, last in zip(firsts[begins], lasts[np.append(begins[1:], len(firsts)) - 1], strict=True):
+        yield int(first), int(last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """Entries that lie in a range of offsets: first and last ones, cut off at its ends.
+
+    Attributes:
+        firsts, lasts: offsets.
+        is_whole: whether each has a record for each of its offsets.
+        marks: of each what makes it the same entry wherever it stands: its offset and its checksum.
+    """
+
+    firsts: Any
+    lasts: Any
+    is_whole: Any
+    marks: list[tuple[int, int]]
+
+
+def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -> _Entries:
+    parts = [[np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, bool)]]
+    marks: list[tuple[int, int]] = []
+    source = open_stored(places, segment)
+    try:
+        for piece in iter_tables(source, OffsetRange(None, None), Stretch()):
+            if not isinstance(piece, EntryTable):
+                continue  # damage, of which whoever reads that segment tells
+            rows = piece.in_range(offsets[0], offsets[1] + 1)
+            firsts, lasts = piece.column("base_offset")[rows], piece.last_offsets()[rows]
+            is_whole = ~piece.is_batch()[rows] | (piece.column("num_records")[rows] > lasts - firsts)
+            cut = np.maximum(firsts, offsets[0]), np.minimum(lasts, offsets[1]), is_whole
+            for part, values in zip(parts, cut, strict=True):
+                part.append(values)
+            marks += zip(firsts.tolist(), piece.column("crc")[rows].tolist(), strict=True)
+    finally:
+        source.close()
+    firsts, lasts, is_whole = map(np.concatenate, parts)
+    return _Entries(firsts, lasts, is_whole, marks)
+
+
+def _merged(firsts: Any, lasts: Any) -> tuple[Any, Any]:
+    """Ranges by their first offsets; those that overlap or follow on each other as one."""
+    order = np.argsort(firsts, kind="stable")
+    firsts, reached = firsts[order], np.maximum.accumulate(lasts[order])
+    is_new = np.ones(len(firsts), bool)
+    is_new[1:] = firsts[1:] > reached[:-1] + 1
+    begins = np.flatnonzero(is_new)
+    return firsts[begins], reached[np.append(begins[1:], len(firsts)) - 1] if len(begins) else reached

@@ -1,0 +1,158 @@
+"""What helps to read the same offsets from other copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.errors import ReadError
+from kafka_segments.formats.entries import Damage, SoundBatches
+from kafka_segments.log.model import Loss, Split, StoredSegment
+from kafka_segments.query.read.findings import Findings, Note
+
+__all__ = ["Heard", "from_others", "lower", "nearest"]
+
+ReadCopy = Callable[[Split, Findings], Iterator[pa.RecordBatch]]
+
+
+class Heard:
+    """`Findings` of another copy: counts and notes are passed on; damage is only noticed.
+
+    Args:
+        findings: to whom.
+
+    Attributes:
+        is_whole: nothing was damaged or missing.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.is_whole = True
+
+    def batches(self, batches: SoundBatches) -> None:
+        """See `Findings`."""
+        self._findings.batches(batches)
+
+    def damage(self, damage: Damage) -> None:  # noqa: ARG002
+        """See `Findings`."""
+        self.is_whole = False
+
+    def pending(self, damage: Damage) -> None:  # noqa: ARG002
+        """See `Findings`."""
+        self.is_whole = False
+
+    def lost(self, loss: Loss) -> None:  # noqa: ARG002
+        """See `Findings`."""
+        self.is_whole = False
+
+    def note(self, note: Note) -> None:
+        """See `Findings`."""
+        self._findings.note(note)
+
+
+def _without(batch: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows whose offsets are in none of the others."""
+    if not others:
+        yield batch
+        return
+    seen = np.concatenate([other.column("offset").to_numpy() for other in others])
+    is_new = ~np.isin(batch.column("offset").to_numpy(), seen)
+    if is_new.all():
+        yield batch
+    elif is_new.any():
+        yield batch.filter(pa.array(is_new))
+
+
+def from_others(
+    split: Split,
+    damage: Damage,
+    offsets: tuple[int, int | None],
+    findings: Findings,
+    read_copy: ReadCopy,
+    *,
+    recent: Sequence[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """What damage has cost, from other copies; those may be damaged there too, and have others again.
+
+    Args:
+        split: the range that is read.
+        damage: what was found.
+        offsets: those that are wanted.
+        findings: who is told.
+        read_copy: reads a range of another copy.
+        recent: what was read last: of a wrapper, messages behind the damaged one have come already.
+    """
+    start, end = offsets
+    first = start if damage.previous_offset is None else max(start, damage.previous_offset + 1)
+    behind = lower(end, damage.next_offset)
+    heard = Heard(findings)
+    sources: list[str] = []
+    at = first
+    while behind is None or at < behind:
+        others = nearest(split.others, at, behind)
+        if not others:
+            heard.is_whole = False
+            break
+        sources.append(others[0].file.path)
+        until = lower(behind, others[0].end_offset)
+        for batch in _from_other(split, others, (at, until), heard, read_copy):
+            yield from _without(batch, recent)
+        if until is None:
+            break
+        at = until
+    if heard.is_whole and sources:
+        which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
+        detail = f"{damage.error.detail}; {which} were read from {' and '.join(sources)}"
+        findings.note(Note(split.topic, split.partition, damage.path, damage.position, detail))
+    else:
+        findings.damage(damage)
+
+
+def _from_other(
+    split: Split,
+    others: Sequence[StoredSegment],
+    offsets: tuple[int, int | None],
+    heard: Heard,
+    read_copy: ReadCopy,
+) -> Iterator[pa.RecordBatch]:
+    """What the first of some copies has of a range; those behind it are its others."""
+    part = replace(
+        split,
+        start=offsets[0],
+        end=offsets[1],
+        segment=others[0],
+        others=tuple(others[1:]),
+        position=0,
+        end_position=None,
+        following=None,
+        copies=(),
+        reached=None,
+        preceding=None,
+        floor=None,
+    )
+    try:
+        yield from read_copy(part, heard)
+    except ReadError:
+        heard.is_whole = False  # that copy cannot be read: the damage of this one is to be told
+
+
+def nearest(others: Sequence[StoredSegment], first: int, behind: int | None) -> list[StoredSegment]:
+    """The segments that may hold offsets, those first that begin at or below the first one.
+
+    What a copy holds from its `end_offset` on does not count: it had left the log there, or rolled.
+    """
+    usable = [
+        other
+        for other in others
+        if (behind is None or other.base_offset < behind)
+        and (other.end_offset is None or other.end_offset > first)
+    ]
+    return sorted(usable, key=lambda other: other.base_offset > first)
+
+
+def lower(one: int | None, other: int | None) -> int | None:
+    """The lower of two ends, of which None is the highest."""
+    return min((end for end in (one, other) if end is not None), default=None)

@@ -1,0 +1,224 @@
+"""Whether copies of a partition say the same where they must.
+
+Strategy: headers tell. Batches with the same first offset and leader epoch were made by the same leader, so
+they are the same; but the cleaner goes over each copy by itself, takes records out of batches, and gives what
+is left a new checksum (it keeps offsets, sequences, producers and epoch). So what it keeps must be equal, and
+if also all that it changes is equal, the checksum must be.
+
+Messages of the old formats have no epoch, but their checksum covers all but the offset, and a cleaner keeps
+or drops them as they are. So two with one offset and one magic must be equal; another magic is another
+leader's format, or a conversion. Of wrappers nothing is said: a cleaner makes them anew. What differs because
+one of the two is damaged is no contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import ReadError, ReplicaMismatchError, pass_over
+from kafka_segments.formats.entries import Batch
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import Split, StoredSegment
+from kafka_segments.query.read.findings import Findings, Note
+from kafka_segments.query.read.segment_finder import open_stored
+from kafka_segments.query.read.start_position import begin
+from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.header_table import iter_tables
+from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.scan.entry_scan import Scan
+
+__all__ = ["compare_copies", "hold_together"]
+
+_KEPT = (
+    "last_offset_delta",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "timestamp_type",
+    "is_control",
+    "is_transactional",
+)
+_CHANGED = ("num_records", "base_timestamp", "max_timestamp", "compression", "has_delete_horizon")
+_PLACE = ("base_offset", "partition_leader_epoch", "position", "len_body", "crc")
+_OF_BATCHES = (*_PLACE, *_KEPT, *_CHANGED)
+_OF_MESSAGES = (*_PLACE, "magic", "timestamp_type", "max_timestamp")
+
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Headers:
+    """Columns of the entries of one copy, in file order.
+
+    Attributes:
+        stored: the copy.
+        batches: those of magic 2.
+        messages: those of the old formats that hold no others.
+    """
+
+    stored: StoredSegment
+    batches: Columns
+    messages: Columns
+
+    @property
+    def path(self) -> str:
+        """Of the copy."""
+        return self.stored.file.path
+
+
+def hold_together(split: Split, places: Places, findings: Findings) -> None:
+    """Compare the copies of a range that lie on this machine's disks; one that cannot be opened is noted.
+
+    Copies in stores have to be fetched for it, which is what nobody wants who reads the nearest one.
+
+    Raises:
+        ReplicaMismatchError: as `compare_copies`.
+    """
+    others = tuple(other for other in split.others if not is_address(other.file.path))
+    if is_address(split.segment.file.path):
+        return
+    own: _Headers | None = None  # read once, for all others
+    for other in others:
+        try:
+            own = own or _headers(split, split.segment, split.position, places)
+            _compare_with(own, other, split, places)
+        except ReadError as error:
+            pass_over(error)
+            detail = f"not compared with {split.segment.file.path}: {error.detail}"
+            findings.note(Note(split.topic, split.partition, error.path or other.file.path, None, detail))
+
+
+def compare_copies(split: Split, places: Places) -> int:
+    """Hold the other copies of a range against the preferred one, by the headers alone.
+
+    Args:
+        split: its `others` are compared, each below its `end_offset`; a file that is not there any more is an
+            error here.
+        places: where files live.
+
+    Returns:
+        How many batches, and messages that stand by themselves, were found in two copies.
+
+    Raises:
+        ReplicaMismatchError: two batches with the same first offset and leader epoch differ, or two messages
+            with the same offset and magic.
+        ReadError: a file cannot be opened.
+    """
+    own = _headers(split, split.segment, split.position, places)
+    return sum(_compare_with(own, other, split, places) for other in split.others)
+
+
+def _compare_with(own: _Headers, other: StoredSegment, split: Split, places: Places) -> int:
+    return _compare(own, _headers(_counting(split, other), other, 0, places), split, places)
+
+
+def _counting(split: Split, other: StoredSegment) -> Split:
+    """The part of a range for which another copy counts."""
+    ends = [end for end in (split.end, other.end_offset) if end is not None]
+    return replace(split, end=min(ends, default=None))
+
+
+def _headers(split: Split, stored: StoredSegment, hint: int, places: Places) -> _Headers:
+    source = open_stored(places, stored)
+    batches: list[Columns] = []
+    messages: list[Columns] = []
+    try:
+        beginning = begin(source, split.start, stored.base_offset, hint, DEFAULT_MAX_DECOMPRESSED)
+        stretch = Stretch(beginning.position, beginning.sound_offset, 0)
+        for piece in iter_tables(source, OffsetRange(split.start, split.end), stretch):
+            if isinstance(piece, EntryTable):
+                inside, is_batch = piece.in_range(split.start, split.end), piece.is_batch()
+                batches.append(_chosen(piece, inside & is_batch, _OF_BATCHES))
+                chosen = inside & ~is_batch & ~piece.is_wrapper()
+                messages.append(_chosen(piece, chosen, _OF_MESSAGES))
+    finally:
+        source.close()
+    return _Headers(stored, _joined(batches, _OF_BATCHES), _joined(messages, _OF_MESSAGES))
+
+
+def _chosen(piece: EntryTable, rows: Any, names: Sequence[str]) -> Columns:
+    return {name: piece.column(name)[rows] for name in names}
+
+
+def _joined(pieces: Sequence[Columns], names: Sequence[str]) -> Columns:
+    none = [np.empty(0, np.int64)]
+    return {name: np.concatenate([piece[name] for piece in pieces] or none) for name in names}
+
+
+def _compare(own: _Headers, other: _Headers, split: Split, places: Places) -> int:
+    """How many batches and messages are the same; raises for one that is not."""
+    pairs = _Pairs(own.batches, other.batches)
+    is_same_leader = pairs.equal("partition_leader_epoch") & (pairs.own["partition_leader_epoch"] >= 0)
+    keeps = np.logical_and.reduce([pairs.equal(name) for name in _KEPT])
+    is_as_it_was = np.logical_and.reduce([pairs.equal(name) for name in _CHANGED])
+    differs = ~keeps | (is_as_it_was & ~(pairs.equal("crc") & pairs.equal("len_body")))
+    _check(pairs, is_same_leader & differs, (own, other), split, places)
+    messages = _Pairs(own.messages, other.messages)
+    is_same_magic = messages.equal("magic")
+    differs = ~(messages.equal("crc") & messages.equal("len_body"))
+    _check(messages, is_same_magic & differs, (own, other), split, places)
+    return int(is_same_leader.sum()) + int(is_same_magic.sum())
+
+
+class _Pairs:
+    """The entries of two copies that have one offset."""
+
+    def __init__(self, own: Columns, other: Columns) -> None:
+        _, first, second = np.intersect1d(own["base_offset"], other["base_offset"], return_indices=True)
+        self.own = {name: column[first] for name, column in own.items()}
+        self.other = {name: column[second] for name, column in other.items()}
+
+    def equal(self, name: str) -> Any:
+        """Where a column is equal."""
+        return self.own[name] == self.other[name]
+
+
+def _check(
+    pairs: _Pairs, wrong: Any, copies: tuple[_Headers, _Headers], split: Split, places: Places
+) -> None:
+    """Raise for the first pair that is wrong, and sound in both copies."""
+    own, other = copies
+    for at in np.flatnonzero(wrong).tolist():
+        positions = int(pairs.own["position"][at]), int(pairs.other["position"][at])
+        if all(
+            _is_sound(places, one.stored, position) for one, position in zip(copies, positions, strict=True)
+        ):
+            raise _mismatch(pairs, at, own.path, other.path, split)
+
+
+def _is_sound(places: Places, stored: StoredSegment, position: int) -> bool:
+    """Whether what stands there has the checksum that it says."""
+    source = open_stored(places, stored)
+    try:
+        found = next(Scan(source).entries(position), None)
+        return isinstance(found, Batch) and bool(found.crc_valid)
+    finally:
+        source.close()
+
+
+def _mismatch(pairs: _Pairs, at: int, path: str, other_path: str, split: Split) -> ReplicaMismatchError:
+    own = {name: int(column[at]) for name, column in pairs.own.items()}
+    other = {name: int(column[at]) for name, column in pairs.other.items()}
+    different = ", ".join(
+        f"{name} {own[name]} and {other[name]}"
+        for name in own
+        if name != "position" and own[name] != other[name]
+    )
+    what = "message" if "magic" in own else "batch"
+    epoch = "" if "magic" in own else f" and leader epoch {own['partition_leader_epoch']}"
+    return ReplicaMismatchError(
+        f"topic {split.topic}, partition {split.partition}: the {what} of offset {own['base_offset']}{epoch} "
+        f"is another one in {other_path}, position {other['position']} ({different}): these are no copies of "
+        "one log, or one is damaged; name the directory to be read, and leave the other out",
+        path=path,
+        position=own["position"],
+        other_path=other_path,
+        other_position=other["position"],
+        offset=own["base_offset"],
+    )

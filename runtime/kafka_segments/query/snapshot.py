@@ -1,0 +1,301 @@
+"""A list of files and what was learned of them, kept in a file: several queries then read the same log.
+
+Strategy: JSON, with the names of the model's attributes; what has its default is left out. Ends are pinned:
+what a broker appends later is not read. When a snapshot is used, the directories are listed again, and a
+file that is gone, was replaced or changed is told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from kafka_segments import errors
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
+from kafka_segments.formats.entries import Damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.model import PartitionLog, StoredFile
+from kafka_segments.query.committed import Committed, read_committed
+from kafka_segments.query.offsets import LogView
+from kafka_segments.query.query import DEFAULT_WALK_BYTES, TopicPartition
+from kafka_segments.query.timestamps import Finder
+
+__all__ = [
+    "Changed",
+    "Snapshot",
+    "changes",
+    "pinned_logs",
+    "read_snapshot",
+    "take_snapshot",
+    "write_snapshot",
+]
+
+_FORMAT = "kafka-segments snapshot"
+_VERSION = 1
+_MAX_BYTES = 1 << 30
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the transactions of one partition ended."""
+
+    topic: str
+    partition: int
+    committed: Committed
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a query is planned from.
+
+    Attributes:
+        logs: the partitions, with their ends.
+        outcomes: of their transactions, where these were looked at.
+        taken_ms: when, in milliseconds since 1970.
+    """
+
+    logs: tuple[PartitionLog, ...]
+    outcomes: tuple[Outcome, ...] = ()
+    taken_ms: int = 0
+
+    def committed(self) -> dict[TopicPartition, Committed]:
+        """How transactions ended, by partition."""
+        return {(one.topic, one.partition): one.committed for one in self.outcomes}
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A file that is not any more what it was, and why."""
+
+    path: str
+    why: str
+
+
+def take_snapshot(
+    logs: Sequence[PartitionLog],
+    places: Places,
+    *,
+    with_transactions: bool = False,
+    max_walk_bytes: int = DEFAULT_WALK_BYTES,
+    committed: Mapping[TopicPartition, Committed] | None = None,
+) -> Snapshot:
+    """Pin logs as they are now.
+
+    Args:
+        logs: the partitions.
+        places: where files are opened.
+        with_transactions: also learn how transactions ended.
+        max_walk_bytes: see `committed.read_committed`.
+        committed: how they ended, where that was learned elsewhere.
+
+    Raises:
+        KafkaFormatError: a file cannot be read, or too much would have to be.
+    """
+    found: list[KafkaFormatError] = []
+    known = dict(committed or {})
+    if with_transactions:
+        for log in logs:
+            key = (log.topic, log.partition)
+            if key not in known and log.pieces:
+                known[key] = read_committed(log, places, max_walk_bytes, found)
+    outcomes = tuple(Outcome(topic, partition, one) for (topic, partition), one in sorted(known.items()))
+    pinned = tuple(_with_end(log, places, known.get((log.topic, log.partition))) for log in logs)
+    return Snapshot(pinned, outcomes, time.time_ns() // 1_000_000)
+
+
+def _with_end(log: PartitionLog, places: Places, committed: Committed | None) -> PartitionLog:
+    if not log.pieces or log.pieces[-1].end is not None:
+        return log
+    end = LogView(log, places, Finder(places, Budget(0)), committed).end
+    return replace(log, pieces=(*log.pieces[:-1], replace(log.pieces[-1], end=end)))
+
+
+def write_snapshot(snapshot: Snapshot, path: str) -> None:
+    """Write a snapshot to a new file of this machine; it appears when it is whole.
+
+    Raises:
+        OptionError: the file exists.
+        OutputError: it cannot be written.
+    """
+    path = os.fspath(path)
+    check_absent(path)
+    content = {"format": _FORMAT, "version": _VERSION, **_encoded(snapshot)}
+    output = OutputFile(hidden_sibling(path), path)
+    try:
+        output.write(json.dumps(content, separators=(",", ":")).encode() + b"\n")
+        output.finish()
+        publish_files([(output.path, path)])
+    except BaseException:
+        output.discard()
+        raise
+
+
+def read_snapshot(places: Places, path: str) -> Snapshot:
+    """Read a snapshot.
+
+    Raises:
+        ReadError: the file cannot be opened or read.
+        OptionError: it is no snapshot, or one of another version.
+    """
+    source = places.open(path)
+    try:
+        if source.size > _MAX_BYTES:
+            raise OptionError(f"{source.size} bytes, more than a snapshot may have: {_MAX_BYTES}", path=path)
+        data = bytes(source.read(0, source.size))
+    finally:
+        source.close()
+    try:
+        content = json.loads(data)
+        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+            raise OptionError("this is no snapshot of kafka-segments", path=path)
+        version = content.pop("version", None)
+        if version != _VERSION:
+            raise OptionError(f"a snapshot of version {version!r}; only {_VERSION} is known", path=path)
+        decoded: Snapshot = _decoded(Snapshot, content)
+        return decoded
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        if isinstance(error, OptionError) and error.path is not None:
+            raise
+        raise OptionError(f"this is no snapshot of kafka-segments: {error}", path=path) from error
+
+
+def pinned_logs(
+    snapshot: Snapshot, places: Places, *, fail_on_data_loss: bool = True
+) -> tuple[list[PartitionLog], list[Changed]]:
+    """The logs of a snapshot, and which of their files have changed since.
+
+    Raises:
+        ReadError: one has, and `fail_on_data_loss` is set.
+    """
+    found = changes(snapshot, places)
+    if found and fail_on_data_loss:
+        raise ReadError(
+            f"{found[0].why} since the snapshot was taken ({len(found)} such files); take a new one, or read "
+            "what is left with failOnDataLoss=false",
+            path=found[0].path,
+        )
+    return list(snapshot.logs), found
+
+
+def changes(snapshot: Snapshot, places: Places) -> list[Changed]:
+    """Which segments of a snapshot are not any more what they were; each directory is listed once."""
+    listed: dict[str, dict[str, Any]] = {}
+    found = []
+    for log in snapshot.logs:
+        for piece in log.pieces:
+            file = piece.segment.file
+            folder, _slash, name = file.path.rpartition("/")
+            if folder not in listed:
+                try:
+                    listed[folder] = {entry.name: entry for entry in places.entries(folder or ".")}
+                except ReadError as error:
+                    pass_over(error)
+                    listed[folder] = {}
+            why = _why_changed(file, listed[folder].get(name), is_growing=piece.segment.is_newest)
+            if why is not None:
+                found.append(Changed(file.path, why))
+    return found
+
+
+def _why_changed(file: StoredFile, entry: Any, *, is_growing: bool) -> str | None:
+    if entry is None:
+        return "the file has gone"
+    if entry.identity != file.identity:
+        return f"the file was replaced (it was {file.identity}, now it is {entry.identity})"
+    needed = file.position + file.size
+    if entry.size < needed or (entry.size > needed and not is_growing and not file.position):
+        return f"the file had {needed} bytes, and has {entry.size}"
+    return None
+
+
+def _encoded(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Damage):
+        return {name: _encoded(getattr(value, name)) for name in _DAMAGE} | {"error": _error(value.error)}
+    if isinstance(value, KafkaFormatError):
+        return _error(value)
+    if is_dataclass(value):
+        pairs = ((one, getattr(value, one.name)) for one in fields(value))
+        return {one.name: _encoded(content) for one, content in pairs if content != _default(one)}
+    if isinstance(value, Mapping):
+        return {str(name): _encoded(content) for name, content in value.items()}
+    if isinstance(value, tuple | list):
+        return [_encoded(one) for one in value]
+    return value
+
+
+_DAMAGE = ("path", "position", "end_position", "first_lost_offset", "last_lost_offset")
+
+
+def _error(error: KafkaFormatError) -> dict[str, Any]:
+    plain = {name: one for name, one in error.__dict__.items() if isinstance(one, str | int | None)}
+    return {"class": type(error).__name__, **plain}
+
+
+def _default(one: Any) -> Any:
+    return one.default_factory() if one.default_factory is not MISSING else one.default
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _decoded(kind: Any, value: Any) -> Any:
+    """A value of a type from what JSON has of it.
+
+    Raises:
+        OptionError: it is none; so are `ValueError`, `TypeError`, `KeyError` and `AttributeError`.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Damage:
+        return _damage(value)
+    if kind is KafkaFormatError:
+        return _error_of(value)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = _hints(kind)
+        return kind(**{name: _decoded(hints[name], content) for name, content in value.items()})
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        (kind,) = (one for one in arguments if one is not type(None))
+        return _decoded(kind, value)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise OptionError(f"{value!r:.40} where a list should be")
+        kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(_decoded(one, content) for one, content in zip(kinds, value, strict=True))
+    if origin is not None and issubclass(origin, Mapping):
+        return {name: _decoded(arguments[1], content) for name, content in value.items()}
+    plain: Any = kind
+    if not isinstance(value, plain) or (plain is int and isinstance(value, bool)):
+        raise OptionError(f"{value!r:.40} where {plain.__name__} should be")
+    if plain is int and not -1 << 63 <= value < 1 << 63:
+        raise OptionError(f"{value!r:.40} where a number of 64 bits should be")
+    return value
+
+
+def _damage(value: dict[str, Any]) -> Damage:
+    hints = _hints(Damage)
+    plain = {name: _decoded(hints[name], value[name]) for name in _DAMAGE}
+    return Damage(error=_error_of(value["error"]), **plain)
+
+
+def _error_of(value: dict[str, Any]) -> KafkaFormatError:
+    described = dict(value)
+    cls = getattr(errors, _decoded(str, described.pop("class")))
+    if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
+        raise OptionError(f"{cls!r:.40} is no error of ours")
+    hints = get_type_hints(cls)  # the attributes that errors of this class have, and their types
+    detail = _decoded(str, described.pop("detail"))
+    return cls(detail, **{name: _decoded(hints[name], one) for name, one in described.items()})

@@ -1,0 +1,1 @@
+"""One segment: its entries, records, indexes and transactions, read and verified."""

@@ -1,0 +1,163 @@
+"""A part of a segment: which offsets, where its bytes begin, and where there is nothing more to read.
+
+Strategy: offsets decide, and positions only save time. Rows are told by their offsets; entries that begin
+behind the range end the reading, but not before the place where its bytes are expected to end: no checksum
+covers a base offset, and one that is wrong must not hide what is behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.formats.entries import Batch
+from kafka_segments.io.storage import Source
+from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.offset_coverage import Coverage
+from kafka_segments.segment.misplaced_batches import Straying
+from kafka_segments.segment.scan.entry_scan import Scan
+
+__all__ = ["Ending", "OffsetRange", "Stretch"]
+
+_LEN_NEXT = 4096  # bytes to read for one entry
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bytes of a segment.
+
+    Attributes:
+        position: where to begin; an entry begins there.
+        sound_offset: the last offset before it; None is what the file's name says.
+        end_position: where the bytes probably end. The reading ends with the first two sound entries from
+            there on that begin behind the range of offsets; None goes on to the end of the file.
+        coverage: is told what was there.
+        is_shared: others read what is around the range of offsets, in the same way. Entries that are all
+            inside it by their headers are then taken whole.
+        straying: is told the offsets of sound entries.
+    """
+
+    position: int = 0
+    sound_offset: int | None = None
+    end_position: int | None = None
+    coverage: Coverage | None = None
+    is_shared: bool = False
+    straying: Straying | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets from `start` on that are below `end`; None is open."""
+
+    start: int | None
+    end: int | None
+
+    def __bool__(self) -> bool:
+        return self.start is not None or self.end is not None
+
+    def holds(self, offset: int) -> bool:
+        """Whether an offset is in it."""
+        return (self.start is None or offset >= self.start) and (self.end is None or offset < self.end)
+
+    def covers(self, batch: Batch) -> bool:
+        """Whether all records of an entry are in it, as far as the header can tell."""
+        is_behind_start = self.start is None or (
+            batch.base_offset is not None and batch.base_offset >= self.start
+        )
+        return is_behind_start and (self.end is None or batch.highest_offset < self.end)
+
+    def select(self, batch: pa.RecordBatch, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """The rows in it, if there are any, of some columns; without a copy unless they lie apart."""
+        offsets = batch.column("offset").to_numpy()
+        inside = np.ones(len(offsets), bool)
+        if self.start is not None:
+            inside &= offsets >= self.start
+        if self.end is not None:
+            inside &= offsets < self.end
+        rows = np.flatnonzero(inside)
+        if len(rows):
+            first, last = int(rows[0]), int(rows[-1])
+            kept = batch.select(names)
+            is_run = last - first + 1 == len(rows)
+            yield kept.slice(first, len(rows)) if is_run else kept.filter(pa.array(inside))
+
+
+class Ending:
+    """Where the reading of a range ends: with an entry behind it, if the next one is behind it as well.
+
+    No checksum covers a base offset: one entry alone may have a changed one, and must not hide the others.
+
+    Args:
+        source: the segment.
+        offsets: the range.
+        end_position: see `Stretch`.
+        check_crc: an entry with a wrong checksum is none that ends the range.
+    """
+
+    def __init__(
+        self, source: Source, offsets: OffsetRange, end_position: int | None, *, check_crc: bool
+    ) -> None:
+        self._source, self._check_crc = source, check_crc
+        self._end, self._end_position = offsets.end, end_position
+        self._was_over = False  # the entry before
+
+    def num_before(self, entries: EntryTable, previous: int | None) -> int:
+        """How many rows come before the entry that the reading ends with; all of them if it goes on.
+
+        Args:
+            entries: sound ones, one behind the other.
+            previous: the last offset before them, None if it is not known.
+        """
+        last, was_over = len(entries) - 1, self._was_over
+        self._was_over = False
+        if self._end is None or self._end_position is None:
+            return len(entries)
+        if entries.value(last, "position") < self._end_position:
+            return len(entries)
+        is_over = entries.column("base_offset") >= self._end
+        is_over &= entries.column("position") >= self._end_position
+        if not is_over.any():
+            return len(entries)
+        # A wrapper has the offset of its last message: what is before it tells where it begins at least.
+        before = np.empty(len(entries), np.int64)
+        before[0] = -1 if previous is None else previous
+        before[1:] = entries.last_offsets()[:-1]
+        is_over &= ~entries.is_wrapper() | (before >= self._end - 1)
+        self._was_over = bool(is_over[last])
+        is_confirmed = np.append(is_over[1:], False)
+        is_confirmed[0] |= was_over
+        if self._was_over and not (is_over & is_confirmed).any():
+            is_confirmed[last] = self._is_followed(
+                entries.value(last, "end_position"), entries.last_offset(last)
+            )
+        rows: Any = np.flatnonzero(is_over & is_confirmed)
+        return int(rows[0]) if len(rows) else len(entries)
+
+    def is_with(self, batch: Batch, previous: int | None) -> bool:
+        """Whether the reading ends with this entry, which no table has."""
+        was_over = self._was_over
+        self._was_over = self._is_over(batch, -1 if previous is None else previous)
+        if not self._was_over:
+            return False
+        return was_over or self._is_followed(batch.end_position, batch.last_offset)
+
+    def _is_over(self, batch: Batch, previous: int) -> bool:
+        if self._end is None or self._end_position is None or batch.position < self._end_position:
+            return False
+        if batch.magic < 2 and batch.compression != "none":
+            return batch.last_offset >= self._end and previous >= self._end - 1
+        return (batch.last_offset if batch.base_offset is None else batch.base_offset) >= self._end
+
+    def _is_followed(self, position: int, previous: int) -> bool:
+        """Whether the file ends at a position, or a sound entry behind the range begins there."""
+        if position >= self._source.size:
+            return True
+        scan = Scan(self._source, check_crc=self._check_crc, len_window=_LEN_NEXT)
+        entry = next(scan.entries(position), None)
+        if not isinstance(entry, Batch) or entry.crc_valid is False:
+            return False
+        return self._is_over(entry, previous)

@@ -1,0 +1,396 @@
+"""A segment's records as arrow batches, with everything in its place that is to be said beside them.
+
+Strategy: windows of sound entries come from the scanner, and their records from the decoder, hundreds of
+batches with one call; where all is as usual, both with the same call (`fused_scan`). Whatever these do not
+take is left to the slow way, which is exact and knows what to say: the scan of `entry_scan` for an entry that
+is not sound, `records` for a batch whose content is not. It delivers what is sound of it, the fast way goes
+on behind, and each knows what the other has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.codecs.bounds import is_trusted
+from kafka_segments.errors import KafkaFormatError
+from kafka_segments.formats.entries import Batch, Damage, Padding, SoundBatches
+from kafka_segments.io.storage import Source
+from kafka_segments.segment.batch_records import MAX_NUM_HEADERS, Start
+from kafka_segments.segment.columnar import entry_table as kinds_of
+from kafka_segments.segment.columnar.arrow_schema import decoded_schema
+from kafka_segments.segment.columnar.decoding import RecordDecoder, Stop
+from kafka_segments.segment.columnar.decompressed import PlainRecords
+from kafka_segments.segment.columnar.entry_table import EntryTable, count_alike
+from kafka_segments.segment.columnar.exact_reader import ExactRecords
+from kafka_segments.segment.columnar.fused_inflate import Inflation
+from kafka_segments.segment.columnar.fused_scan import Sweep
+from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, Stretch
+from kafka_segments.segment.columnar.scanner import HeaderScan
+from kafka_segments.segment.columnar.transaction_rows import VoidRows
+from kafka_segments.segment.columnar.wrappers import Unwrapping
+from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.transactions.state import Void
+from kafka_segments_generated.columns import kafka_log_segment
+
+__all__ = ["ColumnarReader", "Event"]
+
+
+_SWEPT_FROM = 8 << 20  # a position: smaller files are not worth compiling the sweep for
+
+Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
+T = TypeVar("T")
+_Steps: TypeAlias = Generator[Event, None, tuple[int, Start] | None]
+
+
+class ColumnarReader:
+    """One pass over a source.
+
+    Args:
+        source: the segment's bytes.
+        schema: the columns wanted, see `arrow_schema.schema_of`.
+        start: only records from this offset on; None is open.
+        end: only records below this offset; None is open.
+        check_crc: verify the checksum of every entry.
+        max_decompressed: bytes that one batch may decompress to.
+        void: transactions whose records are left out.
+        stretch: the part of the source to read; all of it if None.
+        module: the generated module with the scanner; what reads the records, its `CONTENTS` say. The slow
+            way knows Kafka's own formats only.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        schema: pa.Schema,
+        start: int | None,
+        end: int | None,
+        check_crc: bool,
+        max_decompressed: int,
+        void: Void | None = None,
+        stretch: Stretch | None = None,
+        module: ModuleType = kafka_log_segment,
+    ) -> None:
+        self._source = source
+        self._stretch = stretch = stretch or Stretch()
+        self._coverage, self._straying = stretch.coverage, stretch.straying
+        self._void = VoidRows(void) if void else None
+        self._schema = schema
+        self._module = module
+        self._range = OffsetRange(start, end)
+        self._ending = Ending(source, self._range, stretch.end_position, check_crc=check_crc)
+        self._bounds = start, end
+        self._is_bounded = not is_trusted(max_decompressed)
+        self._check_crc = check_crc
+        self._headers = HeaderScan(
+            source, module, check_crc=check_crc, end_position=stretch.end_position or None
+        )
+        self._scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
+        if stretch.sound_offset is not None:
+            self._scan.sound_offset = stretch.sound_offset
+        self._exact = ExactRecords(
+            self._scan,
+            columns=schema.names,
+            offsets=self._range,
+            check_crc=check_crc,
+            max_decompressed=max_decompressed,
+        )
+        self._plain = PlainRecords(max_decompressed)
+        self._decoded = decoded_schema(schema, bool(self._range))
+        # Whether rows that wait may be out of the range. Of a stretch, the entries on either side are looked
+        # at by others too, which go by their headers as well: so each record comes once, whatever it says.
+        self._has_edges = self._is_strict = bool(self._range) and not stretch.is_shared
+        self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
+        self._decoder: RecordDecoder | None = None
+        self._sweeps: dict[int, Sweep] = {}
+        self._inflations: dict[tuple[int, int], Inflation] = {}
+        self._unwrapping: Unwrapping | None = None
+        self._plain_content: int | None = None  # of the last records, if they were not compressed
+
+    def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:
+        """What decodes the records of a sort of entries; control records it only looks through."""
+        key = content, is_control
+        if key not in self._decoders:
+            package = self._module.__name__.rpartition(".")[0]
+            module = import_module(f"{package}.{self._module.CONTENTS[content].decoder}")
+            schema = pa.schema([]) if is_control else self._decoded
+            self._decoders[key] = RecordDecoder(module, schema, max_items=MAX_NUM_HEADERS, tells_offsets=True)
+        return self._decoders[key]
+
+    def events(self) -> Iterator[Event]:
+        """Everything in file order; arrow batches at the latest before what comes behind their records.
+
+        A batch whose checksum is wrong comes as `Batch`, before its damage.
+        """
+        position = self._stretch.position
+        while True:
+            sweep = self._next_sweep(position)
+            found = self._headers.scan(position, sweep)
+            rows, position, is_trouble = yield from self._chosen(found)
+            if len(rows):
+                entries = EntryTable(rows, self._module)
+                num_wanted = self._num_wanted(entries)
+                if num_wanted:
+                    yield from self._sound(entries.before(num_wanted), sweep)
+                if num_wanted < len(entries):
+                    break
+            elif not is_trouble:
+                break
+            if is_trouble:
+                yield from self._flush()
+                position = yield from self._trouble(position)
+        yield from self._flush()
+
+    def _num_wanted(self, entries: EntryTable) -> int:
+        """How many of some entries come before the end of what is to be read."""
+        num_wanted = self._ending.num_before(entries, self._scan.sound_offset)
+        if self._coverage is not None:
+            self._coverage.is_ended = num_wanted < len(entries)
+        return num_wanted
+
+    def _next_sweep(self, position: int) -> Sweep | None:
+        """What takes the next window in one go, should it go on like the last: with plain records."""
+        content = self._plain_content
+        is_worth_it = _SWEPT_FROM <= position < self._source.size
+        if content is None or not (self._headers.can_sweep and is_worth_it):
+            return None
+        if content not in self._sweeps:
+            decoder = self._decoder_of(content, False)
+            self._sweeps[content] = Sweep(
+                self._headers,
+                decoder,
+                content,
+                self._module,
+                is_selective=self._void is not None,
+                offsets=self._bounds,
+            )
+        return self._sweeps[content]
+
+    def _flush(self) -> Iterator[pa.RecordBatch]:
+        if self._decoder is not None:
+            yield from self._selected(self._decoder.flush())
+
+    def _selected(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows in the range of offsets, and the columns asked for."""
+        for batch in batches:
+            if self._coverage is not None:
+                self._coverage.rows(batch)
+            if self._has_edges:
+                yield from self._range.select(batch, self._schema.names)
+            else:
+                yield batch if self._decoded is self._schema else batch.select(self._schema.names)
+
+    def _trouble(self, position: int) -> Generator[Event, None, int]:
+        """What stands where the scanner stopped, up to where it can go on; returns that position."""
+        for entry in self._scan.entries(position):
+            if isinstance(entry, Batch) and entry.crc_valid is not False:
+                if self._ends_with(entry):
+                    break
+                yield SoundBatches(1, entry.size)
+                if self._void is None or not self._void.holds(entry):
+                    yield from self._exact.events(entry, Start(), is_strict=self._is_strict)
+                return entry.end_position
+            if isinstance(entry, Damage) and self._coverage is not None:
+                self._coverage.damaged()
+            yield entry
+            if not isinstance(entry, Batch):
+                return entry.end_position
+        return self._source.size
+
+    def _ends_with(self, batch: Batch) -> bool:
+        """Whether the reading ends with an entry that the scanner has not taken."""
+        is_over = self._ending.is_with(batch, self._scan.sound_offset)
+        if self._straying is not None:
+            self._straying.batch(batch)
+        if self._coverage is not None and is_over:
+            self._coverage.is_ended = True
+        elif self._coverage is not None:
+            self._coverage.batch(batch)
+        return is_over
+
+    def _sound(self, entries: EntryTable, sweep: Sweep | None) -> Iterator[Event]:
+        """The records of sound entries; of those that a sweep has taken already, none."""
+        if self._coverage is not None:
+            self._coverage.entries(entries)
+        if self._straying is not None:
+            for last_offset in entries.telling_offsets():
+                self._straying.passed(last_offset)
+        first = 0 if sweep is None else sweep.num_decoded
+        if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
+            self._has_edges = True
+        stopped = None if sweep is None or sweep.stop is None else (0, sweep.stop)
+        kinds = self._kinds(entries) if first < len(entries) else np.empty(0)
+        wanted = first + np.flatnonzero(kinds[first:] != kinds_of.SKIPPED)
+        before, slow_row = self._scan.sound_offset, -1
+        while len(wanted):
+            alike = entries.alike(wanted, kinds)
+            if stopped is None:
+                stopped = yield from self._decode(entries, alike, kinds[alike[0]])
+            decoded = alike if stopped is None else alike[: stopped[0]]
+            self._scan.items.add(entries.len_compressed(decoded, kinds))
+            if stopped is None:
+                wanted = wanted[len(alike) :]
+                continue
+            (at, start), stopped = stopped, None
+            row = int(alike[at])
+            if row != slow_row + 1:
+                before = entries.last_offset(row - 1)
+            yield from self._flush()
+            self._scan.sound_offset = before
+            batch = self._scan.batch_at(entries.value(row, "position"))
+            yield from self._exact.events(batch, start, is_strict=self._is_strict)
+            before, slow_row = self._scan.sound_offset, row
+            wanted = wanted[at + 1 :]
+        if slow_row != len(entries) - 1:
+            self._scan.sound_offset = entries.last_offset(len(entries) - 1)
+        if self._has_edges and not self._is_strict:
+            yield from self._flush()
+            self._has_edges = False
+        yield entries.count(*(self._bounds if first < len(entries) else (None, None)))
+
+    def _kinds(self, entries: EntryTable) -> Any:
+        kinds = entries.kinds(*self._bounds, is_bounded=self._is_bounded)
+        if self._void is not None:
+            kinds[self._void.mask(entries)] = kinds_of.SKIPPED
+        return kinds
+
+    def _decode(self, entries: EntryTable, rows: Any, kind: int) -> _Steps:
+        """Decode some rows of one kind.
+
+        Returns:
+            None, or which of them has to be read slowly, and from where on.
+        """
+        content = entries.value(int(rows[0]), "content")
+        if kind != kinds_of.CONTROL:
+            is_plain = kind == kinds_of.PLAIN and self._module.CONTENTS[content].is_repeated
+            self._plain_content = content if is_plain else None
+        if kind == kinds_of.SLOW:
+            return 0, Start()
+        decoder = self._decoder_of(content, kind == kinds_of.CONTROL)
+        if kind != kinds_of.CONTROL and decoder is not self._decoder:
+            yield from self._flush()
+            self._decoder = decoder
+        if kind == kinds_of.COMPRESSED:
+            return (yield from self._decode_compressed(decoder, entries, rows))
+        if kind == kinds_of.WRAPPED:
+            return (yield from self._decode_wrapped(decoder, entries, rows))
+        data = self._headers.address, len(self._headers.window)
+        spans = entries.spans(rows, self._headers.window_position)
+        return (yield from self._decode_spans(decoder, data, spans))
+
+    def _decode_spans(self, decoder: RecordDecoder, data: tuple[int, int], spans: Any) -> _Steps:
+        steps = decoder.decode(data, self._headers.table, spans)
+        if decoder is self._decoder:
+            return (yield from self._chosen(steps))
+        return (yield from _emptied(steps))
+
+    def _decode_compressed(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
+        window = memoryview(self._headers.window)
+        spans = entries.spans(rows, self._headers.window_position)
+        codecs = entries.column("codec")[rows]
+        places = np.ascontiguousarray(spans[:, :2])
+        done = 0
+        while done < len(rows):
+            num_inflated, stopped = yield from self._inflate(
+                decoder, codecs[done:], places[done:], spans[done:]
+            )
+            done += num_inflated
+            if stopped is not None or done == len(rows):
+                return None if stopped is None else (done, stopped.start)
+            try:
+                num_plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
+            except KafkaFormatError:
+                return done, Start()
+            following = done + num_plain
+            spans[done:following, :2] = places[done:following]
+            refused = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
+            if refused is not None:
+                return done + refused[0], refused[1]
+            done = following
+        return None
+
+    def _decode_wrapped(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
+        """The messages in wrappers; those of one codec, magic and timestamp type together."""
+        unwrapping = self._unwrapping_of(decoder, entries.value(int(rows[0]), "content"))
+        if unwrapping is None:
+            return 0, Start()
+        window, address = memoryview(self._headers.window), self._headers.address
+        places = np.ascontiguousarray(entries.spans(rows, self._headers.window_position)[:, :2])
+        columns = {name: entries.column(name)[rows] for name in ("codec", "magic", "timestamp_type")}
+        times, done = entries.column("max_timestamp")[rows], 0
+        while done < len(rows):
+            same = slice(done, done + count_alike([column[done:] for column in columns.values()]))
+            magic, codecs = int(columns["magic"][done]), columns["codec"][same]
+            contents = places[same].copy()  # some may have to be decompressed again
+            try:
+                num_plain = self._plain.fill(window, address, codecs, contents, magic)
+            except KafkaFormatError:
+                return done, Start()
+            these = slice(done, done + num_plain)
+            appended = times[these] if magic and columns["timestamp_type"][done] else None
+            batches = self._headers.table
+            steps = unwrapping.run(
+                self._plain.data,
+                contents[:num_plain],
+                batches,
+                rows[these],
+                times=appended,
+                bounds=entries.items_bounds(is_bounded=self._is_bounded)[rows[these]],
+            )
+            num_done, num_yielded = yield from self._chosen(steps)
+            done += num_done
+            if num_done == 0 or num_yielded is not None:
+                return done, Start(num_yielded or 0)
+        return None
+
+    def _chosen(self, steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:
+        """What is decoded on the way: the rows in the range of offsets; returns what the steps do."""
+        while True:
+            try:
+                batch = next(steps)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            yield from self._selected(iter((batch,)))
+
+    def _unwrapping_of(self, decoder: RecordDecoder, content: int) -> Unwrapping | None:
+        """What goes with the decoder; None where the scanner cannot find out itself what is sound."""
+        if self._unwrapping is None and self._headers.can_sweep:
+            check_crc = self._check_crc
+            self._unwrapping = Unwrapping(decoder, content, self._module, check_crc=check_crc)
+        return self._unwrapping
+
+    def _inflate(
+        self, decoder: RecordDecoder, codecs: Any, places: Any, spans: Any
+    ) -> Generator[Event, None, tuple[int, Stop | None]]:
+        """Decompress and decode with one call as many batches as that takes; see `Inflation.run`."""
+        codec = int(codecs[0])
+        loop = self._plain.loop(codec)
+        if loop is None:
+            return 0, None
+        key = codec, id(decoder)
+        if key not in self._inflations:
+            self._inflations[key] = Inflation(loop, decoder)
+        others = np.flatnonzero(codecs != codec)
+        count = others[0] if len(others) else len(codecs)
+        source = self._headers.address, len(self._headers.window)
+        target = self._plain.begin(loop, source, places[:count])
+        run = self._inflations[key].run(target, self._headers.table, places[:count], spans[:count])
+        return (yield from self._chosen(run))
+
+
+def _emptied(steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:
+    """Take the steps for what they return alone; nothing is yielded."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        yield from ()

@@ -1,0 +1,192 @@
+"""A source's sound entries as a table of their headers, window by window, by a generated scanner.
+
+Strategy: a window begins with an entry, and is as large as stays in the cache if it has to be read. The
+scanner fills a row of the table for each entry that is sound and whole in the window, and stops at the first
+that is not; what is to be said of that one is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments import formats
+from kafka_segments.errors import ReadError
+from kafka_segments.io.storage import Source
+from kafka_segments.native import cpu
+from kafka_segments.native.engine import load_decoder
+from kafka_segments.segment.columnar.arena import Scratch
+from kafka_segments_generated.columns import _support as support
+
+__all__ = ["HeaderScan"]
+
+Checksum = Callable[[bytes | memoryview, int], int]
+
+_LEN_WINDOW = 4 << 20
+_LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
+_LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied, for a sweep
+_LEN_EDGE = 64 << 10  # what is read beyond the place where no more may be wanted, and twice as much then
+_MAX_ROWS = 4096
+_NUM_STATE = 16
+
+
+class Sweep(Protocol):
+    """What scans a window instead of the scan."""
+
+    def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
+        """Scan the window that the scan has been made ready for; returns the scanner's last status."""
+        ...
+
+
+class HeaderScan:
+    """Scans a source from any position on.
+
+    Args:
+        source: the segment's bytes.
+        module: the generated module with the scanner, e.g. `columns.kafka_log_segment`.
+        check_crc: whether an entry with a wrong checksum counts as not sound.
+        end_position: where there may be nothing more to read; None is the source's end.
+
+    Attributes:
+        window: the bytes that the last scan was of; valid until the next one.
+        window_position: where they are in the source.
+        address: where they are in memory.
+        state: the compiled scanner's; see the generated `_support`.
+        entry: addresses of the compiled scanner and of its arguments.
+        max_rows: how many rows the table has.
+        can_sweep: whether the scanner itself finds out what is sound.
+    """
+
+    def __init__(
+        self, source: Source, module: ModuleType, *, check_crc: bool, end_position: int | None = None
+    ) -> None:
+        self._source = source
+        self._end_position = end_position
+        self._len_edge = _LEN_EDGE
+        self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
+        # Where decoders cannot compute CRC-32C (ARM, old x86), the package does it here.
+        self._verifies = check_crc and not cpu.has_crc32c()
+        self.can_sweep = not self._verifies
+        self._checks: dict[int, tuple[int, Checksum]] = {}
+        self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=True)
+        self.max_rows = _MAX_ROWS
+        self._rows = np.zeros((_MAX_ROWS, module.WIDTH), np.int64)
+        self.state = np.zeros(_NUM_STATE, np.int64)
+        self._arguments = self._scan.new_table()
+        self._arguments.set("state", self.state.ctypes.data, _NUM_STATE)
+        self._arguments.set("table", self._rows.ctypes.data, self._rows.size)
+        self.entry = self._scan.address, self._arguments.address
+        self._len_window = min(_LEN_FIRST_WINDOW, _LEN_WINDOW)
+        self._buffer: memoryview = memoryview(b"")
+        self._scratch: Scratch | None = None
+        self.window: bytes | memoryview = b""
+        self.window_position = 0
+        self.address = 0
+
+    def turn_to(self, source: Source) -> None:
+        """Scan another source from now on: a small one takes less time than to set a scanner up."""
+        self._source = source
+        self.window = b""
+
+    @property
+    def table(self) -> tuple[int, int]:
+        """Address and length of the table that `rows` are of."""
+        return self._rows.ctypes.data, self._rows.size
+
+    def column(self, rows: Any, name: str) -> Any:
+        """One column of some rows, int64."""
+        return rows[:, self._names[name]]
+
+    def scan(
+        self, position: int, sweep: Sweep | None = None
+    ) -> Generator[pa.RecordBatch, None, tuple[Any, int, bool]]:
+        """Scan on from where an entry should begin.
+
+        Args:
+            position: in the source.
+            sweep: what scans, and yields records that it decodes on the way.
+
+        Returns:
+            The rows of sound entries (a part of the table, valid until the next scan), where they end, and
+            whether what is there could not be taken: it is not sound, or not readable. No rows and False
+            is the end.
+        """
+        readable = self._source.size - position
+        size = min(self._size_wanted(position, sweep is not None), readable)
+        while size > 0:
+            try:
+                self._load(position, size)
+            except ReadError as error:
+                if error.position is None or error.position <= position:
+                    return self._rows[:0], position, True
+                size = readable = min(error.position - position, size - 1)
+                continue
+            self._begin(position)
+            status = self._scan(self._arguments) if sweep is None else (yield from sweep.run(size))
+            rows, end = self._rows[: self.state[support.ROW]], int(self.state[support.AT])
+            if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
+                return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
+            if status != support.SHORT or len(rows):
+                return rows, end, status not in (support.DONE, support.FULL, support.SHORT)
+            larger = self._len_entry()
+            if not size < larger <= readable:
+                return rows, position, True
+            size = larger
+        return self._rows[:0], position, False
+
+    def _size_wanted(self, position: int, is_swept: bool) -> int:
+        """How large the next window is to be, if so much is there."""
+        size, self._len_window = self._len_window, _LEN_WINDOW
+        if is_swept and self._source.is_memory:
+            size = _LEN_MEMORY_WINDOW
+        if self._end_position is None:
+            return size
+        edge = self._end_position + self._len_edge - position
+        if edge < size:  # this window shows the end, or the next one looks farther
+            self._len_edge *= 2
+        return min(size, max(edge, _LEN_EDGE))
+
+    def _load(self, position: int, size: int) -> None:
+        if size > len(self._buffer) and not self._source.is_memory:
+            if self._scratch is None and size <= _LEN_WINDOW:
+                self._scratch = Scratch(_LEN_WINDOW)
+                self._buffer = self._scratch.view
+            else:
+                self._buffer = memoryview(bytearray(size))
+        self.window = self._source.window(position, size, self._buffer)
+        self.window_position = position
+        self.address = pa.py_buffer(self.window).address
+        self._arguments.set("data", self.address, size)
+
+    def _begin(self, position: int) -> None:
+        state = self.state
+        state[support.AT] = state[support.WINDOW] = position
+        state[support.ROW] = 0
+        state[support.MAX_ROWS] = _MAX_ROWS
+        state[support.SIZE] = self._source.size
+        state[support.FILE] = -1
+        state[support.LEN_WINDOW] = len(self.window)
+
+    def _count_sound(self, rows: Any) -> int:
+        """How many of the rows have right checksums, up to the first that has not."""
+        window = memoryview(self.window)
+        places = [self.column(rows, name).tolist() for name in ("position", "end_position", "content", "crc")]
+        for at, (position, end, content, stored) in enumerate(zip(*places, strict=True)):
+            start = position - self.window_position
+            if content not in self._checks:
+                head = formats.read_head(window[start : start + formats.LEN_HEAD], "", position, None)
+                self._checks[content] = head.ofs_crc_region, head.checksum
+            ofs_crc_region, function = self._checks[content]
+            if function(window[start + ofs_crc_region : end - self.window_position], 0) != stored:
+                return at
+        return len(rows)
+
+    def _len_entry(self) -> int:
+        """The size of the entry at the beginning of the window, as far as that can be told."""
+        if len(self.window) < formats.LEN_PREFIX:
+            return 0
+        return formats.read_prefix(self.window[: formats.LEN_PREFIX]).len_entry

@@ -1,0 +1,395 @@
+"""Whether the segments of a partition make one log: no offsets missing, none in the wrong segment.
+
+Strategy: the first and the last offset in each segment tell. Sorted by content they must follow on each
+other, from the log start offset up to the high watermark, and lie where the segments' names say. Offsets that
+are missing are lawful where the log cleaner has been (`cleaner_traces`). Every verb that reads a partition
+asks this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kafka_segments.errors import CorruptBatchError, DataLossError, KafkaFormatError, SegmentOrderError
+from kafka_segments.formats.entries import Damage
+from kafka_segments.formats.file_names import with_ends
+from kafka_segments.segment.cleaner_traces import Traces
+
+__all__ = ["Extent", "Holding", "Look", "Noted", "find_gaps", "swapped_out", "traces_in"]
+
+_LARGEST = (1 << 31) - 1
+"""Bytes of a segment at most: LogConfig's segment.bytes is an int, and a larger file cannot be indexed."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Extent:
+    """The offsets of the first and the last sound entry of a segment."""
+
+    first: int
+    last: int
+
+    def touches(self, start: int, end: int | None) -> bool:
+        """Whether it may hold an offset in `[start, end)`."""
+        return self.last >= start and (end is None or self.first < end)
+
+    def is_within(self, start: int, end: int | None) -> bool:
+        """Whether both lie in `[start, end)`."""
+        return self.first >= start and (end is None or self.last < end)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a segment holds.
+
+    Attributes:
+        path: of the segment.
+        base_offset: by its name.
+        size: bytes.
+        extent: its offsets; None if it holds no sound entry.
+        is_damaged_before: something in front of the first sound entry is damaged, or all of the segment is.
+        is_damaged_behind: likewise behind the last one.
+        is_unknown: it cannot be read, or was not looked into; whoever found that out tells.
+        ends_in_zeros: zeros stand behind the last sound entry.
+        misplaced: the base offset of the first batch, if the next one has offsets that are not behind its.
+    """
+
+    path: str
+    base_offset: int
+    size: int
+    extent: Extent | None = None
+    is_damaged_before: bool = False
+    is_damaged_behind: bool = False
+    is_unknown: bool = False
+    ends_in_zeros: bool = False
+    misplaced: int | None = None
+
+
+Look = Callable[[Holding], Sequence[Extent]]
+"""Finds the offsets of all entries in a segment, in file order; entries that follow on each other are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a broker notes of a partition beside its segments.
+
+    Attributes:
+        log_start_offset: below it records are deleted ones; None if it is not noted.
+        high_watermark: up to it records are committed; None if it is not noted, or a broker is writing.
+        recovery_point: below it everything was on the disk; likewise.
+        cleaned_up_to: the cleaner was there below this offset, and had not come to it yet; None if that is
+            not noted.
+        without_log: base offsets of indexes that have no segment.
+        swaps: segments of the cleaner that a broker has yet to take in, and that have no other in their
+            place: base offset and path.
+    """
+
+    log_start_offset: int | None = None
+    high_watermark: int | None = None
+    recovery_point: int | None = None
+    cleaned_up_to: int | None = None
+    without_log: tuple[int, ...] = ()
+    swaps: tuple[tuple[int, str], ...] = ()
+
+
+def find_gaps(
+    segments: Sequence[Holding],
+    noted: Noted,
+    is_cleaned: Callable[[Holding], bool],
+    look: Look,
+    name: tuple[str, int] | None = None,
+) -> list[Damage]:
+    """Find offsets that are in no segment, and segments that hold other offsets than they should.
+
+    Args:
+        segments: all of a partition, by base offset.
+        noted: what is known besides.
+        is_cleaned: whether a segment shows that the cleaner has been in it; asked only where offsets are
+            missing, and of no more segments than it takes.
+        look: into a segment that holds other offsets than it should, besides some that it should.
+        name: topic and partition, for the errors.
+
+    Returns:
+        A `Damage` for each, at the end of the segment before what is missing, or of the whole segment that is
+        wrong: without lost offsets if all that it should hold is somewhere. Regions that are damaged
+        themselves are not among them: who reads them tells.
+    """
+    found = [*_wrong_segments(segments)]
+    wrong = {one.path for one in found}
+    mixed = [one for one, end in with_ends(segments) if one.path in wrong and _is_mixed(one, end)]
+    gaps = [*_gaps(segments, noted, {one.path: look(one) for one in mixed})]
+    for gap in _swapped_gaps(segments, noted):
+        if not any(one.is_certain and one.covers(gap) and not gap.covers(one) for one in gaps):
+            gaps = [gap, *(one for one in gaps if not gap.covers(one))]
+    if gaps:
+        traces = traces_in(segments, noted.cleaned_up_to, is_cleaned)
+        found += (gap.damage(name) for gap in _unlawful(gaps, traces))
+    return sorted(found, key=lambda one: (one.previous_offset is None, one.previous_offset or 0))
+
+
+def traces_in(
+    segments: Sequence[Holding], noted: int | None, is_cleaned: Callable[[Holding], bool]
+) -> Traces:
+    """How far the cleaner has been in a partition.
+
+    Args:
+        segments: all of it, by base offset.
+        noted: see `Noted.cleaned_up_to`.
+        is_cleaned: see `find_gaps`.
+    """
+    held = [*_covered(segments, {})] if segments else []  # they may be gone by now
+    begins = (offset for extent, one in held for offset in (extent.first, one.base_offset))
+    return Traces(noted, begins, [extent.last for extent, _one in held], lambda at: is_cleaned(held[at][1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Offsets that are missing; `is_certain`: no cleaner takes those."""
+
+    before: Holding
+    first: int
+    last: int | None
+    why: str
+    is_certain: bool = False
+    is_at_beginning: bool = False
+
+    def covers(self, other: _Gap) -> bool:
+        """Whether all offsets of another one are among these."""
+        is_to_end = self.last is None or (other.last is not None and other.last <= self.last)
+        return self.first <= other.first and is_to_end
+
+    def damage(self, name: tuple[str, int] | None) -> Damage:
+        position = 0 if self.is_at_beginning else self.before.size
+        which = f"offsets {self.first} to {'?' if self.last is None else self.last} are missing"
+        error = DataLossError(
+            f"{which}: {self.why}; take them from a replica or a backup",
+            path=self.before.path,
+            position=position,
+            first_offset=self.first,
+            last_offset=self.last,
+            topic=None if name is None else name[0],
+            partition=None if name is None else name[1],
+        )
+        behind = None if self.last is None else self.last + 1
+        place = self.before.path, position, position
+        return Damage(*place, error, self.first, self.last, self.first - 1, behind)
+
+
+def _unlawful(gaps: Sequence[_Gap], traces: Traces) -> Iterator[_Gap]:
+    """The gaps that no cleaner left, or what of them it did not."""
+    for gap in sorted(gaps, key=lambda one: one.first, reverse=True):
+        if gap.is_certain or gap.last is None:
+            yield gap
+            continue
+        first = traces.lost_from(gap.first, gap.last)
+        if first <= gap.last:
+            yield replace(gap, first=first)
+
+
+_Held = tuple[Extent, Holding]
+
+
+def _gaps(segments: Sequence[Holding], noted: Noted, runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Gap]:
+    straying = [*_straying(segments, runs)]
+    for gap in _gaps_by_content(segments, noted, runs):
+        yield from _without(gap, straying)
+
+
+def _gaps_by_content(
+    segments: Sequence[Holding], noted: Noted, runs: Mapping[str, Sequence[Extent]]
+) -> Iterator[_Gap]:
+    by_content = sorted(_covered(segments, runs), key=lambda one: one[0])
+    yield from _gap_before(segments[0], by_content[0][0], noted)
+    reached = by_content[0]
+    zeroed = [
+        Extent(one.base_offset, end - 1)
+        for one, end in with_ends(segments)
+        if end is not None and _is_zeros(one)
+    ]
+    for one in by_content[1:]:
+        first = max(reached[0].last + 1, noted.log_start_offset or 0)
+        if one[0].first > first:
+            gap = _gap_between(reached, one, first)
+            is_zeroed = any(zeros.touches(gap.first, one[0].first) for zeros in zeroed)
+            yield replace(gap, is_certain=gap.is_certain or is_zeroed)
+        if one[0].last >= reached[0].last:
+            reached = one
+    for held in segments[:-1]:
+        # Behind everything by content, and not by the names: the newest segment has another one's.
+        if _is_zeros(held) and held.base_offset > reached[0].last:
+            yield _Gap(held, held.base_offset, None, f"{held.path} holds nothing but zeros", is_certain=True)
+    yield from _gap_behind(segments[-1], reached, noted)
+
+
+def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Held]:
+    """What each segment holds, with what its reader names as lost; its name tells if it holds nothing.
+
+    Of a segment that was looked into only what it should hold counts, if it has any of that.
+    """
+    for one, end in with_ends(segments):
+        base, behind = one.base_offset, None if end is None else end - 1
+        if one.is_unknown or (one.extent is None and one.is_damaged_before):
+            yield Extent(base, base if behind is None else behind), one
+        elif one.extent is None:
+            yield Extent(base, base - 1), one
+        else:
+            found = runs.get(one.path, ())
+            own = [each for each in found if each.is_within(base, end)]
+            extent = one.extent
+            if own:
+                extent = Extent(min(each.first for each in own), max(each.last for each in own))
+            elif found:
+                yield from ((each, one) for each in found)
+                continue
+            first = min(base, extent.first) if one.is_damaged_before else extent.first
+            last = max(extent.last, behind or 0) if one.is_damaged_behind else extent.last
+            yield Extent(first, last), one
+
+
+def _is_mixed(one: Holding, end: int | None) -> bool:
+    """Whether a segment may hold some of what it should, and other offsets."""
+    return one.extent is not None and one.extent.touches(one.base_offset, end)
+
+
+def _straying(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[Extent]:
+    """The offsets that stand in segments beside what those should hold."""
+    for one, end in with_ends(segments):
+        found = runs.get(one.path, ())
+        if any(each.is_within(one.base_offset, end) for each in found):
+            yield from (each for each in found if not each.is_within(one.base_offset, end))
+
+
+def _without(gap: _Gap, straying: Sequence[Extent]) -> Iterator[_Gap]:
+    """What remains of a gap where some offsets are not missing."""
+    first, last = gap.first, gap.last
+    for one in sorted(straying):
+        if one.last < first or (last is not None and one.first > last):
+            continue
+        if one.first > first:
+            yield replace(gap, first=first, last=one.first - 1)
+        first = one.last + 1
+    if last is None or first <= last:
+        yield replace(gap, first=first)
+
+
+def _gap_before(lowest: Holding, covered: Extent, noted: Noted) -> Iterator[_Gap]:
+    """What is missing in front of everything."""
+    start, first = noted.log_start_offset, min(lowest.base_offset, covered.first)
+    if start is not None and start < first:
+        why = f"the log starts at offset {start} (log-start-offset-checkpoint), the segments at {first}"
+        why += ", unless a tier holds them (remote.storage.enable)"
+        yield _Gap(lowest, start, first - 1, why, is_certain=True, is_at_beginning=True)
+    low = max(lowest.base_offset, start or 0)
+    if covered.first > low:
+        why = f"{lowest.path} begins with offset {low} by its name, and the first batch with {covered.first}"
+        yield _Gap(lowest, low, covered.first - 1, why, is_at_beginning=True)
+
+
+def _gap_between(before: _Held, behind: _Held, first: int) -> _Gap:
+    (extent, one), (following, other) = before, behind
+    last = following.first - 1
+    if _is_zeros(one):
+        return _Gap(one, first, last, f"{one.path} holds nothing but zeros", is_certain=True)
+    if one.extent is None and not _is_told(one):
+        return _Gap(one, first, last, f"{one.path} is empty")  # the cleaner may leave it so
+    if one.ends_in_zeros:
+        # A broker cuts the zeros of a preallocated file off when it begins the next one.
+        return _Gap(one, first, last, f"{one.path} ends in zeros", is_certain=True)
+    by_name = " by its name" if other.extent is None else ""
+    begins = f"{other.path} begins with {following.first}{by_name}"
+    why = f"{one.path} ends with offset {extent.last}, {begins}, and nothing "
+    return _Gap(one, first, last, f"{why}shows that the cleaner has been there")
+
+
+def _gap_behind(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]:
+    """What is missing behind everything."""
+    if _is_told(newest) or newest.is_damaged_behind:
+        return
+    end, own = reached[0].last + 1, reached[1]
+    noted_end, what = max(
+        (noted.high_watermark or 0, "high watermark (replication-offset-checkpoint)"),
+        (noted.recovery_point or 0, "recovery point (recovery-point-offset-checkpoint)"),
+    )
+    if noted_end > end:
+        why = f"the {what} is {noted_end}, and the segments end before offset {end}"
+        yield _Gap(own, end, noted_end - 1, why, is_certain=True)
+    end = max(end, noted_end)
+    beyond = [offset for offset in noted.without_log if offset >= end]
+    if beyond:
+        last = beyond[0] - 1 if beyond[0] > end else None
+        why = f"there are indexes of a segment {beyond[0]:020d}, which is gone itself"
+        yield _Gap(own, end, last, why, is_certain=True)
+
+
+def swapped_out(
+    noted: Noted, base_offsets: Sequence[int], end: int = 0
+) -> Iterator[tuple[int, int | None, str]]:
+    """The offsets that only segments hold which a broker has yet to take in (LogLoader, `.swap`).
+
+    The cleaner gives its work this name before it renames what it was made from, in order: so where a segment
+    of the same base offset is there, all of them are.
+
+    Args:
+        noted: what is known besides.
+        base_offsets: of the segments that are there, ascending.
+        end: an offset that the log is known to end at.
+
+    Yields:
+        The first offset, the last one (None if nothing tells), and why.
+    """
+    known = max(end, noted.high_watermark or 0, noted.recovery_point or 0)
+    for base_offset, path in noted.swaps:
+        following = next((one for one in base_offsets if one > base_offset), known)
+        if following > (noted.log_start_offset or 0) or following <= base_offset:
+            last = following - 1 if following > base_offset else None
+            first = max(base_offset, noted.log_start_offset or 0)
+            why = f"{path} has them, which a broker takes in when it starts (.swap)"
+            why += ": to read it, rename it on a copy"
+            yield first, last, why
+
+
+def _swapped_gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
+    bases = [one.base_offset for one in segments]
+    for first, last, why in swapped_out(noted, bases):
+        before = [one for one in segments if one.base_offset < first]
+        one = before[-1] if before else segments[0]
+        yield _Gap(one, first, last, why, is_certain=True, is_at_beginning=not before)
+
+
+def _is_told(one: Holding) -> bool:
+    """Whether whoever reads a segment that holds nothing sound tells why."""
+    return one.is_unknown or (one.extent is None and one.is_damaged_before)
+
+
+def _is_zeros(one: Holding) -> bool:
+    """Whether a segment holds zeros and nothing else, which no cleaner makes."""
+    return one.extent is None and one.size > 0 and not _is_told(one)
+
+
+def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
+    """Segments with offsets that belong to others by the names, and zeros that no broker makes."""
+    for one, end in with_ends(segments):
+        if one.extent is None:
+            if one.size > _LARGEST and not _is_told(one):
+                detail = f"{one.size} bytes of zeros: a broker makes no segment of more than {_LARGEST} bytes"
+                yield _wrong(one, CorruptBatchError(detail, path=one.path, position=0))
+            continue
+        first, last = one.extent.first, one.extent.last
+        if one.misplaced is not None:
+            detail = (
+                f"the first batch has the offset {one.misplaced}, and behind it stand offsets that are not "
+                "above its last: its base offset was changed, which no checksum covers, or it was put there"
+            )
+            yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
+        elif not one.extent.is_within(one.base_offset, end):
+            should = f"those from {one.base_offset} on" if end is None else f"{one.base_offset} to {end - 1}"
+            detail = (
+                f"holds offsets {first} to {last}, and by the segments' names it should hold {should}: files "
+                "were swapped or renamed, or segments overlap"
+            )
+            yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
+
+
+def _wrong(one: Holding, error: KafkaFormatError) -> Damage:
+    before = None if one.extent is None else one.extent.first - 1
+    return Damage(one.path, 0, one.size, error, None, None, before, None)

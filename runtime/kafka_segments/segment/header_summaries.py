@@ -1,0 +1,122 @@
+"""The headers of a segment, one after the other, for those who plan: offsets, times, positions.
+
+Strategy: by the compiled scanner where it is installed, else entry by entry. No checksum is verified: what a
+header says is a hint, and what follows from it is that records are looked at, or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from kafka_segments.errors import MissingExtraError
+from kafka_segments.formats.entries import Batch, Damage
+from kafka_segments.io.storage import Source
+from kafka_segments.segment.scan.entry_scan import Scan
+
+__all__ = ["Head", "head_of", "iter_heads"]
+
+_NUM_FIRST = 6
+_NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP; the columns of headers have null for it
+_COLUMNS = (
+    "position",
+    "end_position",
+    "base_offset",
+    "magic",
+    "timestamp_type",
+    "compression",
+    "max_timestamp",
+    "last_offset_delta",
+    "num_records",
+    "producer_id",
+    "is_control",
+)
+
+
+@dataclass(slots=True)
+class Head:
+    """What the header of a batch or message says.
+
+    Attributes:
+        position: where it begins.
+        end_position: where it ends.
+        first_offset: None for a wrapper of the old formats, whose first offset is inside.
+        last_offset: no record is above it.
+        max_timestamp: milliseconds; -1 in magic 0.
+        is_append_time: `max_timestamp` is that of every record.
+        producer_id: -1 for none.
+        has_records: it holds records for readers: it is no control batch, and the cleaner left some.
+    """
+
+    position: int
+    end_position: int
+    first_offset: int | None
+    last_offset: int
+    max_timestamp: int
+    is_append_time: bool
+    producer_id: int = -1
+    has_records: bool = True
+
+
+def iter_heads(source: Source, position: int = 0) -> Iterator[Head | Damage]:
+    """Yield headers from a position on where an entry begins, and what is damaged, in file order."""
+    for num, head in enumerate(_slow_heads(source, position)):
+        if num == _NUM_FIRST:
+            break  # it takes a while to set the compiled scanner up, and many want but a few
+        yield head
+        position = head.end_position
+    else:
+        return
+    try:
+        from kafka_segments.segment.columnar.header_table import iter_headers
+
+        pieces = iter_headers(source, position)
+        begun = list(islice(pieces, 1))  # only now it is known whether the scanner can be loaded
+    except MissingExtraError:
+        yield from _slow_heads(source, position)
+        return
+    for piece in chain(begun, pieces):
+        if isinstance(piece, Damage):
+            yield piece
+        else:
+            yield from _heads_of(piece)
+
+
+def _heads_of(piece: Any) -> Iterator[Head]:
+    columns = [piece.column(name).cast("int64").to_pylist() for name in _COLUMNS]
+    for row in zip(*columns, strict=True):
+        begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
+        timestamp = _NO_TIMESTAMP if timestamp is None else timestamp
+        if magic >= 2:
+            last = max(base, base + delta, base + count - 1)
+            yield Head(begin, end, base, last, timestamp, kind == 1, producer, not is_control and count != 0)
+        else:
+            first = base if codec == 0 else None
+            # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
+            last = (1 << 63) - 1 if first is None and base == 0 else base
+            yield Head(begin, end, first, last, timestamp, kind == 1)
+
+
+def _slow_heads(source: Source, position: int) -> Iterator[Head | Damage]:
+    for entry in Scan(source, headers_only=True).entries(position):
+        if isinstance(entry, Damage):
+            yield entry
+        elif isinstance(entry, Batch):
+            yield head_of(entry)
+
+
+def head_of(batch: Batch) -> Head:
+    """The same of a batch that was read in another way."""
+    is_plain = batch.magic < 2 and batch.compression_id == 0
+    return Head(
+        batch.position,
+        batch.end_position,
+        batch.last_offset if is_plain else batch.base_offset,
+        batch.last_offset if is_plain else batch.highest_offset,
+        batch.max_timestamp,
+        batch.timestamp_type == "LogAppendTime",
+        batch.producer_id,
+        not batch.is_control and batch.num_records != 0,
+    )

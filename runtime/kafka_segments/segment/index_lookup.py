@@ -1,0 +1,218 @@
+"""Looking things up in `.index` and `.timeindex` files without reading all of them.
+
+Strategy: entries are of one size and in order, so that a few of them, read where they lie, answer a question;
+a file behind a network, or a small one, is read at once. What is found is a hint or a claim. Readers verify
+hints (`contents`); `times` and `prune` of the catalog verify claims before they leave anything out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from kafka_segments import formats
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError
+from kafka_segments.io.storage import Source
+from kafka_segments.segment.index_files import MAX_LEN_INDEX
+
+__all__ = ["OffsetLookup", "TimeLookup", "offsets_in", "times_in"]
+
+_LEN_SMALL = 16 << 10  # read at once: a request costs more than the bytes
+_LEN_BLOCK = 4 << 10
+_NUM_AROUND = 4
+
+Decode = Callable[[bytes | memoryview], list[Sequence[int]]]
+Entry = tuple[int, int]
+
+
+class _Entries:
+    """Entries of one size in a source; pairs of numbers."""
+
+    def __init__(self, source: Source, len_entry: int, decode: Decode) -> None:
+        self._source, self._len_entry, self._decode = source, len_entry, decode
+        if source.size % len_entry:
+            detail = f"{source.size} bytes, which is no multiple of an entry's {len_entry}"
+            raise CorruptIndexError(detail, position=source.size - source.size % len_entry)
+        if source.size > MAX_LEN_INDEX:
+            raise CorruptIndexError(f"{source.size} bytes; this reader takes {MAX_LEN_INDEX} at most")
+        is_near = source.descriptor >= 0 or source.is_memory
+        self._len_block = _LEN_BLOCK // len_entry * len_entry
+        if not is_near or source.size <= _LEN_SMALL:
+            self._len_block = max(source.size, len_entry)
+        self._block: tuple[int, bytes] = (-1, b"")
+        self.num = self._num_used()
+
+    def bytes_of(self, at: int) -> bytes:
+        position = at * self._len_entry
+        start = position // self._len_block * self._len_block
+        if self._block[0] != start:
+            size = min(self._len_block, self._source.size - start)
+            self._block = start, bytes(self._source.read(start, size))
+        begin = position - start
+        return self._block[1][begin : begin + self._len_entry]
+
+    def pairs(self, places: Sequence[int]) -> list[Entry]:
+        first, second = self._decode(b"".join([self.bytes_of(at) for at in places]))
+        return list(zip(first, second, strict=True))
+
+    def num_of(self, is_before: Callable[[Entry], bool], guess: int = 0) -> int:
+        """How many entries there are before the first for which it does not hold; perhaps about `guess`."""
+        around = range(max(0, guess - _NUM_AROUND), min(self.num, guess + _NUM_AROUND))
+        holds = [is_before(pair) for pair in self.pairs(around)]
+        if (any(holds) or around.start == 0) and (not all(holds) or around.stop == self.num):
+            return around.start + holds.index(False) if False in holds else around.stop
+        return self._bisect(self.num, lambda at: is_before(self.pairs([at])[0]))
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _num_used(self) -> int:
+        """Entries before the zeros that a broker makes room with."""
+        total = self._source.size // self._len_entry
+        if total == 0 or any(self.bytes_of(total - 1)):
+            return total
+        return self._bisect(total, lambda at: any(self.bytes_of(at)))
+
+    @staticmethod
+    def _bisect(high: int, holds: Callable[[int], bool]) -> int:
+        low = 0
+        while low < high:
+            at = (low + high) // 2
+            if holds(at):
+                low = at + 1
+            else:
+                high = at
+        return low
+
+
+class _Lookup:
+    """An index that is open; a context manager."""
+
+    def __init__(self, entries: _Entries, base_offset: int) -> None:
+        self._entries, self._base_offset = entries, base_offset
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._entries.close()
+
+    def __len__(self) -> int:
+        return self._entries.num
+
+
+class OffsetLookup(_Lookup):
+    """A `.index`: an append that begins at a position ends with an offset.
+
+    Until Kafka 1.1 it is the offset that the append begins with. Everything greater stands there or behind,
+    in either case.
+    """
+
+    def __init__(self, entries: _Entries, base_offset: int, last: Entry) -> None:
+        super().__init__(entries, base_offset)
+        self._last = last
+
+    def entry(self, at: int) -> Entry:
+        """Offset and position of one entry."""
+        return self.entries([at])[0]
+
+    def entries(self, places: Sequence[int]) -> list[Entry]:
+        """Offsets and positions of some entries."""
+        return [(self._base_offset + relative, at) for relative, at in self._entries.pairs(places)]
+
+    def last_below(self, offset: int) -> Entry | None:
+        """The last entry with an offset below this one: from its position on stands everything that is not.
+
+        (OffsetIndex.lookup, one offset before.)
+        """
+        num = self.num_below(offset)
+        return self.entry(num - 1) if num else None
+
+    def num_below(self, offset: int) -> int:
+        """How many entries have an offset below this one."""
+        if not len(self):
+            return 0
+        relative, highest = offset - self._base_offset, max(1, self._last[0])
+        guess = min(len(self), max(0, len(self) * relative // highest))
+        return self._entries.num_of(lambda entry: entry[0] < relative, guess)
+
+    def num_before(self, position: int) -> int:
+        """How many entries have a position before this one."""
+        return self._entries.num_of(lambda entry: entry[1] < position)
+
+
+class TimeLookup(_Lookup):
+    """A `.timeindex`: up to an offset no record is later than a time."""
+
+    def entry(self, at: int) -> Entry:
+        """Timestamp and offset of one entry."""
+        timestamp, relative = self._entries.pairs([at])[0]
+        return timestamp, self._base_offset + relative
+
+    def last(self) -> Entry | None:
+        """The last entry: of a segment that is not written to any more, its greatest timestamp."""
+        return self.entry(len(self) - 1) if len(self) else None
+
+    def last_below(self, timestamp: int) -> Entry | None:
+        """The last entry with a timestamp below this one: up to its offset, all are."""
+        num = self._entries.num_of(lambda entry: entry[0] < timestamp)
+        return self.entry(num - 1) if num else None
+
+    def first_not_below(self, timestamp: int) -> Entry | None:
+        """The first entry with a timestamp that is not below this one."""
+        num = self._entries.num_of(lambda entry: entry[0] < timestamp)
+        return self.entry(num) if num < len(self) else None
+
+
+def offsets_in(source: Source, base_offset: int) -> OffsetLookup:
+    """Look things up in a `.index`, which the lookup closes with itself.
+
+    Args:
+        source: the file.
+        base_offset: of the segment.
+
+    Raises:
+        ReadError: it cannot be read.
+        CorruptIndexError: its size is no multiple of an entry's, or its last offset is below the base offset
+            (OffsetIndex.sanityCheck).
+    """
+    with _closing_at_errors(source):
+        entries = _Entries(source, formats.LEN_OFFSET_ENTRY, formats.read_offset_entries)
+        last = entries.pairs([entries.num - 1])[0] if entries.num else (0, 0)
+        if last[0] < 0:
+            raise CorruptIndexError(f"the last offset is below the base offset {base_offset}")
+    return OffsetLookup(entries, base_offset, last)
+
+
+def times_in(source: Source, base_offset: int) -> TimeLookup:
+    """Look things up in a `.timeindex`; as `offsets_in`.
+
+    Raises:
+        CorruptIndexError: also, its last timestamp is below the first (TimeIndex.sanityCheck).
+    """
+    with _closing_at_errors(source):
+        entries = _Entries(source, formats.LEN_TIME_ENTRY, formats.read_time_entries)
+        if entries.num:
+            (first, _), (last, relative) = entries.pairs([0, entries.num - 1])
+            if last < first or relative < 0:
+                raise CorruptIndexError(
+                    f"the last entry has timestamp {last} and offset {base_offset + relative}; the first "
+                    f"timestamp is {first}, the segment's base offset {base_offset}"
+                )
+    return TimeLookup(entries, base_offset)
+
+
+@contextmanager
+def _closing_at_errors(source: Source) -> Iterator[None]:
+    """Closes a source if what is done with it fails, and names it in our errors."""
+    try:
+        yield
+    except BaseException as error:
+        source.close()
+        if isinstance(error, KafkaFormatError):
+            error.path = error.path or source.name
+        raise

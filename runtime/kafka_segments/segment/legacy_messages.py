@@ -1,0 +1,181 @@
+"""Messages of an entry of the old formats: the entry itself, or those that it wraps.
+
+Strategy: what a wrapper's value decompresses to is gone through twice. First its frames alone, which tell how
+many messages there are and the offset of the last one: in magic 1 inner offsets are relative to that. Then
+message by message, so that those before a bad one are delivered and there is one in memory at a time. Kafka's
+rules are in AbstractLegacyRecordBatch.DeepRecordsIterator and LegacyRecord.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kafka_segments import formats
+from kafka_segments.codecs import decompress
+from kafka_segments.codecs.bounds import ItemBudget, content_bound
+from kafka_segments.errors import ChecksumMismatchError, CorruptBatchError, KafkaFormatError
+from kafka_segments.formats import LEN_LOG_OVERHEAD, Message, checksum
+from kafka_segments.formats.entries import Batch, Record
+
+__all__ = ["Messages", "iter_frames"]
+
+Data = bytes | memoryview
+
+
+class Messages:
+    """The messages of one entry.
+
+    Args:
+        batch: its header, with a codec that is known and lawful.
+        body: everything behind the entry's length field.
+        max_decompressed: bytes that its value may decompress to.
+        check_crc: verify the checksums of messages in a wrapper; that of the entry was verified before.
+        items: counts messages, where a pass reads several wrappers.
+
+    Attributes:
+        batch: the header, with the first offset and the number of messages of a wrapper.
+
+    Raises:
+        DecompressionError: the value does not decompress, or to more than `max_decompressed`.
+        CorruptBatchError: the entry cannot be read, has no value, no messages in it, or an offset below the
+            last of theirs.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        body: Data,
+        *,
+        max_decompressed: int,
+        check_crc: bool,
+        items: ItemBudget | None = None,
+    ) -> None:
+        self.batch = batch
+        self._check_crc = check_crc
+        try:
+            self._outer = formats.read_message(body, batch.last_offset)
+            self._inner: Data | None = None
+            if batch.compression != "none":
+                self._open(max_decompressed, items or ItemBudget(max_decompressed))
+        except KafkaFormatError as error:
+            raise self._located(error) from error.__cause__
+
+    def _open(self, max_decompressed: int, items: ItemBudget) -> None:
+        value, codec = self._outer.value, self.batch.compression
+        if value is None or codec is None:
+            raise CorruptBatchError("a compressed message without a value")
+        max_size = content_bound(len(value), max_decompressed)
+        self._inner = decompress(codec, value, max_size=max_size, magic=self.batch.magic)
+        first = last = None
+        count = 0
+        items.add(self.batch.size)
+        for offset, _body in iter_frames(self._inner):
+            first = offset if first is None else first
+            last = offset
+            count += 1
+            items.take(1, codec)
+        if first is None or last is None:
+            raise CorruptBatchError("a compressed message with no messages in it")
+        self._base = self._base_offset(last)
+        self.batch = replace(self.batch, base_offset=formats.wrap_long(self._base + first), num_records=count)
+
+    def _base_offset(self, last: int) -> int:
+        """What is added to the inner offsets; 0 where they are absolute."""
+        offset = self.batch.last_offset
+        if self.batch.magic == 0 or offset == 0:  # old versions of librdkafka left it at 0
+            return 0
+        if offset < last:
+            raise CorruptBatchError(
+                f"a compressed message of offset {offset}, which is below that of the last one in it, {last}"
+            )
+        return offset - last
+
+    def records(self) -> Iterator[Record]:
+        """The records, in order.
+
+        Raises:
+            CorruptBatchError: an inner message cannot be read, or is compressed; after those before it.
+            ChecksumMismatchError: inner messages have wrong checksums; after all the others.
+        """
+        if self._inner is None:
+            yield self._record(self._outer)
+            return
+        try:
+            yield from self._inner_records(self._inner)
+        except KafkaFormatError as error:
+            raise self._located(error) from error.__cause__
+
+    def _inner_records(self, inner: Data) -> Iterator[Record]:
+        wrong: list[str] = []
+        num_wrong = 0
+        last_sound = behind = None
+        for number, (relative, body) in enumerate(iter_frames(inner), start=1):
+            offset = formats.wrap_long(self._base + relative)
+            try:
+                message = formats.read_inner_message(body, offset)
+            except CorruptBatchError as error:
+                raise CorruptBatchError(f"inner message {number} cannot be read: {error.detail}") from error
+            if message.codec:
+                raise CorruptBatchError(f"inner message {number} is compressed itself")
+            found = checksum.crc32(message.crc_region) if self._check_crc else message.crc
+            if found != message.crc:
+                num_wrong += 1
+                wrong = wrong or [f"offset {offset}: stored {message.crc:#010x}, computed {found:#010x}"]
+                behind = None
+                continue
+            if not wrong:
+                last_sound = offset
+            elif behind is None:
+                behind = offset
+            yield self._record(message)
+        if wrong:
+            mismatch = ChecksumMismatchError(f"inner messages with wrong checksums: {num_wrong}; {wrong[0]}")
+            mismatch.between = last_sound, behind
+            raise mismatch
+
+    def _record(self, message: Message) -> Record:
+        """A message as a record; an inner one of magic 1 has the wrapper's timestamp type, maybe its time."""
+        batch = self.batch
+        timestamp, timestamp_type = message.timestamp, message.timestamp_type
+        # DeepRecordsIterator hands down both, to messages of magic 1 alone.
+        if message.magic == 1:
+            timestamp_type = batch.timestamp_type
+            if timestamp_type == "LogAppendTime":
+                timestamp = batch.max_timestamp
+        return Record(
+            position=batch.position,
+            offset=message.offset,
+            timestamp=timestamp,
+            timestamp_type=timestamp_type,
+            sequence=-1,
+            key=message.key,
+            value=message.value,
+            headers=(),
+            control=None,
+        )
+
+    def _located(self, error: KafkaFormatError) -> KafkaFormatError:
+        error.position, error.path = self.batch.position, self.batch.path
+        return error
+
+
+def iter_frames(data: Data) -> Iterator[tuple[int, Data]]:
+    """Offset and body of each message; one that is cut off at the end is not there, as for Kafka.
+
+    Raises:
+        CorruptBatchError: a size that no message can have.
+    """
+    view, least = memoryview(data), formats.length_digits()[1]
+    position, frames = 0, formats.FrameReader(data)
+    while len(view) - position >= LEN_LOG_OVERHEAD:
+        offset, len_body = frames.read(position)
+        if len_body < least:
+            raise CorruptBatchError(
+                f"an inner message claims {len_body} bytes, less than any message can have"
+            )
+        end = position + LEN_LOG_OVERHEAD + len_body
+        if end > len(view):
+            return
+        yield offset, view[position + LEN_LOG_OVERHEAD : end]
+        position = end

@@ -1,0 +1,1 @@
+"""From bytes to sound entries: frames, checks, and the search behind damage."""

@@ -1,0 +1,400 @@
+"""The search for the next true entry as machine code: some tens of nanoseconds a byte, whatever bytes.
+
+Strategy: at every byte the generated scanner says whether an entry could begin there, and the checksum over
+the length that it claims decides. Hostile bytes look like an entry everywhere, with any length, so that
+checksum must not cost what the length does: as in `crc_spans`, those of all bytes up to each grid line are
+kept, and what is between two lines follows. Here the grid is finer; bytes beside it come from a cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from kafka_segments import formats
+from kafka_segments.errors import ReadError
+from kafka_segments.formats import checksum
+from kafka_segments.io.storage import BLOCK_SIZE, Source
+from kafka_segments.native.blocks import call
+from kafka_segments.native.engine import load_decoder
+from kafka_segments.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply, power_of_x
+from kafka_segments_generated.columns import _support, kafka_log_segment
+from kafka_segments_generated.columns._support import (
+    CONTENT,
+    DONE,
+    Bytes,
+    Longs,
+    crc32,
+    crc32c,
+    load,
+    rare,
+    store,
+)
+from kafka_segments_generated.columns.kafka_log_segment import scan_entry
+
+__all__ = ["Searcher", "finder", "lines_maker", "sound_messages"]
+
+# What the state holds. Where to search and where to stop; the window's position and its bytes; the source's
+# size; the least base offset that counts; the grid: bytes from line to line, the first line, and the last
+# that is known; the file, the address of `pread` and that of the cache of blocks; lines and powers of either
+# checksum. After it: the place of what was found (in AT), and the line or block that is needed.
+AT, STOP, WINDOW, LEN_WINDOW, SIZE, LOWEST, GRID, FIRST_LINE, LAST_LINE, FILE, PREAD, CACHE = range(12)
+NUM_LINES, NUM_POWERS, NEEDED = range(12, 15)
+# Where two columns stand in the scanner's row. Then for each content: where the bytes begin that its checksum
+# covers, and which of the two that is.
+BASE_OFFSET, CRC, REGIONS = range(15, 18)
+_NUM_STATE = REGIONS + 2 * len(kafka_log_segment.CONTENTS)
+# What `find` returns: it found something, or nothing in this window; or what it needs to go on.
+FOUND, OVER, NEEDS_LINES, NEEDS_BLOCK = range(4)
+
+_NUM_NEAR = 2048  # lines that one table of powers reaches
+_NUM_BYTES = 256
+_BIT_31 = 1 << 31
+# Every fourth bit of 63, from the lowest on, the next, and so on.
+_FOURTH = 0x1111111111111111, 0x2222222222222222, 0x4444444444444444, 0x0888888888888888
+_NUM_REDUCING = 4 * _NUM_BYTES  # the tables in front of the powers
+_NUM_SLOTS = 4096
+_LEN_BLOCK = 4096
+_LEN_WINDOW = 4 << 20
+_NUM_ROWS, _NUM_SCAN_STATE = 4096, 16  # of a table of messages, and of the scanner's state
+_LEN_STEP = 1 << 20
+_FINE, _COARSE, _LARGE_FILE = 512, 4096, 2 << 30
+_POLYNOMIALS = CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL
+_CHECKSUMS = checksum.crc32, checksum.crc32c
+
+
+def carryless(one: int, other: int) -> int:
+    """Two numbers of 32 bits multiplied as polynomials, by ordinary multiplication.
+
+    Of either only every fourth bit is taken at a time: no more than 8 meet in one place of a product, and
+    what they carry stays in the three places beside it, which are masked out.
+    """
+    a, b, c, d = one & _FOURTH[0], one & _FOURTH[1], one & _FOURTH[2], one & _FOURTH[3]
+    w, x, y, z = other & _FOURTH[0], other & _FOURTH[1], other & _FOURTH[2], other & _FOURTH[3]
+    return (
+        ((a * w ^ b * z ^ c * y ^ d * x) & _FOURTH[0])
+        | ((a * x ^ b * w ^ c * z ^ d * y) & _FOURTH[1])
+        | ((a * y ^ b * x ^ c * w ^ d * z) & _FOURTH[2])
+        | ((a * z ^ b * y ^ c * x ^ d * w) & _FOURTH[3])
+    )
+
+
+def product(one: int, other: int, powers: Longs, reducing: int) -> int:
+    """`crc_spans.multiply`, modulo the polynomial of one of the two checksums.
+
+    Args:
+        one: as `spans` writes polynomials: the highest of 32 bits is the coefficient of 1.
+        other: likewise.
+        powers: holds the tables of `_reducing`.
+        reducing: where those of the polynomial begin.
+    """
+    whole = carryless(one, other)
+    result, high = whole >> 31, whole % _BIT_31 << 1
+    for at in range(4):  # byte by byte
+        result ^= load(powers, reducing + _NUM_BYTES * at + high % _NUM_BYTES)
+        high //= _NUM_BYTES
+    return result
+
+
+def checksum_of(data: Bytes, start: int, end: int, kind: int) -> int:
+    """CRC-32 (0) or CRC-32C (1)."""
+    return crc32(data, start, end) if kind == 0 else crc32c(data, start, end)
+
+
+def lines_maker() -> Callable[..., int]:
+    """A function that goes on with the checksums up to each grid line, for the cells in `data`."""
+
+    def make_lines(data: Bytes, state: Longs, lines: Longs, powers: Longs) -> int:
+        grid, num_lines = load(state, GRID), load(state, NUM_LINES)
+        known = load(state, LAST_LINE) - load(state, FIRST_LINE)
+        num_cells = load(state, NEEDED) - load(state, LAST_LINE)
+        for kind in range(2):
+            reducing = kind * load(state, NUM_POWERS)
+            one_line = load(powers, reducing + _NUM_REDUCING + grid + 1)
+            for cell in range(num_cells):
+                at = kind * num_lines + known + cell
+                value = checksum_of(data, cell * grid, (cell + 1) * grid, kind)
+                store(lines, at + 1, product(load(lines, at), one_line, powers, reducing) ^ value)
+        store(state, LAST_LINE, load(state, NEEDED))
+        return OVER
+
+    return make_lines
+
+
+def tail_of(  # noqa: PLR0917
+    data: Bytes, state: Longs, tags: Longs, cache: Bytes, line: int, end: int, kind: int
+) -> int:
+    """The checksum of the bytes between a grid line and an entry's claimed end; -1 if they are not there."""
+    start = line * load(state, GRID)
+    window = load(state, WINDOW)
+    if start >= window and end <= window + load(state, LEN_WINDOW):
+        return checksum_of(data, start - window, end - window, kind)
+    if start == end:
+        return 0
+    block = start // _LEN_BLOCK
+    slot = (block ^ block >> 12) & (_NUM_SLOTS - 1)
+    if load(tags, slot) != block:
+        store(state, NEEDED, block)
+        store(tags, slot, -1)
+        size = min(_LEN_BLOCK, load(state, SIZE) - block * _LEN_BLOCK)
+        to = load(state, CACHE) + slot * _LEN_BLOCK
+        if load(state, FILE) < 0:
+            return -1
+        if call(load(state, PREAD), load(state, FILE), to, size, block * _LEN_BLOCK, 0, 0, 0) != size:
+            return -1
+        store(tags, slot, block)
+    place = slot * _LEN_BLOCK - block * _LEN_BLOCK
+    return checksum_of(cache, place + start, place + end, kind)
+
+
+def span_of(  # noqa: PLR0917
+    data: Bytes, state: Longs, lines: Longs, powers: Longs, start: int, end: int, kind: int
+) -> int:
+    """The checksum from a place in the window to a grid line behind it that `end` stands for."""
+    grid, window = load(state, GRID), load(state, WINDOW)
+    first = (start + grid - 1) // grid
+    at = kind * load(state, NUM_LINES) - load(state, FIRST_LINE)
+    value = load(lines, at + first) ^ checksum_of(data, start - window, first * grid - window, kind)
+    reducing = kind * load(state, NUM_POWERS)
+    table = reducing + _NUM_REDUCING + grid
+    near, far = (end - first) % _NUM_NEAR, (end - first) // _NUM_NEAR
+    if near != 0:
+        value = product(load(powers, table + near), value, powers, reducing)
+    if far != 0:
+        value = product(load(powers, table + _NUM_NEAR + far), value, powers, reducing)
+    return value ^ load(lines, at + end)
+
+
+def judge(  # noqa: PLR0917
+    data: Bytes, state: Longs, row: Longs, lines: Longs, powers: Longs, tags: Longs, cache: Bytes, end: int
+) -> int:
+    """Whether the checksum in a row is right for an entry with this end: `FOUND`, `OVER`, or a need."""
+    grid, window, len_window = load(state, GRID), load(state, WINDOW), load(state, LEN_WINDOW)
+    region = REGIONS + 2 * load(row, CONTENT)
+    start, kind = load(state, AT) + load(state, region), load(state, region + 1)
+    crc = load(row, load(state, CRC))
+    line = end // grid
+    behind = (start + grid - 1) // grid * grid
+    if behind >= line * grid:
+        if end > window + len_window:  # it is short, so the window ends where nothing can be read
+            return OVER
+        return FOUND if checksum_of(data, start - window, end - window, kind) == crc else OVER
+    if behind > window + len_window:
+        return OVER
+    if rare(line > load(state, LAST_LINE)):
+        store(state, NEEDED, line)
+        return NEEDS_LINES
+    tail = tail_of(data, state, tags, cache, line, end, kind)
+    if rare(tail < 0):
+        return NEEDS_BLOCK
+    value = span_of(data, state, lines, powers, start, line, kind)
+    reducing = kind * load(state, NUM_POWERS)
+    beside = load(powers, reducing + _NUM_REDUCING + end - line * grid)
+    return FOUND if product(beside, value, powers, reducing) ^ tail == crc else OVER
+
+
+def finder() -> Callable[..., int]:
+    """A function that finds the first place in a window where an entry with a right checksum stands."""
+
+    def find(  # noqa: PLR0917
+        data: Bytes, state: Longs, row: Longs, lines: Longs, powers: Longs, tags: Longs, cache: Bytes
+    ) -> int:
+        at, stop, lowest = load(state, AT), load(state, STOP), load(state, LOWEST)
+        window, len_window = load(state, WINDOW), load(state, LEN_WINDOW)
+        size, base_offset = load(state, SIZE) - window, load(state, BASE_OFFSET)
+        while at < stop:
+            status, end = scan_entry(data, at - window, len_window, size, window, row, 0, False, False)
+            if status == DONE and load(row, base_offset) >= lowest:
+                store(state, AT, at)
+                judged = judge(data, state, row, lines, powers, tags, cache, window + end)
+                if rare(judged != OVER):
+                    return judged
+            at += 1
+        store(state, AT, at)
+        return OVER
+
+    return find
+
+
+class Searcher:
+    """Searches one source from some position on.
+
+    Args:
+        source: the segment's bytes.
+        position: before which nothing will be searched.
+    """
+
+    def __init__(self, source: Source, position: int) -> None:
+        self._source, self.position = source, position
+        self._find, self._make_lines = load_decoder(finder), load_decoder(lines_maker)
+        self._grid = grid = _FINE if source.size <= _LARGE_FILE else _COARSE
+        first_line = position // grid
+        num_lines = source.size // grid + 1 - first_line
+        powers = [(*_reducing(one), *_powers(one, grid, num_lines)) for one in _POLYNOMIALS]
+        self._powers = np.array(powers, np.int64)
+        self._lines = np.zeros((2, num_lines), np.int64)
+        self._state = state = np.zeros(_NUM_STATE, np.int64)
+        self._row = np.zeros(kafka_log_segment.WIDTH, np.int64)
+        self._tags = np.full(_NUM_SLOTS, -1, np.int64)
+        self._cache = np.empty((_NUM_SLOTS, _LEN_BLOCK), np.uint8)
+        state[SIZE], state[GRID], state[NUM_LINES] = source.size, grid, num_lines
+        state[FIRST_LINE] = state[LAST_LINE] = first_line
+        state[NUM_POWERS] = self._powers.shape[1]
+        state[FILE], state[CACHE] = source.descriptor, self._cache.ctypes.data
+        state[PREAD] = ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value or 0
+        state[BASE_OFFSET] = kafka_log_segment.BATCH_COLUMNS.index("base_offset")
+        state[CRC] = kafka_log_segment.BATCH_COLUMNS.index("crc")
+        for at, content in enumerate(kafka_log_segment.CONTENTS):
+            ofs_region, function = formats.checksum_region(is_batch=content.is_repeated)
+            state[REGIONS + 2 * at : REGIONS + 2 * at + 2] = ofs_region, _CHECKSUMS.index(function)
+        self._arguments = self._find.new_table()
+        self._of_lines = self._make_lines.new_table()
+        names: dict[str, Any] = {"row": self._row, "tags": self._tags, "cache": self._cache}
+        for name, array in names.items():
+            self._arguments.set(name, array.ctypes.data, array.size)
+        for table in (self._arguments, self._of_lines):
+            table.set("state", state.ctypes.data, state.size)
+            table.set("lines", self._lines.ctypes.data, self._lines.size)
+            table.set("powers", self._powers.ctypes.data, self._powers.size)
+
+    def next_place(self, position: int, lowest: int) -> int | None:
+        """The first place from `position` on where an entry with a right checksum stands, if there is one.
+
+        Args:
+            position: where to begin.
+            lowest: base offsets below this do not count.
+        """
+        self._state[LOWEST] = lowest
+        while position < self._source.size:
+            size = self._source.size if self._source.is_memory else position + _LEN_WINDOW
+            end = min(self._source.size, size)
+            try:
+                window, following = self._source.read(position, end - position), end
+            except ReadError as error:
+                bad = position if error.position is None else max(error.position, position)
+                following = (bad // BLOCK_SIZE + 1) * BLOCK_SIZE
+                window = self._source.read(position, bad - position)
+            else:
+                if end < self._source.size:  # what begins at the end is searched with what is behind it
+                    following = end - 3 * self._grid
+            stop = min(following, position + len(window))
+            found = self._search(window, position, stop) if len(window) else None
+            if found is not None:
+                return found
+            position = following
+        return None
+
+    def _search(self, window: bytes | memoryview, position: int, stop: int) -> int | None:
+        state = self._state
+        view = np.frombuffer(window, np.uint8)
+        self._arguments.set("data", view.ctypes.data, view.size)
+        state[AT] = state[WINDOW] = position
+        state[STOP], state[LEN_WINDOW] = stop, view.size
+        while True:
+            status = self._find(self._arguments)
+            if status == FOUND:
+                return int(state[AT])
+            if status == OVER:
+                return None
+            if status == NEEDS_LINES:
+                self._extend(int(state[NEEDED]))
+            elif not self._read_block(int(state[NEEDED])):
+                state[AT] += 1  # no entry that cannot be read is a true one
+
+    def _extend(self, line: int) -> None:
+        """Compute the checksums up to a grid line, and some behind it."""
+        grid, state = self._grid, self._state
+        last = self._source.size // grid
+        while state[LAST_LINE] < line:
+            start = int(state[LAST_LINE])
+            end = min(last, start + _LEN_STEP // grid)
+            cells = self._cells(start * grid, end * grid)
+            self._of_lines.set("data", cells.ctypes.data, cells.size)
+            state[NEEDED] = end
+            self._make_lines(self._of_lines)
+
+    def _cells(self, start: int, end: int) -> Any:
+        """Whole cells of the grid; zeros where they cannot be read, which no checksum is right with."""
+        try:
+            return np.frombuffer(self._source.read(start, end - start), np.uint8)
+        except ReadError:
+            cells = np.zeros(end - start, np.uint8)
+        for at in range(start, end, self._grid):
+            try:
+                cell = self._source.read(at, self._grid)
+            except ReadError:
+                continue
+            cells[at - start : at - start + self._grid] = np.frombuffer(cell, np.uint8)
+        return cells
+
+    def _read_block(self, block: int) -> bool:
+        """Put a block of the source into the cache; False if it cannot be read."""
+        slot = (block ^ block >> 12) & (_NUM_SLOTS - 1)
+        start = block * _LEN_BLOCK
+        try:
+            data = self._source.read(start, min(_LEN_BLOCK, self._source.size - start))
+        except ReadError:
+            return False
+        self._cache[slot, : len(data)] = np.frombuffer(data, np.uint8)
+        self._tags[slot] = block
+        return True
+
+
+def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
+    """Note place and size of the sound messages from a place on; returns where the first other one begins.
+
+    Raises:
+        MissingExtraError: the scanner was compiled nowhere, and cannot be here.
+    """
+    scanner = load_decoder(kafka_log_segment.scanner, check_crc=True, whole=True)
+    arguments = scanner.new_table()
+    state = np.zeros(_NUM_SCAN_STATE, np.int64)
+    rows = np.zeros((_NUM_ROWS, kafka_log_segment.WIDTH), np.int64)
+    for name, array in (("data", np.frombuffer(content, np.uint8)), ("state", state), ("table", rows)):
+        arguments.set(name, array.ctypes.data, array.size)
+    state[_support.AT], state[_support.FILE], state[_support.MAX_ROWS] = place, -1, _NUM_ROWS
+    state[_support.SIZE] = state[_support.LEN_WINDOW] = len(content)
+    is_message = np.array([not one.is_repeated for one in kafka_log_segment.CONTENTS])
+    status = _support.FULL
+    while status == _support.FULL:
+        state[_support.ROW] = 0
+        status = scanner(arguments)
+        table = rows[: state[_support.ROW]]
+        others = np.flatnonzero(~is_message[table[:, CONTENT]])
+        if len(others):
+            table, status = table[: others[0]], DONE
+        columns = ("position", "end_position")
+        starts, ends = (table[:, kafka_log_segment.BATCH_COLUMNS.index(name)] for name in columns)
+        found.update(zip(starts.tolist(), (ends - starts).tolist(), strict=True))
+        place = int(ends[-1]) if len(table) else place
+    return place
+
+
+@lru_cache(maxsize=8)
+def _powers(polynomial: int, grid: int, num_lines: int) -> tuple[int, ...]:
+    """Powers of x for 0 to `grid` bytes less one, 0 to `_NUM_NEAR` lines less one, and multiples of that."""
+    powers = []
+    for num_bytes, count in ((1, grid), (grid, _NUM_NEAR), (grid * _NUM_NEAR, num_lines // _NUM_NEAR + 1)):
+        power, step = power_of_x(0, polynomial), power_of_x(8 * num_bytes, polynomial)
+        for _ in range(count):
+            powers.append(power)
+            power = multiply(power, step, polynomial)
+    return tuple(powers)
+
+
+@lru_cache(maxsize=2)
+def _reducing(polynomial: int) -> tuple[int, ...]:
+    """For each value of each of four bytes, lowest first, what they are multiplied by x^32."""
+    shift = power_of_x(32, polynomial)
+    tables: list[int] = []
+    for byte in range(4):
+        bits = [multiply(shift, 1 << 8 * byte + bit, polynomial) for bit in range(8)]
+        table = [0]
+        for bit in bits:
+            table += [one ^ bit for one in table]
+        tables += table
+    return tuple(tables)

@@ -1,0 +1,181 @@
+"""One place in a file: does an entry stand there, and is it sound?
+
+Strategy: the checks of one entry, in the order in which they can be made, and nothing about what comes
+before or after. The checksum goes over the entry in pieces, so an absurd length costs time, never memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from kafka_segments import formats
+from kafka_segments.errors import (
+    ChecksumMismatchError,
+    CorruptBatchError,
+    KafkaFormatError,
+    LengthMismatchError,
+    ReadError,
+    TruncatedError,
+    UnsupportedMagicError,
+)
+from kafka_segments.formats.entries import Batch
+from kafka_segments.io.sparse_files import hole_before
+from kafka_segments.io.storage import BLOCK_SIZE, Source, Window
+
+__all__ = ["Finding", "Probe"]
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What stands at a place: a sound `batch`, or an `error` (with the batch if only its checksum is wrong).
+
+    `end_position` is where the entry's length says it ends; None where that is no sensible place.
+    """
+
+    batch: Batch | None
+    error: KafkaFormatError | None
+    end_position: int | None
+
+
+class Probe:
+    """Examines entries of one source.
+
+    Args:
+        source: the segment's bytes.
+        window: how to read headers and small batches.
+        headers_only: leave payloads alone; entries of the old formats then tell no first offset and no count.
+    """
+
+    def __init__(self, source: Source, window: Window, *, headers_only: bool = False) -> None:
+        self.source = source
+        self._window = window
+        self._headers_only = headers_only
+
+    @cached_property
+    def zeros_position(self) -> int:
+        """Where the run of zeros at the end of the file begins; the file's size if there is none."""
+        end = self.source.size
+        while (end := hole_before(self.source, end)) > 0:
+            start = max(0, (end - 1) // BLOCK_SIZE * BLOCK_SIZE - _PIECE + BLOCK_SIZE)
+            try:
+                data = bytes(self.source.read(start, end - start))
+            except ReadError:
+                # Go on block by block, so that the run reaches up to the one that cannot be read.
+                start = (end - 1) // BLOCK_SIZE * BLOCK_SIZE
+                try:
+                    data = bytes(self.source.read(start, end - start))
+                except ReadError:
+                    return end
+            kept = len(data.rstrip(b"\0"))
+            if kept:
+                return start + kept
+            end = start
+        return 0
+
+    def is_padding(self, position: int) -> bool:
+        """Whether only zeros follow, to the end of the file (a preallocated segment)."""
+        size = min(formats.LEN_PREFIX, self.source.size - position)
+        try:
+            return not any(self._window.read(position, size)) and position >= self.zeros_position
+        except ReadError:
+            return False
+
+    def examine(self, position: int, previous_offset: int | None, *, check_crc: bool) -> Finding:
+        """Make every check on the entry at `position`; `previous_offset` is passed on to the batch."""
+        left = self.source.size - position
+        if left < formats.LEN_PREFIX:
+            return Finding(None, self._truncated(position, formats.LEN_PREFIX, left), None)
+        try:
+            prefix = formats.read_prefix(self._window.read(position, formats.LEN_PREFIX))
+        except ReadError as error:
+            return Finding(None, error, None)
+        end = position + prefix.len_entry
+        sensible_end = end if position < end <= self.source.size else None
+        try:
+            self._check_prefix(prefix, position, left)
+            head = self._read_head(prefix, position, previous_offset)
+            if not check_crc:
+                self._touch(head, position)
+                return Finding(head.batch, None, end)
+            computed = self._checksum(head, position)
+        except KafkaFormatError as error:
+            return Finding(None, error, sensible_end)
+        if computed == head.batch.crc:
+            return Finding(replace(head.batch, crc_valid=True), None, end)
+        mismatch = ChecksumMismatchError(
+            f"stored 0x{head.batch.crc:08x}, computed 0x{computed:08x}",
+            stored=head.batch.crc,
+            computed=computed,
+            position=position,
+            path=self.source.name,
+        )
+        return Finding(replace(head.batch, crc_valid=False), mismatch, end)
+
+    def _check_prefix(self, prefix: formats.Prefix, position: int, left: int) -> None:
+        where = {"position": position, "path": self.source.name}
+        if prefix.len_body < formats.length_digits()[1]:
+            if prefix.len_body == 0:
+                self._read_zeros(position)
+            raise self._too_short(prefix, formats.length_digits()[1], position)
+        if prefix.len_entry > left:
+            raise self._truncated(position, prefix.len_entry, left)
+        if not prefix.is_known:
+            known = sorted(formats.known_magics())
+            one_of = f"{', '.join(map(str, known[:-1]))} or {known[-1]}"
+            detail = f"magic {prefix.magic} is not {one_of}: a newer format, another program's, or damage"
+            raise UnsupportedMagicError(detail, magic=prefix.magic, **where)
+        if prefix.len_body < prefix.min_len_body:
+            raise self._too_short(prefix, prefix.min_len_body, position)
+
+    def _read_zeros(self, position: int) -> None:
+        """Zeros up to a place that cannot be read may well be padding: then that place is what is wrong."""
+        while position < self.source.size:
+            end = min(self.source.size, (position // BLOCK_SIZE + 1) * BLOCK_SIZE)
+            if any(self._window.read(position, end - position)):
+                return
+            position = end
+
+    def _read_head(self, prefix: formats.Prefix, position: int, previous_offset: int | None) -> formats.Head:
+        data = self._window.read(position, min(formats.LEN_HEAD, prefix.len_entry))
+        try:
+            head = formats.read_head(data, self.source.name, position, previous_offset)
+        except CorruptBatchError as error:
+            # Magic 1 is the longer of the old formats: above their limit, it may have no room for a time.
+            raise LengthMismatchError(error.detail, position=position, path=self.source.name) from error
+        if self._headers_only and head.batch.magic < 2:
+            return replace(head, batch=replace(head.batch, base_offset=None, num_records=None))
+        return head
+
+    def _checksum(self, head: formats.Head, position: int) -> int:
+        value = 0
+        for piece in self._pieces(position + head.ofs_crc_region, position + head.batch.size):
+            value = head.checksum(piece, value)
+        return value
+
+    def _touch(self, head: formats.Head, position: int) -> None:
+        """With the checksum off, bytes that cannot be read are an error all the same."""
+        if not self._headers_only:
+            for _ in self._pieces(position, position + head.batch.size):
+                pass
+
+    def _pieces(self, start: int, end: int) -> Iterator[bytes | memoryview]:
+        while start < end:
+            piece = self._window.read(start, min(_PIECE, end - start))
+            yield piece
+            start += len(piece)
+
+    def _truncated(self, position: int, needed: int, available: int) -> TruncatedError:
+        detail = f"the file ends after {available} of the entry's {needed} bytes"
+        if needed == formats.LEN_PREFIX:
+            detail = f"the last {available} bytes of the file are too few for an entry"
+        return TruncatedError(
+            detail, needed=needed, available=available, position=position, path=self.source.name
+        )
+
+    def _too_short(self, prefix: formats.Prefix, least: int, position: int) -> LengthMismatchError:
+        detail = f"length {prefix.len_body} is below the least possible, {least}"
+        return LengthMismatchError(detail, position=position, path=self.source.name)

@@ -1,0 +1,237 @@
+"""From a file to its entries, in file order, with damage and padding in their places.
+
+Strategy: each entry is examined alone (`entry_check`). Behind a damaged one the scan goes on where the
+    entry's own length says it ends, if that can be trusted: the file ends there, or a true entry stands
+    there. If not, the next true entry is searched for (`resync`). So what follows a damaged region is always
+    a true entry, padding or the end of the file, and two regions never touch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from kafka_segments import formats
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs.bounds import ItemBudget
+from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReadError, StoreError, pass_over
+from kafka_segments.formats.entries import Batch, Damage, Padding
+from kafka_segments.formats.file_names import MAX_OFFSET
+from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
+from kafka_segments.segment.legacy_messages import Messages
+from kafka_segments.segment.scan.entry_check import Finding, Probe
+from kafka_segments.segment.scan.nested_messages import Enclosed
+from kafka_segments.segment.scan.resync import Resync
+
+__all__ = ["Scan", "first_offset_in_name", "read_payload"]
+
+_NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
+
+
+def first_offset_in_name(path: str) -> int | None:
+    """The offset in a segment's name (`<20 digits>.log`, also `.log.deleted`), None for other names.
+
+    A number that no offset can have makes no segment's name: a broker refuses to start on such a file.
+    """
+    match = _NAME.fullmatch(path.rpartition("/")[2])
+    offset = int(match[1]) if match else None
+    return None if offset is None or offset > MAX_OFFSET else offset
+
+
+class Scan:
+    """One pass over a source.
+
+    Args:
+        source: the segment's bytes.
+        check_crc: compute the checksum of every entry. The search behind damage does so in any case.
+        headers_only: leave payloads alone; implies that checksums are not computed.
+        len_window: bytes to read at once.
+        max_decompressed: bytes that one wrapper may decompress to, where its first offset is of interest.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        check_crc: bool = True,
+        headers_only: bool = False,
+        len_window: int = WINDOW_SIZE,
+        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    ) -> None:
+        self.source = source
+        self.window = Window(source, BLOCK_SIZE if headers_only else len_window)
+        self._check_crc = check_crc and not headers_only
+        self._headers_only = headers_only
+        self._max_decompressed = max_decompressed
+        self._probe = Probe(source, self.window, headers_only=headers_only)
+        name_offset = first_offset_in_name(source.name)
+        self.sound_offset = None if name_offset is None else name_offset - 1
+        """The last offset known to be sound so far."""
+        self.items = ItemBudget(max_decompressed)
+        """What may still be read one by one of compressed batches."""
+        self._asked = ItemBudget(max_decompressed)  # likewise, to find out where a wrapper's offsets begin
+
+    @cached_property
+    def _resync(self) -> Resync:
+        return Resync(self.source)  # its tables take a while, and most segments are sound
+
+    def entries(self, position: int = 0) -> Iterator[Batch | Damage | Padding]:
+        """Every entry, damaged region and padding; a batch with a wrong checksum comes before its damage.
+
+        Args:
+            position: where to begin; behind the last one of `sound_offset`.
+        """
+        while position < self.source.size:
+            if self._probe.is_padding(position):
+                yield Padding(self.source.name, position, self.source.size)
+                return
+            finding = self._examine(position)
+            if finding.error is not None:
+                if finding.batch is not None:
+                    yield finding.batch
+                damage = self._damage(finding, position)
+                yield damage
+                position = damage.end_position
+            elif finding.batch is not None:
+                self.passed(finding.batch)
+                yield finding.batch
+                position = finding.batch.end_position
+
+    def batch_at(self, position: int) -> Batch:
+        """The batch or message at a place where one stands that is known to be sound.
+
+        Raises:
+            ReadError: there is none any more: the file was cut off or rewritten after it was looked at.
+        """
+        finding = self._probe.examine(position, self.sound_offset, check_crc=False)
+        if finding.batch is None:
+            reason = "nothing" if finding.error is None else finding.error.detail
+            raise ReadError(
+                f"the file was changed while it was read: a sound entry stood here, now {reason}; "
+                "read it again",
+                position=position,
+                path=self.source.name,
+            )
+        return replace(finding.batch, crc_valid=True) if self._check_crc else finding.batch
+
+    def passed(self, batch: Batch) -> None:
+        """Count a batch as sound: the last one so far."""
+        self.sound_offset = _last_offset(batch)
+
+    def payload(self, batch: Batch) -> bytes | memoryview:
+        """What `records` reads a batch or message from."""
+        return read_payload(self.window, batch)
+
+    def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
+        """The damage of a batch that was framed soundly and then could not be decoded.
+
+        From here on, nothing of the batch counts as sound but what was delivered.
+
+        Args:
+            batch: the batch that came last; the damage is all of it.
+            error: what is wrong inside it.
+            last_offset: of the last record that was delivered, None if there was none.
+        """
+        self.sound_offset = batch.previous_offset if last_offset is None else last_offset
+        before, behind = self.sound_offset, None
+        between = error.between if isinstance(error, ChecksumMismatchError) else None
+        if between is not None:
+            before = batch.previous_offset if between[0] is None else between[0]
+            behind = between[1]
+        if behind is None:
+            behind = self._next_base_offset(batch.end_position)
+        neighbours = before, behind
+        return _damage(error, self.source.name, (batch.position, batch.end_position), neighbours)
+
+    def _examine(self, position: int) -> Finding:
+        return self._probe.examine(position, self.sound_offset, check_crc=self._check_crc)
+
+    def _damage(self, finding: Finding, position: int) -> Damage:
+        assert finding.error is not None
+        end, following = self._end_of_region(finding, position)
+        return _damage(finding.error, self.source.name, (position, end), (self.sound_offset, following))
+
+    def _end_of_region(self, finding: Finding, position: int) -> tuple[int, int | None]:
+        """Where a damaged region ends, and the base offset of the true entry there, if one stands there."""
+        claimed = finding.end_position
+        if claimed is not None:
+            if claimed == self.source.size:
+                return claimed, None
+            if claimed >= self._probe.zeros_position:
+                return self._end_before_zeros(claimed), None
+        batch = None if claimed is None else self._resync.true_entry(claimed)
+        inside = Enclosed(self.source, position)
+        batch = batch or self._resync.next_entry(position + 1, self.sound_offset, inside.end_of)
+        if batch is not None:
+            return batch.position, self.first_offset(batch)
+        return self._end_before_zeros(self.source.size), None
+
+    def first_offset(self, batch: Batch) -> int | None:
+        """A batch's first offset, which only the messages in a wrapper know; None if they cannot be asked.
+
+        Nor are they asked where a pass has asked more of them than it may read.
+        """
+        if batch.base_offset is not None or self._headers_only:
+            return batch.base_offset
+        try:
+            payload, bound = read_payload(self.source, batch), self._max_decompressed
+            opened = Messages(batch, payload, max_decompressed=bound, check_crc=False, items=self._asked)
+            return opened.batch.base_offset
+        except KafkaFormatError as error:
+            pass_over(error)
+            return None
+
+    def _end_before_zeros(self, end: int) -> int:
+        """`end`, or where the file's zeros begin if that is well before it: a write that was cut short."""
+        zeros = self._probe.zeros_position
+        return zeros if end - zeros >= formats.LEN_PREFIX else end
+
+    def _next_base_offset(self, position: int) -> int | None:
+        """The base offset of the first true entry from `position` on."""
+        while position < self.source.size and not self._probe.is_padding(position):
+            finding = self._examine(position)
+            if finding.error is None:
+                return None if finding.batch is None else self.first_offset(finding.batch)
+            position = self._end_of_region(finding, position)[0]
+        return None
+
+
+def read_payload(source: Source | Window, batch: Batch) -> bytes | memoryview:
+    """What is behind the header of a batch of magic 2, or behind the length of an older entry; as stored."""
+    len_head = formats.LEN_HEAD if batch.magic >= 2 else formats.LEN_LOG_OVERHEAD
+    return source.read(batch.position + len_head, batch.size - len_head)
+
+
+def _last_offset(batch: Batch) -> int:
+    """A batch's last offset; its first where lastOffsetDelta is negative or leads beyond 2^63."""
+    return batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
+
+
+def _offset(value: int) -> int | None:
+    """`value`, or None where no Java long can hold it: the neighbour of the first or last offset of all."""
+    return value if value == formats.wrap_long(value) else None
+
+
+def _damage(
+    error: KafkaFormatError, path: str, region: tuple[int, int], neighbours: tuple[int | None, int | None]
+) -> Damage:
+    if isinstance(error, StoreError):  # no place in the file is to blame
+        raise error
+    previous, following = neighbours
+    first = None if previous is None else _offset(previous + 1)
+    last = None if following is None else _offset(following - 1)
+    if first is not None and last is not None and last < first:
+        first = last = None
+    return Damage(path, *region, _forgetful(error), first, last, previous, following)
+
+
+def _forgetful(error: KafkaFormatError) -> KafkaFormatError:
+    """The error without the frames that it passed through, and without its causes.
+
+    They hold what was being read, whole payloads, for as long as somebody keeps the damage; and what keeps it
+    may be among the frames, so that only the garbage collector would free them.
+    """
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

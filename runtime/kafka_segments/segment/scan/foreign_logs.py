@@ -1,0 +1,41 @@
+"""Logs that look like Kafka's and are another program's: refused by name."""
+
+from __future__ import annotations
+
+from kafka_segments import formats
+from kafka_segments.errors import ReadError, UnknownFormatError
+from kafka_segments.formats import checksum
+from kafka_segments.io.storage import Source
+from kafka_segments.segment.scan.resync import Resync
+
+__all__ = ["refuse_foreign"]
+
+_LARGEST_0_7 = 64 << 20  # far above what a 0.7 broker let pass; no more is read to recognise one
+
+
+def refuse_foreign(source: Source) -> None:
+    """Raise `UnknownFormatError` for formats that are known and not Kafka's, told by their own checksums."""
+    try:
+        name = _foreign_format(source)
+        if name is None or Resync(source).true_entry(0):
+            return
+    except ReadError:
+        return
+    remedy = {
+        "Redpanda": "its format is its own; read the topic with a Kafka client instead",
+        "Kafka 0.7": "Kafka 0.8 came with a tool that migrates it (kafka.tools.KafkaMigrationTool)",
+    }[name]
+    raise UnknownFormatError(f"this is a log of {name}: {remedy}", format=name, position=0, path=source.name)
+
+
+def _foreign_format(source: Source) -> str | None:
+    head = source.read(0, min(source.size, formats.LEN_REDPANDA_HEADER))
+    redpanda = formats.read_redpanda_header(head)
+    if redpanda and checksum.crc32c(redpanda.header_crc_region) == redpanda.header_crc:
+        return "Redpanda"
+    size = formats.message_0_7_size(head)
+    if size is not None and size <= min(source.size, _LARGEST_0_7):
+        message = formats.read_message_0_7(source.read(0, size))
+        if message and message.body.payload and checksum.crc32(message.body.payload) == message.body.crc:
+            return "Kafka 0.7"
+    return None

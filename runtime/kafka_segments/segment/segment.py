@@ -1,0 +1,395 @@
+"""An open segment: what users, the command line, Arrow and Spark hold in their hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs.bounds import ItemBudget
+from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError
+from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.io.handles import Handle
+from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
+from kafka_segments.segment.batch_records import Rows, open_records
+from kafka_segments.segment.contents import hold, is_cleaned, runs_in
+from kafka_segments.segment.continuity import Extent, Holding
+from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.scan.entry_scan import Scan, read_payload
+from kafka_segments.segment.scan.foreign_logs import refuse_foreign
+from kafka_segments.segment.transactions.markers import scan_steps
+from kafka_segments.segment.transactions.state import Step, Void
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_segments.segment.columnar.read_range import Stretch
+    from kafka_segments.segment.columnar.reader import Event
+
+__all__ = ["Segment", "dispose", "fast_rows", "open_segment"]
+
+
+def open_segment(
+    source: SourceLike,
+    *,
+    mmap: bool = False,
+    check_crc: bool = True,
+    headers_only: bool = False,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    only_files: bool = False,
+) -> Segment:
+    """Open a segment (`.log`, `.checkpoint` of KRaft) for reading. Nothing is ever written or locked.
+
+    Args:
+        source: a path, `-` for standard input, bytes, a binary file object, or what `Places.open` returned.
+        mmap: map the file into memory. Only for disks you trust, and files that nobody cuts off meanwhile:
+            reading a bad sector, or behind the new end, then kills the process (SIGBUS).
+        check_crc: verify the checksum of every batch.
+        headers_only: read no payloads; there are then no records, and no checksum is verified.
+        max_decompressed: bytes that one batch may decompress to.
+        only_files: refuse a path that leads to a pipe, a socket or a device, instead of reading that to its
+            end. For paths that were found in a directory.
+
+    Raises:
+        ReadError: the file cannot be opened; `errno` says why.
+        UnknownFormatError: the file is Redpanda's or Kafka 0.7's.
+
+    Example:
+        >>> with open_segment(b"") as segment:
+        ...     list(segment.iter_events())
+        []
+    """
+    if max_decompressed < 0:
+        raise OptionError(f"max_decompressed is {max_decompressed}; give a number of bytes")
+    opened = open_source(source, mmap=mmap, only_files=only_files)
+    try:
+        refuse_foreign(opened)
+    except BaseException:
+        opened.close()
+        raise
+    segment = Segment(
+        opened, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed
+    )
+    if isinstance(source, (str, PathLike)) and fspath(source) != "-":
+        segment.reopen = partial(
+            open_segment,
+            fspath(source),
+            mmap=mmap,
+            check_crc=check_crc,
+            headers_only=headers_only,
+            max_decompressed=max_decompressed,
+            only_files=only_files,
+        )
+    return segment
+
+
+class Segment(Handle):
+    """A segment that is open for reading; a context manager.
+
+    Each iteration reads the file anew, from its start, with memory for a read window and one batch.
+    Iterations may overlap, and threads may share a segment; an iterator is for one thread. A segment that
+    was opened by its path can be pickled: whoever unpickles it opens the file.
+
+    Attributes:
+        path: the file, as the caller named it.
+        size: its bytes.
+        reopen: opens it anew, for pickling; None if it was not opened by its path.
+    """
+
+    def __init__(self, source: Source, *, check_crc: bool, headers_only: bool, max_decompressed: int) -> None:
+        self.path = source.name
+        self.size = source.size
+        self._opened = source
+        self._check_crc = check_crc
+        self._headers_only = headers_only
+        self._max_decompressed = max_decompressed
+        self.reopen: Callable[[], Segment] | None = None
+
+    def __reduce__(self) -> tuple[Callable[[], Segment], tuple[()]]:
+        if self.reopen is None:
+            raise OptionError("only a segment that was opened by its path can be pickled", path=self.path)
+        return self.reopen, ()
+
+    def close(self) -> None:
+        """Close the file, when no iteration is under way any more; idempotent."""
+        super().close()
+        self._opened.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path!r}, {self.size} bytes, {self._state}>"
+
+    @property
+    def _source(self) -> Source:
+        self._check_open("segment")
+        return self._opened
+
+    def _new_scan(self, len_window: int = WINDOW_SIZE) -> Scan:
+        return Scan(
+            self._source,
+            check_crc=self._check_crc,
+            headers_only=self._headers_only,
+            len_window=len_window,
+            max_decompressed=self._max_decompressed,
+        )
+
+    def iter_entries(self, on_damage: OnDamage = "raise") -> Iterator[Batch | Damage | Padding]:
+        """Yield batches and padding in file order, and damage if `on_damage` is "skip".
+
+        A batch whose checksum is wrong comes too (`crc_valid` is False), before its damage.
+
+        Raises:
+            OptionError: another `on_damage`.
+            KafkaFormatError: damage, if `on_damage` is "raise".
+        """
+        check_on_damage(on_damage)
+        return _entries(self._new_scan(), on_damage)
+
+    def iter_records(self, batch: Batch) -> Iterator[Record]:
+        """Yield the records of a batch of this segment, those before a bad one too.
+
+        Raises:
+            KafkaFormatError: what is wrong; see `damage_of`.
+        """
+        _batch, records = self._open(batch, self._source)
+        yield from records
+
+    def read_entry(self, batch: Batch) -> bytes:
+        """All bytes of a batch or message of this segment, as they are stored.
+
+        Raises:
+            ReadError: the file cannot be read there.
+        """
+        return bytes(self._source.read(batch.position, batch.size))
+
+    def _open(
+        self,
+        batch: Batch,
+        source: Source | Window,
+        rows: Rows | None = None,
+        items: ItemBudget | None = None,
+    ) -> tuple[Batch, Iterator[Record]]:
+        return open_records(
+            batch,
+            read_payload(source, batch),
+            max_decompressed=self._max_decompressed,
+            check_crc=self._check_crc,
+            rows=rows,
+            items=items,
+        )
+
+    def read_batches(
+        self,
+        columns: Sequence[str] | None = None,
+        offsets: tuple[int | None, int | None] | None = None,
+        on_damage: OnDamage = "raise",
+    ) -> pa.RecordBatchReader:
+        """The data records as a stream of arrow batches; needs the extra `arrow`.
+
+        Each batch has up to 65,536 rows and a few MiB, and stays as it is as long as anybody holds it; memory
+        that nobody looks at any more is used again. Control records are left out. The stream can be handed on
+        as Arrow's C stream, e.g. to polars, duckdb or pandas, and belongs to one thread at a time. It reads
+        from this segment: close that afterwards.
+
+        `timestamp` is null where Kafka has none. It can be any number of 64 bits, beyond what Python, pandas
+        and polars take for a time: `columns=["timestamp_ms", ...]` gives the numbers as they are stored.
+
+        Args:
+            columns: names of the columns wanted, in the order wanted; those of `arrow.SCHEMA` if None.
+            offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
+                Damage that cannot have touched these offsets is passed over.
+            on_damage: "raise" raises the error of the first damage, behind what is sound before it; "skip"
+                leaves damage out; a function is called with each `Damage`, and the reading goes on.
+
+        Raises:
+            OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
+            MissingExtraError: pyarrow or numba is not installed.
+            KafkaFormatError: while reading, for damage.
+        """
+        from kafka_segments.segment.columnar.stream import read_batches
+
+        return read_batches(
+            self._source,
+            columns=columns,
+            offsets=offsets,
+            on_damage=on_damage,
+            check_crc=self._check_crc,
+            max_decompressed=self._max_decompressed,
+        )
+
+    def read_headers(self, on_damage: OnDamage = "raise") -> pa.Table:
+        """The headers of all batches and messages as an Arrow table, unverified; needs the extra `arrow`.
+
+        Args:
+            on_damage: "raise", "skip", or a function to call with each `Damage`.
+
+        Returns:
+            A row an entry: `position` and `end_position` in the file, and the header's fields under the names
+            that the schemas give them; null is what an entry of its magic does not have, and a timestamp that
+            is none (-1 in files). Behind these `last_offset`, `compression_name`, `timestamp_type_name`.
+
+        Raises:
+            OptionError: another `on_damage`.
+            KafkaFormatError: damage, if `on_damage` is "raise".
+        """
+        from kafka_segments.segment.columnar.header_table import read_headers
+
+        return read_headers(self._source, on_damage)
+
+    def iter_columnar(
+        self,
+        columns: Sequence[str] | None,
+        offsets: tuple[int | None, int | None],
+        void: Void | None = None,
+        stretch: Stretch | None = None,
+    ) -> Iterator[Event]:
+        """Like `read_batches`, with all that is to be said beside the records in its place.
+
+        `void`: transactions whose records are left out. `stretch`: where to read; everywhere if None.
+        """
+        from kafka_segments.segment.columnar.arrow_schema import schema_of
+        from kafka_segments.segment.columnar.reader import ColumnarReader
+
+        start, end = offsets
+        reader = ColumnarReader(
+            self._source,
+            schema=schema_of(columns),
+            start=start,
+            end=end,
+            check_crc=self._check_crc,
+            max_decompressed=self._max_decompressed,
+            void=void,
+            stretch=stretch,
+        )
+        return reader.events()
+
+    def iter_steps(self) -> Iterator[Step]:
+        """What the segment shows of transactions; several times as fast with the extra `arrow`."""
+        try:
+            from kafka_segments.segment.columnar.transaction_rows import iter_steps
+
+            return iter_steps(
+                self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed
+            )
+        except MissingExtraError:
+            scan = Scan(self._source, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
+            return scan_steps(scan, self._max_decompressed)
+
+    def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:
+        """The batch that begins with an offset, by headers from an entry's position on, or None."""
+        for entry in Scan(self._source, headers_only=True).entries(position):
+            if not isinstance(entry, Batch) or entry.last_offset >= base_offset:
+                return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
+        return None
+
+    def iter_heads(self) -> Iterator[Head | Damage]:
+        """What headers say, one after the other, and what is damaged; no checksum is verified."""
+        return iter_heads(self._source)
+
+    def hold(self, base_offset: int, index: str | None = None) -> Holding:
+        """The offsets that the segment holds; `base_offset` is by its name, `index` its `.index`, if any."""
+        return hold(self._source, base_offset, index)
+
+    def runs(self) -> list[Extent]:
+        """The offsets of all entries, in file order; see `contents.runs_in`."""
+        return runs_in(self._source)
+
+    def is_cleaned(self) -> bool:
+        """Whether the segment shows that the log cleaner has been in it."""
+        return is_cleaned(self._source)
+
+    def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
+        """The damage of a batch whose checksum is right (or was not looked at) and whose records are wrong.
+
+        Later damage that `iter_entries` yields does not know of it: what that says of lost offsets goes on
+        from the batch's last offset. `iter_events` counts from the last record that was delivered.
+
+        Args:
+            batch: a batch of this segment.
+            error: what `iter_records` raised.
+            last_offset: of the last record it yielded, None if there was none.
+        """
+        return self._new_scan(BLOCK_SIZE).damage_of(batch, error, last_offset)
+
+    def iter_events(
+        self,
+        *,
+        on_damage: OnDamage = "raise",
+        wanted: Callable[[Batch], bool] | None = None,
+        rows: Rows | None = None,
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        """Yield everything in its place: each batch, its records, what is damaged, padding.
+
+        A wrapper of the old formats comes with its first offset and the number of messages in it, if it
+        was opened and can be. Of headers that are very many for the bytes of a compressed batch, which
+        `read_batches` delivers, `DecompressionError` tells (`bounds`).
+
+        Args:
+            on_damage: "raise", "skip" (damage is yielded), or a function to call with it.
+            wanted: says of a batch whether its records are; None wants all.
+            rows: `fast_rows()`, or None for the way that needs no extra; the records are the same.
+
+        Raises:
+            OptionError: another `on_damage`.
+            KafkaFormatError: damage, if `on_damage` is "raise"; what is sound before it was yielded.
+        """
+        check_on_damage(on_damage)
+        return self._events(on_damage, wanted, rows)
+
+    def _events(
+        self, on_damage: OnDamage, wanted: Callable[[Batch], bool] | None, rows: Rows | None
+    ) -> Iterator[Batch | Record | Damage | Padding]:
+        scan = self._new_scan()
+        for entry in _entries(scan, on_damage):
+            if not isinstance(entry, Batch) or entry.crc_valid is False or self._headers_only:
+                yield entry
+            elif wanted is None or wanted(entry):
+                yield from self._batch_events(scan, entry, on_damage, rows)
+            else:
+                yield entry
+
+    def _batch_events(
+        self, scan: Scan, batch: Batch, on_damage: OnDamage, rows: Rows | None
+    ) -> Iterator[Batch | Record | Damage]:
+        opened, last_offset = None, None
+        try:
+            opened, records = self._open(batch, scan.window, rows, scan.items)
+            yield opened
+            for record in records:
+                last_offset = record.offset
+                yield record
+        except KafkaFormatError as error:
+            if opened is None:
+                yield batch
+            yield from dispose(scan.damage_of(batch, error, last_offset), on_damage)
+
+
+def fast_rows() -> Rows:
+    """A way to records by compiled decoders, for `Segment.iter_events`; for one thread.
+
+    Raises:
+        MissingExtraError: pyarrow or numba is not installed.
+    """
+    from kafka_segments.segment.columnar.record_objects import RowDecoder
+
+    return RowDecoder()
+
+
+def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Padding]:
+    for entry in scan.entries():
+        if isinstance(entry, Damage):
+            yield from dispose(entry, on_damage)
+        else:
+            yield entry
+
+
+def dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
+    """Do with damage what the caller wants done; yields it if it is to be skipped."""
+    if callable(on_damage):
+        on_damage(damage)
+    elif on_damage == "skip":
+        yield damage
+    else:
+        raise damage.error

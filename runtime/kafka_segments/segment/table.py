@@ -1,0 +1,48 @@
+"""A whole segment as an Arrow table; and, from here, what users want of `segment.columnar`.
+
+The columns are described in `arrow_schema`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafka_segments.formats.on_damage import OnDamage
+from kafka_segments.io.storage import SourceLike
+from kafka_segments.segment.columnar.arrow_schema import SCHEMA
+from kafka_segments.segment.columnar.record_rows import record_batches
+from kafka_segments.segment.segment import open_segment
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["SCHEMA", "read_table", "record_batches"]
+
+
+def read_table(
+    path: SourceLike,
+    columns: Sequence[str] | None = None,
+    offsets: tuple[int | None, int | None] | None = None,
+    check_crc: bool = True,
+    on_damage: OnDamage = "raise",
+) -> pa.Table:
+    """The data records of one segment file; control records are left out.
+
+    Args:
+        path: a `.log` or `.checkpoint` file; also bytes or a binary file object, as `open_segment` takes it.
+        columns: names of the columns wanted, in the order wanted; all of `SCHEMA` if None.
+        offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
+            Damage that cannot have touched these offsets is passed over.
+        check_crc: whether the batches' checksums are verified.
+        on_damage: "raise" raises the error of the first damage; "skip" leaves damage out; a callable is
+            given each `Damage` and the reading goes on.
+
+    Raises:
+        KafkaFormatError: `ReadError` for a file that cannot be opened, `UnknownFormatError` for one that is
+            not Kafka's, and whatever is damaged if `on_damage` is "raise".
+        MissingCodecError: a codec's package is not installed, whatever `on_damage` says.
+        OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
+    """
+    with open_segment(path, check_crc=check_crc) as segment:
+        return segment.read_batches(columns, offsets, on_damage).read_all()

@@ -1,0 +1,227 @@
+"""Records to bytes: batches, messages and wrappers as a broker keeps them.
+
+The options are those of `BatchOptions`, as keywords; what data may be is in `inputs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Unpack
+
+from kafka_segments.errors import OptionError
+from kafka_segments.write.batch_options import (
+    MAX_INT,
+    BatchOptions,
+    Options,
+    RecordOptions,
+    check_flags,
+    check_numbers,
+    options_of,
+)
+from kafka_segments.write.compressing import CompressedEncoding, WrapperEncoding
+from kafka_segments.write.empty_batches import encode_head
+from kafka_segments.write.encoder import COLUMN, Piece
+from kafka_segments.write.encoding import Encoding, Exact, PlainEncoding, Sizing, Start
+from kafka_segments.write.inputs import Data, iter_incoming
+from kafka_segments.write.refusals import refused
+
+__all__ = [
+    "encode_batch",
+    "encode_empty_batch",
+    "encode_exactly",
+    "encode_records",
+    "iter_encoded",
+    "iter_pieces",
+    "predicted_size",
+    "start_of",
+]
+
+
+def encode_records(data: Data, **options: Unpack[Options]) -> bytes:
+    """Records as batches of magic 2, messages or wrappers, one behind the other.
+
+    Args:
+        data: Arrow data or rows, see `inputs`. Timestamps are milliseconds since 1970, or times with a
+            zone; a time with a fraction of a millisecond, as `datetime.now` gives it, is refused: Kafka has
+            no place for it, and what is to be cut off is for the caller to say.
+        options: `magic`, `compression`, `compression_level`, `timestamp_type`,
+            `log_append_time`, `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`,
+            `base_sequence`, `is_transactional`, `delete_horizon_ms`, `batch_size`, `max_message_bytes`,
+            `compacted`; see `BatchOptions`.
+
+    Returns:
+        What a segment with these records holds; nothing for no records.
+
+    Raises:
+        EncodeError: a record or batch that Kafka would refuse; `rule` says which way.
+        OptionError: options that do not go together, or data of another kind.
+        MissingCodecError: the codec's package is not installed.
+
+    Example:
+        >>> len(encode_records([{"value": b"hello"}, {"value": b"world"}]))
+        85
+    """
+    out = BytesIO()
+    for piece in iter_encoded(data, **options):
+        out.write(piece)
+    return out.getvalue()
+
+
+def iter_encoded(data: Data, **options: Unpack[Options]) -> Iterator[memoryview]:
+    """The same, in pieces of whole batches; memory stays bounded whatever the data's size.
+
+    A piece stays what it is; when nobody holds it any more, its memory is used again.
+    """
+    checked = options_of(options)
+    start = start_of(checked)
+    for piece in iter_pieces(data, checked, start):
+        yield piece.data
+
+
+def predicted_size(data: Data, **options: Unpack[Options]) -> int:
+    """How many bytes `encode_records` would make of it, to the byte, by the encoders' own arithmetic.
+
+    Raises:
+        OptionError: compression is asked for: how small that makes a batch nobody knows before.
+        EncodeError: a record that cannot be written.
+    """
+    checked = options_of(options)
+    if checked.is_compressed:
+        raise OptionError(f"the size of {checked.compression} batches is known when they are compressed")
+    sizing = Sizing(checked, start_of(checked))
+    _consume(sizing, data)
+    return sizing.size
+
+
+def encode_batch(
+    data: Data,
+    *,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    **options: Unpack[RecordOptions],
+) -> bytes:
+    """Records as exactly one batch, or wrapper, or (one record) message of magic 0 or 1.
+
+    Args:
+        data: Arrow data or rows, with the records' offsets, or without: then they count from `base_offset`.
+        base_offset: that of the batch, which may be below the first record's; of a wrapper of magic 1, what
+            the offsets inside are relative to. None for the first record's.
+        last_offset: that of the batch, which may be above the last record's, as compaction leaves it; magic 2
+            only. None for the last record's.
+        options: `magic`, `compression`, `compression_level`, `timestamp_type`,
+            `log_append_time`, `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`,
+            `base_sequence`, `is_transactional`, `delete_horizon_ms`, `max_message_bytes`,
+            `compacted`; see `BatchOptions`; the batch's size is bounded by `max_message_bytes` alone.
+
+    Raises:
+        EncodeError: no records, records that do not fit into one batch, and as `encode_records`.
+        OptionError: as `encode_records`.
+    """
+    checked = options_of(options)
+    if last_offset is not None:
+        check_numbers(last_offset=last_offset)
+    if last_offset is not None and checked.magic < 2:
+        raise OptionError(f"last_offset in magic {checked.magic}, where it is that of the last message")
+    return encode_exactly(data, checked, Exact(base_offset, last_offset))
+
+
+def encode_exactly(data: Data, options: BatchOptions, exact: Exact, sequence: int | None = None) -> bytes:
+    """One batch of all records; see `encode_batch`."""
+    start = start_of(options)
+    if exact.base_offset is not None:
+        check_numbers(base_offset=exact.base_offset)
+        start = Start(exact.base_offset, exact.base_offset - 1, start.sequence)
+    if sequence is not None:
+        start.sequence = sequence
+    encoding = _encoding(options, start, exact)
+    pieces = [(bytes(piece.data), piece.heads) for piece in _pieces(encoding, data)]
+    num_batches = sum(len(heads) for _data, heads in pieces)
+    if num_batches == 0:
+        raise refused("no_records", "a batch without records")
+    if num_batches > 1:
+        first = int(pieces[0][1][0, COLUMN["base_offset"]])
+        raise refused("offset_delta", f"the records make {num_batches} batches or messages", offset=first)
+    return pieces[0][0]
+
+
+def encode_empty_batch(
+    *,
+    base_offset: int,
+    last_offset: int,
+    max_timestamp: int = -1,
+    timestamp_type: str = "CreateTime",
+    partition_leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+) -> bytes:
+    """A batch of magic 2 without records, as the cleaner keeps it (DefaultRecordBatch.writeEmptyHeader).
+
+    It is what is left of a batch that was stored, so that numbers have to fit their fields, and no more.
+
+    Args:
+        base_offset: first offset of the batch that it is left of.
+        last_offset: last offset of that.
+        max_timestamp: of that, in milliseconds.
+
+    Raises:
+        EncodeError: the offsets are more than 2^31 - 1 apart, or the wrong way round.
+        OptionError: a number out of its range.
+    """
+    numbers = {"producer_id": producer_id, "producer_epoch": producer_epoch, "base_sequence": base_sequence}
+    check_numbers(base_offset=base_offset, last_offset=last_offset, max_timestamp=max_timestamp, **numbers)
+    check_flags(is_transactional=is_transactional, is_control=is_control)
+    kind: object = timestamp_type
+    options = BatchOptions(
+        timestamp_type=timestamp_type,
+        log_append_time=-1 if isinstance(kind, str) and kind == "LogAppendTime" else None,
+        partition_leader_epoch=partition_leader_epoch,
+    )
+    if last_offset < base_offset:
+        raise refused("offset_order", f"the last offset, with {base_offset} as the first", offset=last_offset)
+    if last_offset - base_offset > MAX_INT:
+        raise refused("offset_delta", f"in a batch from offset {base_offset} on", offset=last_offset)
+    return encode_head(
+        options,
+        is_control=is_control,
+        base_offset=base_offset,
+        last_offset_delta=last_offset - base_offset,
+        max_timestamp=max_timestamp,
+        is_transactional=int(is_transactional),
+        **numbers,
+    )
+
+
+def start_of(options: BatchOptions) -> Start:
+    """Where encoding begins, by the options alone."""
+    sequence = options.base_sequence
+    if sequence is None:
+        sequence = -1 if options.producer_id == -1 else 0
+    return Start(options.base_offset or 0, -1, sequence)
+
+
+def iter_pieces(data: Data, options: BatchOptions, start: Start) -> Iterator[Piece]:
+    """Encode from `start` on, which afterwards says where to go on."""
+    return _pieces(_encoding(options, start, None), data)
+
+
+def _encoding(options: BatchOptions, start: Start, exact: Exact | None) -> Encoding:
+    if not options.is_compressed:
+        return PlainEncoding(options, start, exact=exact)
+    if options.magic >= 2:
+        return CompressedEncoding(options, start, exact=exact)
+    return WrapperEncoding(options, start, exact=exact)
+
+
+def _pieces(encoding: Encoding, data: Data) -> Iterator[Piece]:
+    for incoming in iter_incoming(data):
+        yield from encoding.feed(incoming)
+    yield from encoding.finish()
+
+
+def _consume(encoding: Encoding, data: Data) -> None:
+    for _piece in _pieces(encoding, data):
+        pass

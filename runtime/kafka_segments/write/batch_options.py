@@ -1,0 +1,264 @@
+"""How batches are made: options in Kafka's words, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypedDict
+
+from kafka_segments import formats
+from kafka_segments.codecs import check_level
+from kafka_segments.errors import OptionError
+from kafka_segments.write.refusals import refused_option
+
+__all__ = [
+    "MAX_INT",
+    "MAX_LONG",
+    "BatchOptions",
+    "Options",
+    "RecordOptions",
+    "check_choice",
+    "check_flags",
+    "check_names",
+    "check_numbers",
+    "is_integer",
+    "options_of",
+    "shown",
+]
+
+MAX_INT = (1 << 31) - 1
+MAX_LONG = (1 << 63) - 1
+_MAX_SHORT = (1 << 15) - 1
+
+# The least and the greatest that each number can be.
+_RANGES = {
+    "log_append_time": (-1, MAX_LONG),
+    "base_offset": (0, MAX_LONG),
+    "partition_leader_epoch": (-1, MAX_INT),
+    "producer_id": (-1, MAX_LONG),
+    "producer_epoch": (-1, _MAX_SHORT),
+    "base_sequence": (-1, MAX_INT),
+    "delete_horizon_ms": (0, MAX_LONG),
+    "batch_size": (0, MAX_INT),
+    "max_message_bytes": (0, MAX_INT),
+    # Not of all batches, but of one, or of files.
+    "timestamp": (-MAX_LONG - 1, MAX_LONG),
+    "max_timestamp": (-MAX_LONG - 1, MAX_LONG),
+    "last_offset": (0, MAX_LONG),
+    "index_interval_bytes": (0, MAX_INT),
+    "segment_bytes": (0, MAX_INT),
+}
+_OPTIONAL = ("log_append_time", "base_offset", "base_sequence", "delete_horizon_ms", "max_message_bytes")
+
+
+class RecordOptions(TypedDict, total=False):
+    """What the functions that write one batch take as keywords; see `BatchOptions`."""
+
+    magic: int
+    compression: str
+    compression_level: int | None
+    timestamp_type: str
+    log_append_time: int | None
+    partition_leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int | None
+    is_transactional: bool
+    delete_horizon_ms: int | None
+    max_message_bytes: int | None
+    compacted: bool
+
+
+class Options(RecordOptions, total=False):
+    """What the functions that write many batches take."""
+
+    base_offset: int | None
+    batch_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """How batches are made.
+
+    Attributes:
+        magic: 0, 1 or 2.
+        compression: "none" or one of `codecs.CODEC_NAMES`.
+        compression_level: as the codec has it in Kafka; None is its default.
+        timestamp_type: "CreateTime" or "LogAppendTime".
+        log_append_time: milliseconds, -1 for none; goes with "LogAppendTime".
+        base_offset: of the first record, where the data have no offsets; None goes on, from 0 in the
+            beginning.
+        partition_leader_epoch: -1 for none.
+        producer_id: -1 for none.
+        producer_epoch: -1 for none.
+        base_sequence: of the first record; None goes on where a producer id is given, from 0 in the
+            beginning. A writer's is where its producers begin, and its calls go on from there.
+        is_transactional: whether the records are part of a transaction.
+        delete_horizon_ms: milliseconds, as the cleaner sets it; None for none.
+        batch_size: bytes, before compression and with all headers, that a batch does not pass; one record
+            that is larger gets a batch of its own (the producer's `batch.size`).
+        max_message_bytes: bytes that a batch may have as it is stored; None for no bound.
+        compacted: whether the topic is compacted, so that no key may be null.
+
+    Raises:
+        OptionError: a value out of its range, or two that do not go together.
+    """
+
+    magic: int = 2
+    compression: str = "none"
+    compression_level: int | None = None
+    timestamp_type: str = "CreateTime"
+    log_append_time: int | None = None
+    base_offset: int | None = None
+    partition_leader_epoch: int = -1
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int | None = None
+    is_transactional: bool = False
+    delete_horizon_ms: int | None = None
+    batch_size: int = 16384
+    max_message_bytes: int | None = 1048588
+    compacted: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.magic) or self.magic not in tuple(formats.known_magics()):
+            raise refused_option("unknown_magic", f"magic is {shown(self.magic)}")
+        _check_ranges(self)
+        check_flags(is_transactional=self.is_transactional, compacted=self.compacted)
+        _check_timestamps(self)
+        _check_compression(self)
+        if self.magic < 2:
+            _check_legacy(self)
+        _check_producer(self)
+
+    @property
+    def is_append_time(self) -> bool:
+        """Whether the broker's time is every record's."""
+        return self.timestamp_type == "LogAppendTime"
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether there is a codec."""
+        return self.compression != "none"
+
+
+def options_of(options: RecordOptions, base: BatchOptions | None = None) -> BatchOptions:
+    """Options from keywords, over others that hold where nothing is said.
+
+    Raises:
+        OptionError: an unknown name, and whatever `BatchOptions` refuses.
+    """
+    check_names(options, {field.name for field in fields(BatchOptions)})
+    given: dict[str, Any] = dict(options)
+    return BatchOptions(**given) if base is None else replace(base, **given)
+
+
+def check_names(options: Mapping[str, object], known: AbstractSet[str]) -> None:
+    """Raise `OptionError` for an option of another name."""
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise OptionError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+
+
+def check_numbers(**numbers: object) -> None:
+    """Raise `OptionError` for a number that does not fit what it is for, by the names of `BatchOptions`."""
+    for name, value in numbers.items():
+        least, most = _RANGES[name]
+        if not is_integer(value) or not least <= value <= most:  # type: ignore[operator]
+            raise OptionError(f"{name} is {shown(value)}; it must be an integer from {least} to {most}")
+
+
+def check_flags(**flags: object) -> None:
+    """Raise `OptionError` for what is neither True nor False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} is {shown(value)}; it must be True or False")
+
+
+def check_choice(choices: tuple[str, ...], **named: object) -> None:
+    """Raise `OptionError` for what is none of some words."""
+    for name, value in named.items():
+        if not isinstance(value, str) or value not in choices:
+            raise OptionError(f"{name} is {shown(value)}; it must be {' or '.join(choices)}")
+
+
+def shown(value: object) -> str:
+    """A value in a message: not all of it, and not whatever it does to be printed."""
+    try:
+        return f"{value!r:.60}"
+    except Exception:  # a number of too many digits, an object of somebody else's
+        return f"something of type {type(value).__name__} that cannot be printed"
+
+
+def is_integer(value: object) -> bool:
+    """Whether it is one, and no bool, which Python takes for 0 or 1."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _check_ranges(options: BatchOptions) -> None:
+    names = [field.name for field in fields(options) if field.name in _RANGES]
+    given = {name: getattr(options, name) for name in names}
+    check_numbers(**{name: one for name, one in given.items() if one is not None or name not in _OPTIONAL})
+
+
+def _check_timestamps(options: BatchOptions) -> None:
+    check_choice(("CreateTime", "LogAppendTime"), timestamp_type=options.timestamp_type)
+    if options.is_append_time != (options.log_append_time is not None):
+        raise OptionError(
+            f"timestamp_type is {options.timestamp_type} and log_append_time {options.log_append_time}: "
+            "a time of appending goes with LogAppendTime, and the other way round"
+        )
+
+
+_INTS = range(-MAX_INT - 1, MAX_INT + 1)
+"""What a level may be for anybody to say which ones there are."""
+
+
+def _check_compression(options: BatchOptions) -> None:
+    codec: object = options.compression
+    level: object = options.compression_level
+    if not isinstance(codec, str):
+        raise refused_option("unknown_compression", f"compression is {shown(codec)}")
+    if level is not None and not (is_integer(level) and options.compression_level in _INTS):
+        raise refused_option("compression_level", f"compression_level is {shown(level)}")
+    if options.compression == "none":
+        if options.compression_level is not None:
+            raise refused_option("compression_level", "a compression_level, but no compression")
+        return
+    try:
+        check_level(options.compression, options.compression_level)
+    except OptionError as error:
+        is_known = error.detail.startswith("compression_level")
+        error.rule = "compression_level" if is_known else "unknown_compression"
+        raise
+
+
+def _check_legacy(options: BatchOptions) -> None:
+    """What messages of magic 0 and 1 cannot have."""
+    where = f"in magic {options.magic}"
+    if options.compression == "zstd":
+        raise refused_option("zstd_below_magic_2", f"zstd {where}")
+    if options.is_transactional:
+        raise refused_option("transactional_below_magic_2", f"a transaction {where}")
+    if options.producer_id != -1 or options.producer_epoch != -1 or options.base_sequence not in (None, -1):
+        raise refused_option("idempotent_below_magic_2", f"a producer id, epoch or sequence {where}")
+    if options.delete_horizon_ms is not None:
+        raise refused_option("horizon_below_magic_2", f"a delete horizon {where}")
+    if options.partition_leader_epoch != -1:
+        raise refused_option("leader_epoch_below_magic_2", f"a partition leader epoch {where}")
+    if options.is_append_time and options.magic == 0:
+        raise refused_option("append_time_in_magic_0", f"LogAppendTime {where}")
+
+
+def _check_producer(options: BatchOptions) -> None:
+    if options.producer_id == -1:
+        if options.is_transactional:
+            raise refused_option(
+                "transactional_without_producer_id", "is_transactional without a producer_id"
+            )
+        return
+    if options.producer_epoch == -1:
+        raise refused_option("producer_epoch", f"producer_id {options.producer_id} without a producer_epoch")
+    if options.base_sequence == -1:
+        raise refused_option("base_sequence", f"producer_id {options.producer_id} with base_sequence -1")

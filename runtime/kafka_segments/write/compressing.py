@@ -1,0 +1,179 @@
+"""Batches whose records are compressed, and wrappers of the old formats.
+
+Strategy: the loop writes a batch's content into memory of its own and stops; the codec's library compresses
+all of it at once, and the head is written around that. A wrapper is a message with the compressed messages
+for its value, so the encoder of messages writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafka_segments.codecs import compress
+from kafka_segments.native.engine import load_decoder
+from kafka_segments.write import encoder_loops
+from kafka_segments.write.batch_options import MAX_INT, BatchOptions
+from kafka_segments.write.encoder import (
+    COLUMN,
+    MAX_BATCHES,
+    SIZE_PIECE,
+    Memory,
+    Piece,
+    new_state,
+    template_of,
+)
+from kafka_segments.write.encoding import Encoding, Exact, Start, increment, len_head
+from kafka_segments_generated.columns import _support as support
+from kafka_segments_generated.columns import kafka_message_legacy
+
+__all__ = ["CompressedEncoding", "WrapperEncoding"]
+
+_LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
+
+
+class _Compressing(Encoding):
+    """What both ways share: content in scratch memory, entries in other."""
+
+    def __init__(self, options: BatchOptions, start: Start, *, size_head: int, exact: Exact | None) -> None:
+        super().__init__(options, start, heads=encoder_loops.HEADS_LATER, size_head=size_head, exact=exact)
+        self._content = Memory(min(options.batch_size, _LARGEST_SCRATCH) + size_head)
+        self._machine.write_to(self._content)
+        self._memory = Memory(SIZE_PIECE)
+        self._used = 0
+
+    def _end(self) -> Iterator[Piece]:
+        if self._machine.state[encoder_loops.IS_OPEN]:
+            yield from self._drain()
+        if self._used:
+            yield self._take()
+
+    def _close(self) -> Iterator[Piece]:
+        """Compress the batch that is in the scratch memory, and write it behind the others."""
+        machine, state = self._machine, self._machine.state
+        row, options = int(state[encoder_loops.BATCH]), self._options
+        plain = self._content.view(int(state[encoder_loops.SIZE_HEAD]), int(machine.encode[support.ENC_AT]))
+        payload = compress(options.compression, plain, level=options.compression_level, magic=options.magic)
+        if len(payload) > MAX_INT - int(state[encoder_loops.SIZE_HEAD]):
+            self._too_large()
+        size = self._entry_size(payload)
+        if self._used and (self._used + size > self._memory.size or row + 1 == MAX_BATCHES):
+            yield self._take()
+            row = int(state[encoder_loops.BATCH])
+        while size > self._memory.size:
+            if not self._memory.grow(self._used):
+                self._too_large()
+        self._write_entry(row, payload, self._used, self._used + size)
+        head = machine.table[row]
+        head[COLUMN["position"]], head[COLUMN["end_position"]] = self._used, self._used + size
+        self._used += size
+        state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = row + 1, 0, 0
+
+    def _entry_size(self, payload: bytes) -> int:
+        raise NotImplementedError
+
+    def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
+        raise NotImplementedError
+
+    def _take(self) -> Piece:
+        """What is complete, as a piece; the row of the batch under way moves to the table's beginning."""
+        machine, state = self._machine, self._machine.state
+        num_batches = int(state[encoder_loops.BATCH])
+        heads = machine.table[:num_batches].copy()
+        self._check_sizes(heads)
+        data = self._memory.hand_out(self._used, self._used)
+        if state[encoder_loops.IS_OPEN]:
+            machine.table[0] = machine.table[num_batches]
+            machine.encode[support.ENC_BATCH] = 0
+        state[encoder_loops.BATCH] = self._used = 0
+        return Piece(data, heads)
+
+
+class CompressedEncoding(_Compressing):
+    """Batches of magic 2."""
+
+    def __init__(self, options: BatchOptions, start: Start, *, exact: Exact | None = None) -> None:
+        super().__init__(options, start, size_head=len_head(options.magic), exact=exact)
+
+    def _entry_size(self, payload: bytes) -> int:
+        return int(self._machine.state[encoder_loops.SIZE_HEAD]) + len(payload)
+
+    def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
+        machine, state = self._machine, self._machine.state
+        self._memory.put(end - len(payload), payload)
+        if self._exact is not None and self._exact.last_offset is not None:
+            self._name_last_offset(row, self._exact.last_offset)
+        status = machine.write_head(self._memory, start, end, row)
+        if status != support.DONE:
+            self._refuse(encoder_loops.REFUSED_HEAD)
+        last_delta = int(machine.table[row, COLUMN["last_offset_delta"]])
+        state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
+
+
+class WrapperEncoding(_Compressing):
+    """Wrappers of magic 0 and 1."""
+
+    def __init__(self, options: BatchOptions, start: Start, *, exact: Exact | None = None) -> None:
+        self._message = _Message(options)
+        super().__init__(options, start, size_head=self._message.size(b""), exact=exact)
+        self._machine.state[encoder_loops.IS_WRAPPER] = 1
+        self._machine.state[encoder_loops.IS_RELATIVE] = int(options.magic == 1)
+
+    def _entry_size(self, payload: bytes) -> int:
+        return self._message.size(payload)
+
+    def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
+        head = self._machine.table[row]
+        last_offset = int(head[COLUMN["base_offset"]] + head[COLUMN["last_offset_delta"]])
+        self._message.write(
+            payload, last_offset, int(head[COLUMN["max_timestamp"]]), self._memory, (start, end)
+        )
+
+
+class _Message:
+    """Writes single messages whose value is compressed."""
+
+    def __init__(self, options: BatchOptions) -> None:
+        self._row = template_of(options, compression=options.compression)
+        self._state = new_state()
+        self._offset, self._timestamp = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._ends = np.zeros(2, np.int32)
+        self._no_key = np.zeros(2, np.int32)
+        self._calls = {
+            writes: load_decoder(kafka_message_legacy.encoder, writes=writes) for writes in (False, True)
+        }
+        self._tables = {writes: call.new_table() for writes, call in self._calls.items()}
+        for table in self._tables.values():
+            for name, array in (
+                ("batches", self._row),
+                ("state", self._state),
+                ("key_offsets", self._no_key),
+                ("key_validity", self._no_key),
+                ("value_offsets", self._ends),
+                ("offset_values", self._offset),
+                ("timestamp_values", self._timestamp),
+            ):
+                table.set(name, array.ctypes.data, array.size)
+
+    def size(self, value: bytes) -> int:
+        """Bytes of the entry."""
+        self._run(value, 0, False)
+        return int(self._state[support.ENC_AT])
+
+    def write(self, value: bytes, offset: int, timestamp: int, memory: Memory, span: tuple[int, int]) -> None:
+        """Write the entry where it belongs."""
+        self._offset[0], self._timestamp[0] = offset, timestamp
+        self._tables[True].set("out", memory.address, memory.size)
+        self._run(value, span[0], True)
+
+    def _run(self, value: bytes, start: int, writes: bool) -> None:
+        table, state = self._tables[writes], self._state
+        data = np.frombuffer(value, np.uint8)
+        table.set("value_bytes", data.ctypes.data, data.size)
+        self._ends[1] = data.size
+        state[:] = 0
+        state[support.ENC_END_ROW], state[support.ENC_AT] = 1, start
+        state[support.ENC_LIMIT] = MAX_INT
+        status = self._calls[writes](table)
+        assert status == support.DONE, status  # its size was known, and so was that there is room

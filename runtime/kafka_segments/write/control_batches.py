@@ -1,0 +1,139 @@
+"""Control records: from Kafka's names to keys and values.
+
+Strategy: the values are the dicts that reading gives (`entries.ControlRecord`, `control`), and the generated
+declarations say what they are made of (`building`). The rules are those of MemoryRecordsBuilder's
+`append*` methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from kafka_segments.errors import EncodeError, OptionError
+from kafka_segments.formats import building
+from kafka_segments.formats.entries import ControlRecord
+from kafka_segments.write.api import encode_exactly
+from kafka_segments.write.batch_options import BatchOptions, check_numbers, shown
+from kafka_segments.write.encoding import Exact
+from kafka_segments.write.refusals import refused
+
+__all__ = ["MARKERS", "Control", "encode_control"]
+
+Control: TypeAlias = ControlRecord | tuple[str, Mapping[str, Any]]
+"""A control record: its type by Kafka's name, and the fields of its value."""
+
+MARKERS = ("COMMIT", "ABORT")
+"""What ends a transaction."""
+
+
+def encode_control(
+    records: Iterable[Control],
+    *,
+    timestamp: int,
+    base_offset: int = 0,
+    partition_leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    compression: str = "none",
+    compression_level: int | None = None,
+    delete_horizon_ms: int | None = None,
+    max_message_bytes: int | None = None,
+) -> bytes:
+    """A control batch.
+
+    Args:
+        records: type and value of each; a transaction's marker is `("COMMIT", {"coordinator_epoch": 0})`.
+        timestamp: of all records, in milliseconds.
+        base_offset: of the first record; the others follow it.
+        partition_leader_epoch: -1 for none, which a leader's change cannot have.
+        producer_id: of whom a marker ends the transaction.
+        producer_epoch: goes with it.
+        base_sequence: control records have none.
+        is_transactional: markers are, the records of KRaft are not.
+        compression: as everywhere; Kafka compresses no control batch but in snapshots.
+        compression_level: goes with it.
+        delete_horizon_ms: of a marker that the cleaner has seen.
+        max_message_bytes: bytes that the batch may have; None for no bound.
+
+    Raises:
+        EncodeError: an unknown type, a value without the fields of its type, a marker without a producer.
+        OptionError: options that do not go together, or records of another kind.
+        MissingExtraError: the extra `construct` is not installed.
+    """
+    check_numbers(timestamp=timestamp, base_offset=base_offset, base_sequence=base_sequence)
+    options = BatchOptions(
+        compression=compression,
+        compression_level=compression_level,
+        partition_leader_epoch=partition_leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        # Control records have no sequence numbers, though they have a producer.
+        base_sequence=None if base_sequence == -1 else base_sequence,
+        is_transactional=is_transactional,
+        delete_horizon_ms=delete_horizon_ms,
+        max_message_bytes=max_message_bytes,
+    )
+    pairs = list(_pairs(records, options, base_offset))
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "timestamp": pa.array([timestamp] * len(pairs), pa.int64()),
+            "key": pa.array([key for key, _value in pairs], pa.binary()),
+            "value": pa.array([value for _key, value in pairs], pa.binary()),
+        }
+    )
+    exact = Exact(base_offset, None, is_control=True)
+    return encode_exactly(rows, options, exact, sequence=base_sequence)
+
+
+def _pairs(
+    records: Iterable[Control], options: BatchOptions, base_offset: int
+) -> Iterator[tuple[bytes, bytes]]:
+    try:
+        listed = list(records)
+    except TypeError as error:
+        raise OptionError(f"control records cannot come from type {type(records).__name__}") from error
+    for at, record in enumerate(listed):
+        kind, value = _named(record, at)
+        yield _pair(kind, value, options, base_offset + at)
+
+
+def _named(record: Any, number: int) -> tuple[Any, Mapping[str, Any]]:
+    """A control record's type and value, as they are given."""
+    if isinstance(record, ControlRecord):
+        record = record.type, record.value
+    if not isinstance(record, (tuple, list)) or len(record) != 2:
+        found = type(record).__name__
+        raise OptionError(f"control record {number} is a {found}; give a ControlRecord, or type and value")
+    kind, value = record
+    if value is not None and not isinstance(value, Mapping):
+        found = type(value).__name__
+        raise OptionError(f"the value of control record {number} is a {found}; give a mapping of its fields")
+    return kind, value or {}
+
+
+def _pair(kind: Any, value: Mapping[str, Any], options: BatchOptions, offset: int) -> tuple[bytes, bytes]:
+    """Key and value of a control record."""
+    # Kafka's names are the schema's in capitals, and nothing but them: the rules below go by the name.
+    names = {name.upper(): name for name in building.control_types()}
+    if not isinstance(kind, str) or kind not in names:
+        raise refused("unknown_control_type", f"a control record of type {shown(kind)}", offset=offset)
+    if kind in MARKERS and options.producer_id == -1:
+        raise refused("marker_without_producer_id", f"{kind} without a producer_id", offset=offset)
+    if kind in MARKERS and not options.is_transactional:
+        raise refused(
+            "marker_not_transactional", f"{kind} in a batch that is not transactional", offset=offset
+        )
+    if kind == "LEADER_CHANGE" and options.partition_leader_epoch == -1:
+        raise refused(
+            "leader_change_without_epoch", "LEADER_CHANGE without a partition_leader_epoch", offset=offset
+        )
+    try:
+        built = building.build_control_value(names[kind], value)
+    except EncodeError as error:
+        raise refused("control_value", f"{kind}: {error}", offset=offset) from error
+    return building.build_control_key(names[kind]), built

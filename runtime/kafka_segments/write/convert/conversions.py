@@ -1,0 +1,224 @@
+"""Conversions as users have them: bytes, entry by entry, with a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import OptionError
+from kafka_segments.formats import known_magics
+from kafka_segments.formats.entries import Batch, Record
+from kafka_segments.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.io.storage import SourceLike
+from kafka_segments.segment.segment import Segment, open_segment
+from kafka_segments.write.batch_options import check_numbers, is_integer
+from kafka_segments.write.convert.converted_batches import encode
+from kafka_segments.write.convert.down import down_pieces, has_to_go_down
+from kafka_segments.write.convert.filter import Cleaning, Retention
+from kafka_segments.write.convert.loss_report import ConversionReport
+from kafka_segments.write.convert.pieces import Piece, Untouched
+from kafka_segments.write.convert.rules import NOTHING
+from kafka_segments.write.convert.source_entries import Entry, read_entries
+from kafka_segments.write.convert.up import has_to_go_up, up_pieces
+
+__all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]
+
+Pieces = Callable[[Iterator[Entry], ConversionReport], Iterator[Piece]]
+
+
+class Conversion:
+    """The bytes of a conversion, and what it could not carry. Iterate it once, or ask for all at once; what
+    cannot be written ends it, whatever `on_damage` is: Kafka would refuse it, but it is no damage.
+
+    Attributes:
+        report: of what has been taken so far; complete at the end.
+    """
+
+    def __init__(
+        self,
+        source: SourceLike | Segment,
+        wanted: Callable[[Batch], bool],
+        pieces: Pieces,
+        on_damage: OnDamage,
+        max_decompressed: int,
+    ) -> None:
+        check_on_damage(on_damage)
+        self.report = ConversionReport()
+        self._source = source
+        self._max_decompressed = max_decompressed
+        self._encoded = self._run(wanted, pieces, on_damage)
+        self._is_taken = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Whole entries, one or some at a time.
+
+        Raises:
+            OptionError: they were asked for before.
+            KafkaFormatError: damage, if `on_damage` is "raise".
+            EncodeError: something that Kafka would refuse to write.
+        """
+        if self._is_taken:
+            raise OptionError("these bytes were taken already; make another conversion")
+        self._is_taken = True
+        return self._encoded
+
+    def to_bytes(self) -> bytes:
+        """All bytes; raises what iterating does."""
+        return b"".join(self)
+
+    def _run(self, wanted: Callable[[Batch], bool], pieces: Pieces, on_damage: OnDamage) -> Iterator[bytes]:
+        source = self._source
+        is_ours = not isinstance(source, Segment)
+        segment = source if isinstance(source, Segment) else self._open(source)
+        try:
+            entries = read_entries(segment, wanted, on_damage, self.report)
+            for piece in pieces(entries, self.report):
+                if isinstance(piece, Untouched):
+                    data = segment.read_entry(piece.batch)
+                    self.report.num_records_copied += max(piece.batch.num_records or 0, 0)
+                else:
+                    data = encode(piece)
+                    self.report.num_records += len(piece.records)
+                self.report.num_bytes += len(data)
+                yield data
+        finally:
+            if is_ours:
+                segment.close()
+
+    def _open(self, source: SourceLike) -> Segment:
+        return open_segment(source, max_decompressed=self._max_decompressed)
+
+
+def down_convert(
+    source: SourceLike | Segment,
+    to_magic: int,
+    *,
+    first_offset: int | None = None,
+    on_damage: OnDamage = "raise",
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Conversion:
+    """A segment in an older format, as brokers up to Kafka 3.9 sent it to old clients (RecordsUtil).
+
+    Entries of this magic or below are copied byte for byte. Records keep offset, key and value, in magic 1
+    also the timestamp; a compressed batch becomes a wrapper of the same codec. Control batches and headers
+    are dropped, and everything else that `report.losses` counts. Needs the extra `arrow`.
+
+    Args:
+        source: as for `open_segment`, or an open segment, which stays open.
+        to_magic: 0 or 1.
+        first_offset: records of uncompressed batches below this offset are left out; None takes all.
+        on_damage: "raise", "skip", or a function to call with each `Damage`; what is sound is converted.
+        max_decompressed: bytes that one batch may decompress to; an open segment has its own.
+
+    Raises:
+        OptionError: another magic, or another `on_damage`.
+        EncodeError: while iterating: what Kafka refuses, which is zstd and timestamps below -1.
+
+    Example:
+        >>> down_convert(b"", to_magic=1).to_bytes()
+        b''
+    """
+    if not is_integer(to_magic) or to_magic not in known_magics() or to_magic >= 2:
+        raise OptionError(f"to_magic is {to_magic!r}; batches go down to 0 or 1 (up_convert makes magic 2)")
+    if first_offset is not None and not is_integer(first_offset):
+        raise OptionError(f"first_offset is {first_offset!r}; it must be an integer or None")
+    return Conversion(
+        source,
+        lambda batch: has_to_go_down(batch, to_magic),
+        lambda entries, report: down_pieces(entries, to_magic, first_offset, report),
+        on_damage,
+        max_decompressed,
+    )
+
+
+def up_convert(
+    source: SourceLike | Segment,
+    *,
+    batch_size: int = 16384,
+    partition_leader_epoch: int = NOTHING,
+    log_append_time: int | None = None,
+    on_damage: OnDamage = "raise",
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Conversion:
+    """A segment in magic 2, as brokers store what old producers send (LogValidator).
+
+    Batches of magic 2 are copied byte for byte. A wrapper becomes a batch of the same codec; messages without
+    one are gathered in batches. Records keep offset, timestamp, key and value. Magic 0 has no timestamps:
+    they become -1, of type CreateTime. Needs the extra `arrow`.
+
+    Args:
+        source: as for `open_segment`, or an open segment, which stays open.
+        batch_size: bytes of messages that are gathered at most; 0 makes a batch of each, as a cleaner does.
+        partition_leader_epoch: for all new batches; a broker takes the leader's, a cleaner -1.
+        log_append_time: milliseconds; makes new batches LogAppendTime, as a broker does in such a topic.
+        on_damage: "raise", "skip", or a function to call with each `Damage`; what is sound is converted.
+        max_decompressed: bytes that one wrapper may decompress to; an open segment has its own.
+
+    Raises:
+        OptionError: another `on_damage`, or a number that a batch of Kafka's does not have.
+        EncodeError: while iterating: a timestamp below -1, which Kafka refuses.
+
+    Example:
+        >>> conversion = up_convert(b"")
+        >>> conversion.to_bytes(), conversion.report.num_entries
+        (b'', 0)
+    """
+    check_numbers(batch_size=batch_size, partition_leader_epoch=partition_leader_epoch)
+    if log_append_time is not None:
+        check_numbers(log_append_time=log_append_time)
+    return Conversion(
+        source,
+        has_to_go_up,
+        lambda entries, report: up_pieces(
+            entries,
+            batch_size=batch_size,
+            partition_leader_epoch=partition_leader_epoch,
+            log_append_time=log_append_time,
+            report=report,
+        ),
+        on_damage,
+        max_decompressed,
+    )
+
+
+def filter_batches(
+    source: SourceLike | Segment,
+    retain: Callable[[Record], bool],
+    *,
+    delete_horizon_ms: int,
+    retention: Callable[[Batch], Retention] | None = None,
+    ends_nothing: Callable[[Batch], bool] | None = None,
+    keeps_magic: bool = False,
+    on_damage: OnDamage = "raise",
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+) -> Conversion:
+    """A segment without some of its records, as the log cleaner writes it (MemoryRecords.filterTo).
+
+    A batch that nothing happens to is copied byte for byte. What becomes of the others' fields is said by the
+    tables in `rules`. Needs the extra `arrow`.
+
+    Args:
+        source: as for `open_segment`, or an open segment, which stays open.
+        retain: whether a record stays; control records are asked for, too.
+        delete_horizon_ms: from when on tombstones and markers that have no horizon yet may go: the time now
+            and the topic's delete.retention.ms.
+        retention: what becomes of a batch; None drops those of which no record stays.
+        ends_nothing: whether a control batch ends a transaction of which no record is left; it then gets a
+            delete horizon. None: no batch does.
+        keeps_magic: magic 0 and 1 stay what they are, as up to Kafka 3.9; else they become magic 2.
+        on_damage: "raise", "skip", or a function to call with each `Damage`; what is sound is taken.
+        max_decompressed: bytes that one batch may decompress to; an open segment has its own.
+
+    Raises:
+        OptionError: another `on_damage`, a `delete_horizon_ms` that is no integer; while iterating, something
+            else than a `Retention` (or its value) from `retention`.
+        EncodeError: while iterating: what Kafka's writer refuses, such as a transaction without a producer.
+
+    Example:
+        >>> filter_batches(b"", lambda record: record.value is not None, delete_horizon_ms=0).to_bytes()
+        b''
+    """
+    if not is_integer(delete_horizon_ms):
+        raise OptionError(f"delete_horizon_ms is {delete_horizon_ms!r}; it must be an integer")
+    cleaning = Cleaning(retain, delete_horizon_ms, retention, ends_nothing, keeps_magic)
+    return Conversion(source, lambda _batch: True, cleaning.pieces, on_damage, max_decompressed)

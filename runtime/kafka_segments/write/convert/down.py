@@ -1,0 +1,106 @@
+"""From newer formats to older ones, as brokers up to Kafka 3.9 did it for consumers of old clients.
+
+Strategy: the rules of RecordsUtil.downConvert, entry by entry. What is old enough already is copied; of the
+rest, records keep their offsets, keys and values. Kafka 4 has no such conversion any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafka_segments.errors import EncodeError
+from kafka_segments.formats.entries import Batch, Record
+from kafka_segments.write.convert.loss_report import ConversionReport
+from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
+from kafka_segments.write.convert.rules import CONVERTED_DOWN, NOTHING, Case, apply
+from kafka_segments.write.convert.source_entries import Entry
+
+__all__ = ["down_pieces", "has_to_go_down"]
+
+
+def has_to_go_down(batch: Batch, to_magic: int) -> bool:
+    """Whether a batch's records are needed to convert it to `to_magic`."""
+    return batch.magic > to_magic and not batch.is_control and batch.compression != "zstd"
+
+
+def down_pieces(
+    entries: Iterator[Entry], to_magic: int, first_offset: int | None, report: ConversionReport
+) -> Iterator[Piece]:
+    """What entries become.
+
+    Args:
+        entries: with the records of those that have to go down.
+        to_magic: 0 or 1.
+        first_offset: of uncompressed batches, records below this are left out.
+        report: counts what is lost.
+
+    Raises:
+        EncodeError: a batch compressed with zstd, which only magic 2 has.
+    """
+    for entry in entries:
+        batch = entry.batch
+        if batch.is_control:
+            _count_control(batch, report)
+            continue
+        if batch.compression == "zstd":
+            raise EncodeError(
+                f"it is compressed with zstd, which magic {to_magic} does not have; Kafka refuses this, too",
+                position=batch.position,
+                path=batch.path,
+            )
+        if batch.magic <= to_magic:
+            report.num_untouched += 1
+            yield Untouched(batch)
+            continue
+        records = _wanted_records(entry, first_offset, report)
+        if records:
+            report.num_rewritten += 1
+            _count_losses(batch, records, to_magic, report)
+            yield Rewritten(batch, apply(CONVERTED_DOWN, Case(batch, records, to_magic)), records)
+        else:
+            _count_dropped(entry, report)
+
+
+def _wanted_records(entry: Entry, first_offset: int | None, report: ConversionReport) -> list[Record]:
+    """Those from `first_offset` on; of a compressed batch all: consumers skip what they did not ask for."""
+    records = entry.records or []
+    if first_offset is None or entry.batch.compression != "none":
+        return records
+    wanted = [record for record in records if record.offset >= first_offset]
+    report.num_skipped += len(records) - len(wanted)
+    return wanted
+
+
+def _count_control(batch: Batch, report: ConversionReport) -> None:
+    report.num_dropped += 1
+    assert batch.base_offset is not None and batch.num_records is not None
+    bounds = batch.base_offset, batch.last_offset
+    report.lose("control_batches", 1, *bounds)
+    # It is not opened, as Kafka does not: the header's word stands, unless it is impossible.
+    report.lose("control_records", max(batch.num_records, 0), *bounds)
+
+
+def _count_dropped(entry: Entry, report: ConversionReport) -> None:
+    report.num_dropped += 1
+    batch = entry.batch
+    if batch.num_records == 0 and batch.base_offset is not None:
+        report.lose("empty_batches", 1, batch.base_offset, batch.last_offset)
+
+
+def _count_losses(batch: Batch, records: list[Record], to_magic: int, report: ConversionReport) -> None:
+    for record in records:
+        report.lose("headers", len(record.headers), record.offset)
+        if to_magic == 0:
+            report.lose("timestamps", record.timestamp != NOTHING, record.offset)
+    bounds = records[0].offset, records[-1].offset
+    lost = {
+        "log_append_times": to_magic == 0 and batch.timestamp_type == "LogAppendTime",
+        "transactional_batches": batch.is_transactional,
+        "producer_ids": batch.producer_id != NOTHING,
+        "sequences": batch.base_sequence != NOTHING,
+        "leader_epochs": batch.partition_leader_epoch != NOTHING,
+        "delete_horizons": batch.delete_horizon_ms is not None,
+        "offset_bounds": (batch.base_offset, batch.last_offset) != bounds,
+    }
+    for what, is_lost in lost.items():
+        report.lose(what, is_lost, *bounds)

@@ -1,0 +1,42 @@
+"""What a conversion is made of, before it is bytes: entries that stay as they are, and those written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_segments.formats.entries import Batch, Record
+
+__all__ = ["Piece", "Rewritten", "Untouched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """An entry that is copied byte for byte."""
+
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Records to be written: as a batch, a wrapper, or, uncompressed in the old formats, a message each.
+
+    Attributes:
+        source: the entry they come from, or the first of several; for errors.
+        fields: of what is written, by the names of `Batch`, from a table of `rules`.
+        records: none for a batch that is its header.
+        sources: the entry of each record, where they come from several.
+    """
+
+    source: Batch
+    fields: dict[str, Any]
+    records: Sequence[Record]
+    sources: Sequence[Batch] = ()
+
+    def source_of(self, row: int | None) -> Batch:
+        """The entry that a record comes from, by its number; None is for all of them."""
+        return self.source if row is None or not self.sources else self.sources[row]
+
+
+Piece = Untouched | Rewritten

@@ -1,0 +1,253 @@
+"""The loops around the generated encoders: many batches, or messages, with one call from Python.
+
+Strategy: as in `native_chain`, a compiled function calls two others by their addresses: the encoder of
+records and that of heads. They share a state (the generated `_support`, `ENC_*`), and a table with a row for
+each batch, which begins as a copy of `template`. The loops stop where Python has to do something: memory is
+full, a batch is ready to be compressed, the rows are at their end, or a value cannot be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, run
+from kafka_segments.write.batch_options import MAX_INT
+from kafka_segments_generated.columns._support import (
+    DONE,
+    ENC_AT,
+    ENC_BATCH,
+    ENC_COUNT,
+    ENC_END_ROW,
+    ENC_HEAD,
+    ENC_LIMIT,
+    ENC_PAYLOAD,
+    ENC_ROW,
+    FULL,
+    REFUSED,
+    Longs,
+    load,
+    store,
+)
+
+__all__ = [
+    "CLOSED",
+    "HEADS",
+    "HEADS_LATER",
+    "HEADS_NOW",
+    "NO_HEADS",
+    "NUM_STATE",
+    "RECORDS",
+    "REFUSED_HEAD",
+    "batcher",
+    "messenger",
+]
+
+RECORDS, HEADS = FIRST, DECODER
+"""The two functions that are called, by their places in the state."""
+
+# What the loops' own state holds beside them. For Python to say: the batch's row in the table, how many rows
+# that has; whether a batch is under way, and where it (or the next one) begins; bytes of a head and of a
+# batch, of the memory; whether heads are written now; whether what is under way is the last; the first offset
+# if it is given; the next sequence number, -1 for none; whether the base timestamp is the template's; whether
+# inner offsets are relative; the table's width and columns.
+BATCH, MAX_BATCHES, IS_OPEN, START, SIZE_HEAD, SIZE_BATCH, SIZE_OUT, HAS_HEADS, IS_LAST = range(
+    NUM_CHAINED, NUM_CHAINED + 9
+)
+GIVEN_BASE, SEQUENCE, HAS_HORIZON, IS_WRAPPER, IS_RELATIVE, WIDTH = range(NUM_CHAINED + 9, NUM_CHAINED + 15)
+POSITION_AT, END_AT, BASE_OFFSET_AT, BASE_TIMESTAMP_AT, SEQUENCE_AT, DELTA_AT, MAX_TIMESTAMP_AT, COUNT_AT = (
+    range(NUM_CHAINED + 15, NUM_CHAINED + 23)
+)
+NUM_STATE = NUM_CHAINED + 23
+
+HEADS_LATER, HEADS_NOW, NO_HEADS = range(3)
+"""Whether Python writes the heads, the loop does, or nobody, where only sizes are asked for."""
+
+CLOSED, ENDED = 3, 4
+"""A batch is complete but for its head, which Python sees to; or which the loop does."""
+REFUSED_HEAD = -3
+"""A head cannot be written."""
+
+
+def begin(state: Longs, encode: Longs, table: Longs, template: Longs) -> int:
+    """Begin a batch; returns where its row of the table is."""
+    width = load(state, WIDTH)
+    place = load(state, BATCH) * width
+    for at in range(width):
+        store(table, place + at, load(template, at))
+    store(encode, ENC_BATCH, load(state, BATCH))
+    store(encode, ENC_COUNT, 0)
+    store(encode, ENC_HEAD, load(state, START))
+    store(encode, ENC_AT, load(state, START) + load(state, SIZE_HEAD))
+    store(encode, ENC_PAYLOAD, load(state, START) + load(state, SIZE_HEAD))
+    store(table, place + load(state, POSITION_AT), load(state, START))
+    store(state, IS_OPEN, 1)
+    return place
+
+
+def end(state: Longs, encode: Longs, table: Longs) -> None:
+    """End a batch; the next one begins behind it."""
+    place = load(state, BATCH) * load(state, WIDTH)
+    store(table, place + load(state, END_AT), load(encode, ENC_AT))
+    store(state, START, load(encode, ENC_AT))
+    store(state, BATCH, load(state, BATCH) + 1)
+    store(state, IS_OPEN, 0)
+
+
+def close(state: Longs, encode: Longs, table: Longs) -> int:
+    """Write the head of the batch that is under way, and end it; or leave that to Python."""
+    if load(state, HAS_HEADS) == HEADS_LATER:
+        return CLOSED
+    if load(state, HAS_HEADS) == NO_HEADS:
+        end(state, encode, table)
+        return DONE
+    if run(state, HEADS) != DONE:
+        return REFUSED_HEAD
+    place = load(state, BATCH) * load(state, WIDTH)
+    if load(state, SEQUENCE) >= 0:
+        following = load(state, SEQUENCE) + load(table, place + load(state, DELTA_AT)) + 1
+        # 0 comes after the greatest (DefaultRecordBatch.incrementSequence).
+        store(state, SEQUENCE, following if following <= MAX_INT else following - MAX_INT - 1)
+    end(state, encode, table)
+    return DONE
+
+
+def begin_batch(  # noqa: PLR0917
+    state: Longs, encode: Longs, table: Longs, template: Longs, first: int, time: int
+) -> None:
+    """Begin a batch whose first record has an offset and a timestamp."""
+    place = begin(state, encode, table, template)
+    given = load(state, GIVEN_BASE)
+    store(table, place + load(state, BASE_OFFSET_AT), given if given >= 0 else first)
+    if load(state, HAS_HORIZON) == 0:
+        store(table, place + load(state, BASE_TIMESTAMP_AT), time)
+    store(table, place + load(state, SEQUENCE_AT), load(state, SEQUENCE))
+
+
+def one_record(state: Longs, encode: Longs) -> int:
+    """A batch's first record, of whatever size; that is all of the batch if more rows are waiting."""
+    end_row = load(encode, ENC_END_ROW)
+    store(encode, ENC_END_ROW, load(encode, ENC_ROW) + 1)
+    store(encode, ENC_LIMIT, load(state, SIZE_OUT))
+    status = run(state, RECORDS)
+    store(encode, ENC_END_ROW, end_row)
+    if status == DONE and load(encode, ENC_ROW) < end_row:
+        return ENDED
+    return status
+
+
+def fill(state: Longs, encode: Longs) -> int:
+    """Add records to the batch that is under way; ENDED if it is to have no more."""
+    limit = load(state, START) + load(state, SIZE_BATCH)
+    store(encode, ENC_LIMIT, min(limit, load(state, SIZE_OUT)))
+    status = run(state, RECORDS)
+    if status != FULL:
+        return status
+    if load(encode, ENC_COUNT) == 0:
+        return one_record(state, encode)
+    return ENDED if limit <= load(state, SIZE_OUT) else FULL
+
+
+def is_too_far(state: Longs, encode: Longs, table: Longs, offsets: Longs) -> bool:
+    """Whether the record that was refused has an offset that another batch can hold."""
+    if load(encode, ENC_COUNT) == 0 or load(state, GIVEN_BASE) >= 0:
+        return False
+    base = load(table, load(state, BATCH) * load(state, WIDTH) + load(state, BASE_OFFSET_AT))
+    return load(offsets, load(encode, ENC_ROW)) - base > MAX_INT
+
+
+def batcher() -> Callable[..., int]:
+    """A function that makes batches of records.
+
+    It returns DONE at the end of the rows, with a batch under way unless `IS_LAST`; FULL where memory or the
+    table is, and the same call goes on when there is more; CLOSED; REFUSED with `ENC_ROW`; REFUSED_HEAD.
+    """
+
+    def batch(  # noqa: PLR0917
+        state: Longs, encode: Longs, table: Longs, template: Longs, offsets: Longs, timestamps: Longs
+    ) -> int:
+        while True:
+            if load(state, IS_OPEN) == 0:
+                row, start = load(encode, ENC_ROW), load(state, START)
+                if row == load(encode, ENC_END_ROW):
+                    return DONE
+                if load(state, BATCH) == load(state, MAX_BATCHES):
+                    return FULL
+                if start > 0 and start + load(state, SIZE_BATCH) > load(state, SIZE_OUT):
+                    return FULL
+                first = load(offsets, row)
+                time = load(timestamps, row)
+                begin_batch(state, encode, table, template, first, time)
+            status = fill(state, encode)
+            if status == REFUSED and is_too_far(state, encode, table, offsets):
+                status = ENDED
+            if status != ENDED and (status != DONE or load(state, IS_LAST) == 0):
+                return status
+            status = close(state, encode, table)
+            if status != DONE:
+                return status
+
+    return batch
+
+
+def one_message(state: Longs, encode: Longs) -> int:
+    """One message, where it still goes into a wrapper or needs none; ENDED if the wrapper is full."""
+    end_row, limit = load(encode, ENC_END_ROW), load(state, SIZE_OUT)
+    if load(state, IS_WRAPPER) != 0 and load(encode, ENC_COUNT) > 0:
+        limit = min(limit, load(state, START) + load(state, SIZE_BATCH))
+    store(encode, ENC_END_ROW, load(encode, ENC_ROW) + 1)
+    store(encode, ENC_LIMIT, limit)
+    status = run(state, RECORDS)
+    store(encode, ENC_END_ROW, end_row)
+    return ENDED if status == FULL and limit < load(state, SIZE_OUT) else status
+
+
+def count_message(state: Longs, encode: Longs, table: Longs, offset: int, time: int) -> None:
+    """Note a message in the table."""
+    place = load(state, BATCH) * load(state, WIDTH)
+    base = load(table, place + load(state, BASE_OFFSET_AT))
+    store(table, place + load(state, DELTA_AT), offset - base)
+    store(table, place + load(state, COUNT_AT), load(encode, ENC_COUNT))
+    if load(encode, ENC_COUNT) == 1 or time > load(table, place + load(state, MAX_TIMESTAMP_AT)):
+        store(table, place + load(state, MAX_TIMESTAMP_AT), time)
+
+
+def messenger() -> Callable[..., int]:
+    """A function that makes messages of the old formats, each an entry, or the content of wrappers.
+
+    It returns what that of `batcher` does. `inner` gets the offsets that are written, one a row.
+    """
+
+    def message(  # noqa: PLR0917
+        state: Longs,
+        encode: Longs,
+        table: Longs,
+        template: Longs,
+        offsets: Longs,
+        timestamps: Longs,
+        inner: Longs,
+    ) -> int:
+        is_wrapper = load(state, IS_WRAPPER) != 0
+        while load(encode, ENC_ROW) < load(encode, ENC_END_ROW):
+            row = load(encode, ENC_ROW)
+            offset = load(offsets, row)
+            time = load(timestamps, row)
+            place = load(state, BATCH) * load(state, WIDTH) + load(state, BASE_OFFSET_AT)
+            if load(state, IS_OPEN) == 0:
+                if load(state, BATCH) == load(state, MAX_BATCHES):
+                    return FULL
+                begin(state, encode, table, template)
+                given = load(state, GIVEN_BASE)
+                store(table, place, given if given >= 0 else offset)
+            base = load(table, place)
+            if load(encode, ENC_COUNT) > 0 and offset - base > MAX_INT:
+                return CLOSED
+            store(inner, row, offset - base if load(state, IS_RELATIVE) != 0 else offset)
+            status = one_message(state, encode)
+            if status != DONE:
+                return CLOSED if status == ENDED else status
+            count_message(state, encode, table, offset, time)
+            if not is_wrapper:
+                end(state, encode, table)
+        return CLOSED if load(state, IS_LAST) != 0 and load(state, IS_OPEN) != 0 else DONE
+
+    return message

@@ -1,0 +1,304 @@
+"""Arrow batches to pieces of encoded batches: what is common to all ways, and the way without compression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafka_segments.formats import increment_sequence
+from kafka_segments.write import encoder_loops
+from kafka_segments.write.batch_options import MAX_INT, BatchOptions
+from kafka_segments.write.encoder import (
+    COLUMN,
+    MAX_BATCHES,
+    SIZE_PIECE,
+    Machine,
+    Memory,
+    Piece,
+    content_of,
+    template_of,
+)
+from kafka_segments.write.encoder_inputs import Windows
+from kafka_segments.write.inputs import Incoming
+from kafka_segments.write.refusals import refused
+from kafka_segments_generated.columns import _support as support
+from kafka_segments_generated.columns import kafka_log_segment
+
+__all__ = ["Encoding", "Exact", "PlainEncoding", "Start", "increment", "len_head"]
+
+# More than a record takes in any format beside the bytes that it holds; what a header takes comes to that.
+_MOST_OVERHEAD, _MOST_OF_HEADER = 64, 10
+
+
+class Start:
+    """Where encoding goes on.
+
+    Attributes:
+        next_offset: of the next record, if the data have no offsets.
+        last_offset: what all offsets are above.
+        sequence: of the next record; -1 for none.
+    """
+
+    __slots__ = ("last_offset", "next_offset", "sequence")
+
+    def __init__(self, next_offset: int, last_offset: int, sequence: int) -> None:
+        self.next_offset, self.last_offset, self.sequence = next_offset, last_offset, sequence
+
+
+class Exact:
+    """What is said of the one batch that there is to be.
+
+    Attributes:
+        base_offset: None for that of the first record.
+        last_offset: None for that of the last record.
+        is_control: whether its records are control records.
+    """
+
+    __slots__ = ("base_offset", "is_control", "last_offset")
+
+    def __init__(self, base_offset: int | None, last_offset: int | None, *, is_control: bool = False) -> None:
+        self.base_offset, self.last_offset, self.is_control = base_offset, last_offset, is_control
+
+
+def len_head(magic: int) -> int:
+    """Bytes of an entry before its records; 0 where a record is an entry."""
+    length = kafka_log_segment.LEN_HEADS[content_of(magic)]
+    assert length is not None  # no format of Kafka's has heads of different lengths
+    return length
+
+
+class Encoding:
+    """Encodes arrow batches one after the other; for one thread.
+
+    Args:
+        options: how batches are made.
+        start: where to go on.
+        exact: if all records go into one batch, what is said of it.
+
+    Attributes:
+        start: where the next one would go on; true after `finish`.
+    """
+
+    _content: Memory  # that records are written to
+
+    def __init__(
+        self, options: BatchOptions, start: Start, *, heads: int, size_head: int, exact: Exact | None = None
+    ) -> None:
+        self._options, self.start, self._exact = options, start, exact
+        is_entry = size_head == 0 or options.magic >= 2
+        template = template_of(
+            options,
+            compression=options.compression if is_entry else "none",
+            is_control=exact is not None and exact.is_control,
+        )
+        self._machine = machine = Machine(options, template, heads=heads, size_head=size_head)
+        machine.state[encoder_loops.SEQUENCE] = start.sequence
+        if exact is not None:
+            machine.state[encoder_loops.SIZE_BATCH] = MAX_INT
+            machine.state[encoder_loops.GIVEN_BASE] = -1 if exact.base_offset is None else exact.base_offset
+        self._windows = Windows(machine.module, options, start.next_offset, start.last_offset)
+
+    def feed(self, incoming: Incoming) -> Iterator[Piece]:
+        """Encode records; yields what is full.
+
+        Raises:
+            EncodeError: a record that Kafka would refuse.
+        """
+        machine, windows = self._machine, self._windows
+        for num_rows in windows.iter_windows(incoming, machine.records, machine.encode):
+            machine.begin(num_rows, windows.offsets, windows.timestamps)
+            yield from self._drain()
+        self._follow()
+
+    def finish(self) -> Iterator[Piece]:
+        """Encode what is left; yields the rest."""
+        machine = self._machine
+        machine.state[encoder_loops.IS_LAST] = 1
+        machine.encode[support.ENC_END_ROW] = machine.encode[support.ENC_ROW]
+        yield from self._end()
+        self._follow()
+
+    def _drain(self) -> Iterator[Piece]:
+        machine = self._machine
+        while True:
+            status = machine.run()
+            if status == support.DONE:
+                return
+            if status == encoder_loops.CLOSED:
+                yield from self._close()
+            elif status != support.FULL:
+                self._refuse(status)
+            elif machine.state[encoder_loops.START] > 0:
+                yield self._take()
+            elif self._content.grow(int(machine.encode[support.ENC_AT])):
+                machine.write_to(self._content)
+            else:
+                self._too_large()
+
+    def _close(self) -> Iterator[Piece]:
+        """See to a batch that is complete but for its head."""
+        raise NotImplementedError
+
+    def _take(self) -> Piece:
+        """What is complete, as a piece."""
+        raise NotImplementedError
+
+    def _end(self) -> Iterator[Piece]:
+        raise NotImplementedError
+
+    def _follow(self) -> None:
+        windows = self._windows
+        self.start.next_offset, self.start.last_offset = windows.next_offset, windows.next_offset - 1
+        self.start.sequence = int(self._machine.state[encoder_loops.SEQUENCE])
+
+    def _refuse(self, status: int) -> None:
+        """Raise what is wrong with the record or head at which an encoder stopped."""
+        machine, row = self._machine, int(self._machine.encode[support.ENC_ROW])
+        if status == encoder_loops.REFUSED_HEAD:
+            base = machine.table[machine.state[encoder_loops.BATCH], COLUMN["base_offset"]]
+            raise refused("unwritable", "the head of the batch cannot be written", offset=int(base))
+        self._windows.check_arrays()
+        offset, number = self._windows.offset_of(row), self._windows.row + row
+        if machine.state[encoder_loops.IS_OPEN]:
+            base = int(machine.table[machine.state[encoder_loops.BATCH], COLUMN["base_offset"]])
+            if not 0 <= offset - base <= MAX_INT:
+                raise refused("offset_delta", f"in a batch from offset {base} on", offset=offset, row=number)
+        size, num_headers = self._windows.num_bytes(row), self._windows.num_headers(row)
+        most = size + _MOST_OVERHEAD + num_headers * _MOST_OF_HEADER
+        rule = "record_too_large" if most > MAX_INT else "unwritable"
+        raise refused(rule, f"the record of {size} bytes cannot be written", offset=offset, row=number)
+
+    def _name_last_offset(self, row: int, last_offset: int) -> None:
+        """Have a batch's head name a last offset behind that of its last record, as compaction leaves it."""
+        head = self._machine.table[row]
+        delta = last_offset - int(head[COLUMN["base_offset"]])
+        if last_offset < self._windows.next_offset - 1:
+            raise refused(
+                "offset_order",
+                f"it is to be the last, behind {self._windows.next_offset - 1}",
+                offset=last_offset,
+            )
+        if delta > MAX_INT:
+            base = last_offset - delta
+            raise refused("offset_delta", f"in a batch from offset {base} on", offset=last_offset)
+        name = "last_offset_delta"
+        derived = kafka_log_segment.DERIVED[int(head[COLUMN["content"]])]
+        head[COLUMN[name]] = delta
+        self._machine.encode[support.ENC_GIVEN] = 1 << derived.index(name)
+
+    def _check_sizes(self, heads: Any) -> None:
+        most = self._options.max_message_bytes
+        if most is None or not len(heads):
+            return
+        sizes = heads[:, COLUMN["end_position"]] - heads[:, COLUMN["position"]]
+        if sizes.max() > most:
+            at = int((sizes > most).argmax())
+            raise refused(
+                "batch_too_large",
+                f"a batch of {int(sizes[at])} bytes, and max_message_bytes is {most}",
+                offset=int(heads[at, COLUMN["base_offset"]]),
+            )
+
+    def _too_large(self) -> None:
+        heads, open_row = self._machine.table, self._machine.state[encoder_loops.BATCH]
+        base = int(heads[open_row, COLUMN["base_offset"]])
+        raise refused("record_too_large", f"a batch of more than {MAX_INT} bytes", offset=base)
+
+
+class PlainEncoding(Encoding):
+    """Batches and messages that are not compressed: the loop writes them whole."""
+
+    def __init__(self, options: BatchOptions, start: Start, *, exact: Exact | None = None) -> None:
+        size_head = len_head(options.magic)
+        super().__init__(options, start, heads=encoder_loops.HEADS_NOW, size_head=size_head, exact=exact)
+        self._memory = self._content = Memory(SIZE_PIECE + min(options.batch_size, SIZE_PIECE))
+        self._machine.write_to(self._memory)
+        if exact is not None and exact.last_offset is not None:
+            self._machine.state[encoder_loops.HAS_HEADS] = encoder_loops.HEADS_LATER
+
+    def _end(self) -> Iterator[Piece]:
+        machine = self._machine
+        if machine.state[encoder_loops.IS_OPEN]:
+            yield from self._drain()
+        if machine.state[encoder_loops.START] > 0:
+            yield self._take()
+
+    def _close(self) -> Iterator[Piece]:
+        """Write the head of the only batch, with the last offset that it is to have."""
+        assert self._exact is not None
+        assert self._exact.last_offset is not None
+        machine, state = self._machine, self._machine.state
+        head = machine.table[0]
+        size = int(machine.encode[support.ENC_AT])
+        self._name_last_offset(0, self._exact.last_offset)
+        status = machine.write_head(self._memory, 0, size, 0)
+        if status != support.DONE:
+            self._refuse(encoder_loops.REFUSED_HEAD)
+        head[COLUMN["end_position"]] = size
+        state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = 1, 0, size
+        return iter(())
+
+    def _take(self) -> Piece:
+        """What is complete, as a piece; what is under way moves to other memory."""
+        machine, state, encode = self._machine, self._machine.state, self._machine.encode
+        start, num_batches = int(state[encoder_loops.START]), int(state[encoder_loops.BATCH])
+        is_open = bool(state[encoder_loops.IS_OPEN])
+        heads = machine.table[:num_batches].copy()
+        self._check_sizes(heads)
+        used = int(encode[support.ENC_AT]) if is_open else start
+        data = self._memory.hand_out(start, used)
+        if is_open:
+            machine.table[0] = machine.table[num_batches]
+            machine.table[0, COLUMN["position"]] = 0
+            for slot in (support.ENC_AT, support.ENC_HEAD, support.ENC_PAYLOAD):
+                encode[slot] -= start
+            encode[support.ENC_BATCH] = 0
+        state[encoder_loops.BATCH] = state[encoder_loops.START] = 0
+        machine.write_to(self._memory)
+        return Piece(data, heads)
+
+
+def increment(sequence: int, by: int) -> int:
+    """The sequence number of the record behind a batch whose last one is `by` further."""
+    return sequence if sequence < 0 else increment_sequence(sequence, by + 1)
+
+
+class Sizing(Encoding):
+    """Counts what would be written, by the encoders' own arithmetic.
+
+    Attributes:
+        size: bytes so far.
+    """
+
+    def __init__(self, options: BatchOptions, start: Start) -> None:
+        super().__init__(options, start, heads=encoder_loops.NO_HEADS, size_head=len_head(options.magic))
+        self._machine.state[encoder_loops.SIZE_OUT] = 1 << 62
+        self._machine.records.set("out", 0, 0)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that was fed; true after `finish`."""
+        return int(self._machine.state[encoder_loops.START])
+
+    def _drain(self) -> Iterator[Piece]:
+        status = support.FULL
+        while status == support.FULL:
+            status = self._machine.run()
+            if self._machine.state[encoder_loops.BATCH]:
+                self._forget()
+        if status != support.DONE:
+            self._refuse(status)
+        return iter(())
+
+    def _end(self) -> Iterator[Piece]:
+        return self._drain()
+
+    def _forget(self) -> None:
+        """The table begins anew, with the batch that is under way."""
+        machine, state = self._machine, self._machine.state
+        num_batches = int(state[encoder_loops.BATCH])
+        self._check_sizes(machine.table[:num_batches])
+        if state[encoder_loops.IS_OPEN] and num_batches < MAX_BATCHES:
+            machine.table[0] = machine.table[num_batches]
+            machine.encode[support.ENC_BATCH] = 0
+        state[encoder_loops.BATCH] = 0

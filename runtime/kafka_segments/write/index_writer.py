@@ -1,0 +1,162 @@
+"""The indexes beside a segment: which batches get an entry, and the bytes of the entries.
+
+Strategy: LogSegment.append, batch by batch, in a compiled loop over the table of batches. An entry of the
+offset index is made when more than `index_interval_bytes` were appended since the last one, and at the same
+time one of the time index, if the greatest timestamp has grown since its last; closing the segment adds the
+last one (TimeIndex.maybeAppend). LogSegment.recover makes the same files from the segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from kafka_segments.formats.building import build_transaction_index
+from kafka_segments.native.engine import load_decoder
+from kafka_segments.segment.index_files import AbortedTxn
+from kafka_segments.write.encoder import COLUMN
+from kafka_segments_generated.columns import kafka_log_segment, kafka_offset_index, kafka_time_index
+from kafka_segments_generated.columns._support import Longs, load, store
+
+__all__ = ["INDEX_SUFFIXES", "Indexes", "index_loop"]
+
+INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
+"""Of the files beside a segment; the last is there if transactions were aborted."""
+
+# What the loop's state holds: entries that were made of either index, bytes since the last of the first one,
+# how many make another, the greatest timestamp so far with its offset, the last one in the time index; then
+# the bytes before the table's, the table's rows and width, and where its columns are.
+(
+    NUM_OFFSETS,
+    NUM_TIMES,
+    SINCE,
+    INTERVAL,
+    GREATEST,
+    GREATEST_AT,
+    IN_TIME_INDEX,
+    BEFORE,
+    NUM_ROWS,
+    WIDTH,
+    START_AT,
+    END_AT,
+    OFFSET_AT,
+    DELTA_AT,
+    TIME_AT,
+) = range(15)
+
+
+def index_loop() -> Callable[..., int]:
+    """A function that makes the entries for the batches of a table, two numbers each."""
+
+    def index(state: Longs, table: Longs, offsets: Longs, times: Longs) -> int:
+        num_offsets, num_times, since = 0, 0, load(state, SINCE)
+        greatest, greatest_at = load(state, GREATEST), load(state, GREATEST_AT)
+        for row in range(load(state, NUM_ROWS)):
+            place = row * load(state, WIDTH)
+            start, end = load(table, place + load(state, START_AT)), load(table, place + load(state, END_AT))
+            last = load(table, place + load(state, OFFSET_AT)) + load(table, place + load(state, DELTA_AT))
+            time = load(table, place + load(state, TIME_AT))
+            if time > greatest:
+                greatest, greatest_at = time, last
+            if since > load(state, INTERVAL):
+                store(offsets, 2 * num_offsets, last)
+                store(offsets, 2 * num_offsets + 1, load(state, BEFORE) + start)
+                num_offsets += 1
+                if greatest > load(state, IN_TIME_INDEX):
+                    store(times, 2 * num_times, greatest)
+                    store(times, 2 * num_times + 1, greatest_at)
+                    store(state, IN_TIME_INDEX, greatest)
+                    num_times += 1
+                since = 0
+            since += end - start
+        store(state, NUM_OFFSETS, num_offsets)
+        store(state, NUM_TIMES, num_times)
+        store(state, SINCE, since)
+        store(state, GREATEST, greatest)
+        store(state, GREATEST_AT, greatest_at)
+        return 0
+
+    return index
+
+
+class Indexes:
+    """The indexes of one segment.
+
+    Args:
+        base_offset: of the segment.
+        interval: bytes after which an entry is made (`index.interval.bytes`).
+    """
+
+    def __init__(self, base_offset: int, interval: int) -> None:
+        build_transaction_index(())  # so that what is not installed is missed before anything is written
+        self._base_offset = base_offset
+        self._offsets: list[Any] = []
+        self._times: list[Any] = []
+        self._aborted: list[AbortedTxn] = []
+        self._loop = load_decoder(index_loop)
+        self._arguments = self._loop.new_table()
+        self._state = state = np.zeros(TIME_AT + 1, np.int64)
+        state[INTERVAL], state[GREATEST], state[IN_TIME_INDEX] = interval, -1, -1
+        state[GREATEST_AT] = base_offset
+        state[WIDTH] = kafka_log_segment.WIDTH
+        columns = {
+            START_AT: "position",
+            END_AT: "end_position",
+            OFFSET_AT: "base_offset",
+            DELTA_AT: "last_offset_delta",
+            TIME_AT: "max_timestamp",
+        }
+        for place, name in columns.items():
+            state[place] = COLUMN[name]
+        self._arguments.set("state", state.ctypes.data, state.size)
+
+    def append(self, heads: Any, position: int) -> None:
+        """Note batches.
+
+        Args:
+            heads: a row a batch, see `encoder.Piece`.
+            position: where in the segment the positions in it count from.
+        """
+        heads = np.ascontiguousarray(heads)
+        offsets, times = np.empty((len(heads), 2), np.int64), np.empty((len(heads), 2), np.int64)
+        self._state[BEFORE], self._state[NUM_ROWS] = position, len(heads)
+        for name, array in (("table", heads), ("offsets", offsets), ("times", times)):
+            self._arguments.set(name, array.ctypes.data, array.size)
+        self._loop(self._arguments)
+        self._offsets.append(offsets[: self._state[NUM_OFFSETS]].copy())
+        self._times.append(times[: self._state[NUM_TIMES]].copy())
+
+    def abort(self, aborted: AbortedTxn) -> None:
+        """Note an aborted transaction."""
+        self._aborted.append(aborted)
+
+    def files(self) -> dict[str, bytes]:
+        """The content of each file, by its suffix; that of transactions only if there is something in it."""
+        state = self._state
+        times = list(self._times)
+        if state[GREATEST] > state[IN_TIME_INDEX]:
+            times.append(np.array([[state[GREATEST], state[GREATEST_AT]]], np.int64))
+        offset, time = _joined(self._offsets), _joined(times)
+        contents = [
+            _entries(
+                kafka_offset_index, relative_offset=offset[:, 0] - self._base_offset, position=offset[:, 1]
+            ),
+            _entries(kafka_time_index, timestamp=time[:, 0], relative_offset=time[:, 1] - self._base_offset),
+        ]
+        if self._aborted:
+            contents.append(build_transaction_index([asdict(one) for one in self._aborted]))
+        return dict(zip(INDEX_SUFFIXES, contents, strict=False))
+
+
+def _joined(parts: list[Any]) -> Any:
+    return np.concatenate([np.empty((0, 2), np.int64), *parts])
+
+
+def _entries(module: ModuleType, **columns: Any) -> bytes:
+    """Entries of an index, from their columns by name."""
+    written: bytes = module.write_columns(*(columns[name].tolist() for name in module.COLUMNS))
+    return written

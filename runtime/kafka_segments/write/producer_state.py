@@ -1,0 +1,200 @@
+"""What a broker remembers of producers while it appends, as far as a segment's neighbours depend on it.
+
+Strategy: ProducerStateManager and ProducerAppendInfo, for one partition from its first batch on. What a
+client sends is checked (sequence numbers, epochs, transactions), what is copied from elsewhere only noted, as
+on a follower. An abort marker makes an entry of the transaction index; what is known at the end is what a
+broker finds in a snapshot (ProducerStateEntry).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_segments.formats import increment_sequence
+from kafka_segments.formats.entries import Batch
+from kafka_segments.segment.index_files import AbortedTxn
+from kafka_segments.write.batch_options import BatchOptions
+from kafka_segments.write.encoder import COLUMN
+from kafka_segments.write.refusals import refused
+
+__all__ = ["Appended", "Producers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Batches of one producer, one behind the other, without control records; sequences are -1 for none.
+
+    `first_offset` is that of the first batch, `last_offset` that of the last one, which is `offset_delta`
+    above its own first. `timestamp` is the last batch's greatest, in milliseconds since 1970.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    is_transactional: bool
+    first_offset: int
+    base_sequence: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @classmethod
+    def by_heads(cls, options: BatchOptions, heads: Any) -> Appended:
+        """Batches that were encoded by some options; `heads` as in `encoder.Piece`."""
+        first, last = heads[0], heads[-1]
+        offset_delta = int(last[COLUMN["last_offset_delta"]])
+        return cls(
+            options.producer_id,
+            options.producer_epoch,
+            options.is_transactional,
+            int(first[COLUMN["base_offset"]]),
+            int(first[COLUMN["base_sequence"]]),
+            increment_sequence(int(last[COLUMN["base_sequence"]]), offset_delta),
+            int(last[COLUMN["base_offset"]]) + offset_delta,
+            offset_delta,
+            int(last[COLUMN["max_timestamp"]]),
+        )
+
+    @classmethod
+    def by_batch(cls, batch: Batch) -> Appended:
+        """One batch that somebody encoded."""
+        assert batch.base_offset is not None  # only magic 2 has producers, and tells
+        return cls(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.is_transactional,
+            batch.base_offset,
+            batch.base_sequence,
+            batch.last_sequence,
+            batch.last_offset,
+            batch.last_offset - batch.base_offset,
+            batch.max_timestamp,
+        )
+
+
+class _Producer:
+    """One producer's state. `last_sequence` is None if nothing is known of it, -1 after a marker of a new
+    epoch.
+    """
+
+    __slots__ = ("coordinator_epoch", "epoch", "last_offset", "last_sequence", "offset_delta", "timestamp")
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.last_sequence: int | None = None
+        self.coordinator_epoch = -1
+        self.last_offset, self.offset_delta, self.timestamp = -1, 0, -1
+
+
+class Producers:
+    """The producers of a partition."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Producer] = {}
+        # First offsets of transactions under way, by producer. Offsets increase, so the oldest is the first;
+        # a plain dict looks for that behind all that were taken out of it.
+        self._open: OrderedDict[int, int] = OrderedDict()
+
+    def next_sequence(self, producer_id: int, producer_epoch: int, first: int = 0) -> int:
+        """The sequence number with which a producer goes on; 0 with a new epoch, `first` if nothing is known
+        of it.
+        """
+        known = self._known.get(producer_id)
+        if known is None:
+            return first
+        if known.epoch != producer_epoch or known.last_sequence is None or known.last_sequence < 0:
+            return 0
+        return increment_sequence(known.last_sequence, 1)
+
+    def append(self, batch: Appended, *, is_checked: bool) -> None:
+        """Note batches of records.
+
+        Raises:
+            EncodeError: what a broker would refuse of a client, if it is to be checked.
+        """
+        known = self._known.setdefault(batch.producer_id, _Producer())
+        if is_checked:
+            self._check(known, batch)
+        known.epoch = max(known.epoch, batch.producer_epoch)
+        known.last_sequence = batch.last_sequence
+        known.last_offset, known.offset_delta = batch.last_offset, batch.offset_delta
+        known.timestamp = batch.timestamp
+        if batch.is_transactional and batch.producer_id not in self._open:
+            self._open[batch.producer_id] = batch.first_offset
+
+    def _check(self, known: _Producer, batch: Appended) -> None:
+        offset, name = batch.first_offset, f"producer {batch.producer_id}"
+        _check_epoch(known, batch.producer_id, batch.producer_epoch, offset)
+        if batch.producer_id in self._open and not batch.is_transactional:
+            raise refused("open_transaction", f"a record of {name} outside its transaction", offset=offset)
+        if known.epoch == -1:
+            return  # a producer that is not known may begin anywhere
+        expected = self.next_sequence(batch.producer_id, batch.producer_epoch)
+        if batch.base_sequence != expected:
+            found = f"{name} comes with sequence number {batch.base_sequence}, not {expected}"
+            raise refused("out_of_order_sequence", found, offset=offset)
+
+    def end(
+        self,
+        producer: tuple[int, int],
+        offset: int,
+        timestamp: int,
+        *,
+        is_abort: bool,
+        coordinator_epoch: int,
+        is_checked: bool,
+    ) -> AbortedTxn | None:
+        """Note a marker.
+
+        Args:
+            producer: id and epoch of whom it is.
+            offset: the first of its batch, whatever else is in that (ProducerAppendInfo.append).
+            timestamp: of the first record of that, in milliseconds since 1970.
+
+        Returns:
+            What belongs into the transaction index, if anything was aborted.
+
+        Raises:
+            EncodeError: what a broker would refuse of a coordinator, if it is to be checked.
+        """
+        producer_id, epoch = producer
+        known = self._known.setdefault(producer_id, _Producer())
+        if is_checked:
+            _check_epoch(known, producer_id, epoch, offset)
+            if coordinator_epoch < known.coordinator_epoch:
+                found = f"a marker of coordinator epoch {coordinator_epoch}, after {known.coordinator_epoch}"
+                raise refused("coordinator_fenced", found, offset=offset)
+        if epoch > known.epoch:
+            known.epoch, known.last_sequence = epoch, -1
+            known.last_offset, known.offset_delta = -1, 0
+        known.timestamp = timestamp
+        known.coordinator_epoch = max(known.coordinator_epoch, coordinator_epoch)
+        first_offset = self._open.pop(producer_id, None)
+        if first_offset is None or not is_abort:
+            return None
+        last_stable_offset = next(iter(self._open.values()), offset + 1)
+        return AbortedTxn(producer_id, first_offset, offset, last_stable_offset)
+
+    def entries(self) -> list[dict[str, int]]:
+        """What is known of each producer, by the names of the snapshot's fields."""
+        return [
+            {
+                "producer_id": producer_id,
+                "epoch": known.epoch,
+                "last_sequence": -1 if known.last_sequence is None else known.last_sequence,
+                "last_offset": known.last_offset,
+                "offset_delta": known.offset_delta,
+                "timestamp": known.timestamp,
+                "coordinator_epoch": known.coordinator_epoch,
+                "current_txn_first_offset": self._open.get(producer_id, -1),
+            }
+            for producer_id, known in sorted(self._known.items())
+        ]
+
+
+def _check_epoch(known: _Producer, producer_id: int, epoch: int, offset: int) -> None:
+    if epoch < known.epoch:
+        found = f"producer {producer_id} comes with epoch {epoch}, after {known.epoch}"
+        raise refused("producer_fenced", found, offset=offset)

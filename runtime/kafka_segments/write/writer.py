@@ -1,0 +1,400 @@
+"""Segments and partitions as files: what users hold in their hands while they write.
+
+Strategy: everything becomes pieces of encoded batches with their heads (`encoder.Piece`), whoever made them;
+a `Store` takes them, and the producers' state tells what may come and what the transaction index gets.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import signature
+from os import PathLike
+from types import TracebackType
+from typing import Any, Unpack
+
+from kafka_segments.errors import OptionError
+from kafka_segments.errors.escaping import shown
+from kafka_segments.formats.entries import Batch, Record
+from kafka_segments.io.outputs import path_of
+from kafka_segments.segment.index_files import AbortedTxn
+from kafka_segments.write.api import encode_empty_batch, iter_pieces, start_of
+from kafka_segments.write.batch_options import (
+    BatchOptions,
+    Options,
+    check_choice,
+    check_flags,
+    check_names,
+    check_numbers,
+    options_of,
+)
+from kafka_segments.write.control_batches import MARKERS, Control, encode_control
+from kafka_segments.write.encoder import COLUMN, Piece
+from kafka_segments.write.encoding import Start
+from kafka_segments.write.inputs import Data
+from kafka_segments.write.producer_state import Appended, Producers
+from kafka_segments.write.ready_batches import read_foreign
+from kafka_segments.write.segment_files import OneSegment, Partition, Store
+
+__all__ = ["SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment"]
+
+_DEFAULT_SEGMENT_BYTES = 1 << 30
+_DEFAULT_INTERVAL = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        paths: of the segments, in order.
+        num_batches: entries in them.
+        num_records: control records among them.
+        num_bytes: of the segments, without their indexes.
+        first_offset: of the first batch; None if there is none.
+        last_offset: of the last batch.
+    """
+
+    paths: tuple[str, ...]
+    num_batches: int
+    num_records: int
+    num_bytes: int
+    first_offset: int | None
+    last_offset: int | None
+
+
+def open_writer(
+    path: str | PathLike[str],
+    *,
+    index: bool = True,
+    index_interval_bytes: int = _DEFAULT_INTERVAL,
+    segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
+    **options: Unpack[Options],
+) -> SegmentWriter:
+    """Write one segment, which appears with its indexes when the writer is closed.
+
+    Args:
+        path: of the file, which must not exist. If it is named as a broker names segments, the name tells the
+            base offset that indexes count from; else `base_offset` does, or the first batch.
+        index: whether `.index` and `.timeindex` are written beside it, and `.txnindex` if transactions were
+            aborted.
+        index_interval_bytes: bytes between their entries, as Kafka's `index.interval.bytes`.
+        segment_bytes: bytes that it may have, as Kafka's `segment.bytes`.
+        options: of batches: `magic`, `compression`, `compression_level` and the others of `BatchOptions`.
+
+    Raises:
+        OptionError: the file exists, or options do not go together.
+        OutputError: it cannot be written there.
+        MissingExtraError: the extra `construct` is not installed, which the indexes need.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with open_writer(f"{folder}/00000000000000000000.log") as writer:
+        ...         writer.write([{"key": b"k", "value": b"v"}])
+        ...     sorted(os.listdir(folder))
+        ['00000000000000000000.index', '00000000000000000000.log', '00000000000000000000.timeindex']
+    """
+    checked = options_of(options)
+    interval = _check(index, index_interval_bytes, segment_bytes)
+    store = OneSegment(
+        path_of(path), segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset
+    )
+    return SegmentWriter(store, checked)
+
+
+def open_partition_writer(
+    directory: str | PathLike[str],
+    *,
+    index: bool = True,
+    index_interval_bytes: int = _DEFAULT_INTERVAL,
+    segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
+    **options: Unpack[Options],
+) -> SegmentWriter:
+    """Write a partition's segments, as many as it takes; the directory appears as a whole.
+
+    Args:
+        directory: which must not exist, or be empty.
+        index: as for `open_writer`; and whether there is a `.snapshot` of the producers at the end.
+        index_interval_bytes: as for `open_writer`.
+        segment_bytes: bytes that a segment may have before the next is begun, as a broker rolls.
+        options: as for `open_writer`.
+
+    Raises:
+        OptionError: it exists, or options do not go together.
+        OutputError: it cannot be written there.
+        MissingExtraError: the extra `construct` is not installed, which the indexes need.
+    """
+    checked = options_of(options)
+    interval = _check(index, index_interval_bytes, segment_bytes)
+    path = path_of(directory).rstrip("/") or "/"
+    store = Partition(path, segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset)
+    return SegmentWriter(store, checked)
+
+
+def write_segment(
+    path: str | PathLike[str],
+    data: Data,
+    *,
+    index: bool = True,
+    index_interval_bytes: int = _DEFAULT_INTERVAL,
+    segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
+    **options: Unpack[Options],
+) -> Written:
+    """Write records as one segment; see `open_writer`.
+
+    Raises:
+        EncodeError: a record or batch that Kafka would refuse; nothing is left then.
+    """
+    with open_writer(
+        path, index=index, index_interval_bytes=index_interval_bytes, segment_bytes=segment_bytes, **options
+    ) as writer:
+        writer.write(data)
+    return writer.close()
+
+
+def _check(index: bool, interval: int, segment_bytes: int) -> int | None:
+    check_flags(index=index)
+    check_numbers(index_interval_bytes=interval, segment_bytes=segment_bytes)
+    return interval if index else None
+
+
+def _names(function: Callable[..., bytes], *taken: str) -> set[str]:
+    """What a function takes, but for what it is given in any case."""
+    return set(signature(function).parameters) - set(taken)
+
+
+def _forget(store: Store, process: int) -> None:
+    """Remove what nobody can finish any more: the writer is gone, or the process ends."""
+    if os.getpid() != process:
+        return  # a copy of this process, which has not written it
+    store.discard()
+    warnings.warn(
+        f"{shown(str(store.path))}: its writer was neither closed nor aborted; nothing was written",
+        ResourceWarning,
+        stacklevel=2,
+    )
+
+
+class SegmentWriter:
+    """Writes batches one after the other; a context manager.
+
+    Leaving it in the ordinary way makes the files appear, an exception removes what was written; so does
+    forgetting it, with a `ResourceWarning`. For one thread.
+
+    Attributes:
+        next_offset: the offset that comes next, where the data have none.
+    """
+
+    def __init__(self, store: Store, options: BatchOptions) -> None:
+        self._store, self._options = store, options
+        self._producers = Producers()
+        self.next_offset = (store.base_offset or 0) if options.base_offset is None else options.base_offset
+        self._last_offset = -1
+        self._first_offset: int | None = None
+        self._num_batches = self._num_records = self._num_bytes = 0
+        self._written: Written | None = None
+        self._end = weakref.finalize(self, _forget, store, os.getpid())
+        self._cause = ""  # of its end, if it was aborted by an error
+
+    def __enter__(self) -> SegmentWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def write(self, data: Data, **options: Unpack[Options]) -> None:
+        """Append records; the last batch is closed, whatever its size.
+
+        Args:
+            data: Arrow data or rows, see `inputs`.
+            options: what is different from the writer's.
+
+        Raises:
+            EncodeError: a record or batch that Kafka would refuse; the writer is aborted then.
+            OptionError: options that do not go together, or data of another kind; the writer is as before if
+                nothing of these data was written yet, else aborted.
+            OutputError: the disk.
+        """
+        self._ensure_open()
+        checked = options_of(options, self._options)
+        sequence = start_of(checked).sequence
+        if checked.producer_id >= 0 and options.get("base_sequence") is None:
+            # The writer's is where a producer begins; from there it goes on from call to call.
+            known = checked.producer_id, checked.producer_epoch
+            sequence = self._producers.next_sequence(*known, first=checked.base_sequence or 0)
+        first = options.get("base_offset")
+        start = Start(self.next_offset if first is None else first, self._last_offset, sequence)
+        with self._aborting():
+            for piece in iter_pieces(data, checked, start):
+                self._note_producer(checked, piece.heads)
+                self._put(piece)
+
+    def write_control(self, records: Iterable[Control], *, timestamp: int, **options: Any) -> None:
+        """Append a control batch; see `encode_control` for records and options."""
+        self._ensure_open()
+        settings = {"partition_leader_epoch": self._options.partition_leader_epoch, **options}
+        settings.setdefault("max_message_bytes", self._options.max_message_bytes)
+        check_names(settings, _names(encode_control, "records", "timestamp", "base_offset"))
+        with self._aborting():
+            data = encode_control(records, timestamp=timestamp, base_offset=self.next_offset, **settings)
+            self._append(data, is_checked=True)
+
+    def write_marker(
+        self,
+        kind: str,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        timestamp: int,
+        coordinator_epoch: int = 0,
+        partition_leader_epoch: int | None = None,
+    ) -> None:
+        """Append the marker that ends a producer's transaction.
+
+        Args:
+            kind: "COMMIT" or "ABORT".
+        """
+        check_choice(MARKERS, kind=kind)
+        epoch = (
+            self._options.partition_leader_epoch if partition_leader_epoch is None else partition_leader_epoch
+        )
+        self.write_control(
+            [(kind, {"coordinator_epoch": coordinator_epoch})],
+            timestamp=timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=True,
+            partition_leader_epoch=epoch,
+        )
+
+    def write_empty_batch(self, *, base_offset: int, last_offset: int, **options: Any) -> None:
+        """Append a batch without records; see `encode_empty_batch`."""
+        self._ensure_open()
+        check_names(options, _names(encode_empty_batch, "base_offset", "last_offset"))
+        with self._aborting():
+            data = encode_empty_batch(base_offset=base_offset, last_offset=last_offset, **options)
+            self._append(data, is_checked=False)
+
+    def append(self, encoded: bytes | memoryview) -> None:
+        """Append whole batches that were encoded before, or copied from another segment.
+
+        They are read (framing, checksums, increasing offsets) and indexed. Sequence numbers and epochs are
+        only noted, as a follower does.
+
+        Raises:
+            KafkaFormatError: they are not sound.
+            EncodeError: their offsets do not come after those before, or they do not fit into the segment.
+        """
+        self._ensure_open()
+        with self._aborting():
+            self._append(encoded, is_checked=False)
+
+    def close(self) -> Written:
+        """Make the files appear; returns what was written. Again, it returns the same.
+
+        Raises:
+            OutputError: the disk; nothing is left then.
+            OptionError: the writer was aborted; the message says by what.
+        """
+        if self._written is not None:
+            return self._written
+        self._ensure_open()
+        with self._aborting():
+            if self._first_offset is not None:
+                self._store.note_producers(self.next_offset, self._producers)
+            paths = self._store.publish()
+        self._end.detach()
+        last = None if self._first_offset is None else self._last_offset
+        counts = self._num_batches, self._num_records, self._num_bytes
+        self._written = Written(paths, *counts, self._first_offset, last)
+        return self._written
+
+    def abort(self) -> None:
+        """Remove what was written; idempotent, and nothing after `close`."""
+        if self._end.detach():
+            self._store.discard()
+
+    def _ensure_open(self) -> None:
+        if self._end.alive:
+            return
+        if self._written is not None:
+            raise OptionError("the writer is closed", path=self._store.path)
+        by = f" by {self._cause}" if self._cause else ""
+        detail = f"the writer is closed: it was aborted{by}, and nothing was written"
+        raise OptionError(detail, path=self._store.path)
+
+    @contextmanager
+    def _aborting(self) -> Iterator[None]:
+        """Leave nothing behind if something goes wrong; but a mistake in what is asked for, which is found
+        before anything of it was written, changes nothing.
+        """
+        before = self._num_batches
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, OptionError) or self._num_batches != before:
+                self._cause = traceback.format_exception_only(error)[-1].strip()
+                self.abort()
+            raise
+
+    def _append(self, encoded: bytes | memoryview, *, is_checked: bool) -> None:
+        for part in read_foreign(encoded, self._last_offset):
+            aborted = None
+            for batch in part.batches:
+                if batch.is_control:
+                    aborted = self._end_transaction(batch, part.control, is_checked=is_checked)
+                elif batch.producer_id >= 0:
+                    self._producers.append(Appended.by_batch(batch), is_checked=is_checked)
+            self._put(part.piece)
+            if aborted is not None:
+                self._store.abort_transaction(aborted)
+
+    def _end_transaction(self, batch: Batch, record: Record | None, *, is_checked: bool) -> AbortedTxn | None:
+        """Note a control batch by its first record; what it aborted, if it is an abort marker and there was
+        something. A batch without a producer is nobody's marker.
+        """
+        control = None if record is None else record.control
+        if record is None or control is None or batch.producer_id < 0:
+            return None
+        if control.type not in MARKERS or control.value is None:
+            return None
+        assert batch.base_offset is not None  # only magic 2 has control batches, and tells
+        return self._producers.end(
+            (batch.producer_id, batch.producer_epoch),
+            batch.base_offset,
+            record.timestamp,
+            is_abort=control.type == "ABORT",
+            coordinator_epoch=control.value["coordinator_epoch"],
+            is_checked=is_checked,
+        )
+
+    def _note_producer(self, options: BatchOptions, heads: Any) -> None:
+        """Check batches of a producer against what is known of it."""
+        if options.producer_id != -1 and len(heads):
+            self._producers.append(Appended.by_heads(options, heads), is_checked=True)
+
+    def _put(self, piece: Piece) -> None:
+        """Hand batches to the store, and count them."""
+        heads = piece.heads
+        if not len(heads):
+            return
+        first, last = heads[0], heads[-1]
+        if self._first_offset is None:
+            self._first_offset = int(first[COLUMN["base_offset"]])
+        self._store.write(piece)
+        self._last_offset = int(last[COLUMN["base_offset"]] + last[COLUMN["last_offset_delta"]])
+        self.next_offset = self._last_offset + 1
+        self._num_batches += len(heads)
+        self._num_records += int(heads[:, COLUMN["num_records"]].sum())
+        self._num_bytes += len(piece.data)

@@ -1,8 +1,0 @@
-"""From rows and Arrow to batches, segments and their indexes: the way back, by the generated encoders.
-
-`api` makes bytes, `writer` files. Needs the extra `arrow`; control records and index files also `construct`.
-"""
-
-from __future__ import annotations
-
-from kafka_segments import columnar  # noqa: F401 (says what to install if Arrow is not there)
