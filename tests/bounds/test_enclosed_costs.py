@@ -11,7 +11,7 @@ from tests.bounds.adversaries import GZIP, message
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.formats.entries import Batch
-from kafka_segments.segment.scan.nested_messages import Enclosed
+from kafka_segments.segment.scan.nested_messages import NestedMessages
 
 _MANY = 10_000
 
@@ -35,14 +35,14 @@ def test_messages_of_a_cut_wrapper_are_passed_over_at_once(way: str, monkeypatch
     wrapper = message(_stored(inner), GZIP, offset=_MANY, wrong_by=1)[:-20]
     behind = message(b"behind", offset=_MANY + 1)
     num_asked = 0
-    original = Enclosed.end_of
+    original = NestedMessages.end_of
 
-    def counting(self: Enclosed, batch: Batch) -> int | None:
+    def counting(self: NestedMessages, batch: Batch) -> int | None:
         nonlocal num_asked
         num_asked += 1
         return original(self, batch)
 
-    monkeypatch.setattr(Enclosed, "end_of", counting)
+    monkeypatch.setattr(NestedMessages, "end_of", counting)
     started = time.process_time()
     with open_segment(message(b"before") + wrapper + behind) as segment:
         events = list(segment.iter_events(on_damage="skip"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from kafka_segments.errors import ReadError
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
 
@@ -23,7 +23,7 @@ class MemoryPlaces(Places):
         self.files = {path: (data, 0) for path, data in files.items()}
         self.asked: list[tuple[str, str]] = []
 
-    def entries(self, directory: str) -> list[Entry]:
+    def entries(self, directory: str) -> list[FileEntry]:
         self.asked.append(("list", directory))
         prefix = directory.rstrip("/") + "/"
         names = {path[len(prefix) :].partition("/")[0] for path in self.files if path.startswith(prefix)}
@@ -32,7 +32,7 @@ class MemoryPlaces(Places):
         found = [self._entry(prefix + name) for name in sorted(names)]
         return [entry for entry in found if entry is not None]
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         self.asked.append(("entry", path))
         return self._entry(path.rstrip("/"))
 
@@ -44,11 +44,11 @@ class MemoryPlaces(Places):
         source.name = path
         return source
 
-    def _entry(self, path: str) -> Entry | None:
+    def _entry(self, path: str) -> FileEntry | None:
         name = path.rpartition("/")[2]
         if path in self.files:
             data, modified = self.files[path]
-            return Entry(path, name, False, len(data), modified, f"{len(data)}:{modified}")
+            return FileEntry(path, name, False, len(data), modified, f"{len(data)}:{modified}")
         if any(other.startswith(path + "/") for other in self.files):
-            return Entry(path, name, True, 0, 0, "")
+            return FileEntry(path, name, True, 0, 0, "")
         return None

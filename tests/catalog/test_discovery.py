@@ -19,7 +19,7 @@ from tests.catalog.memory import MemoryPlaces
 
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.io.file_locks import is_locked
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import FileOptions, discover
@@ -357,7 +357,7 @@ class Slow(MemoryPlaces):
         time.sleep(0.02)
         self.now -= 1
 
-    def entries(self, directory: str) -> list[Entry]:
+    def entries(self, directory: str) -> list[FileEntry]:
         self.wait()
         return super().entries(directory)
 

@@ -13,7 +13,7 @@ from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_end import find_end, last_sound_batch
-from kafka_segments.log.model import LogEnd, PartitionLog, Piece, StoredFile, StoredSegment
+from kafka_segments.log.model import LogEnd, LogPiece, PartitionLog, StoredFile, StoredSegment
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 SEGMENTS = [path for path in sorted(RECORDED.rglob("*.log")) if re.fullmatch(r"\d{20}", path.stem)]
@@ -46,7 +46,7 @@ def batches(path: Path) -> list[Batch]:
 
 
 def log_of(segment: StoredSegment, end: LogEnd = NO_NOTES, **more: object) -> PartitionLog:
-    return PartitionLog("t", 0, (Piece(segment.base_offset, None, segment),), end=end, **more)  # type: ignore[arg-type]
+    return PartitionLog("t", 0, (LogPiece(segment.base_offset, None, segment),), end=end, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("index", [True, False])

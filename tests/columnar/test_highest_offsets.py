@@ -8,8 +8,8 @@ from tests.runtime.build import batch, record
 from kafka_segments import Batch, open_segment
 from kafka_segments.io.storage import open_source
 from kafka_segments.segment.columnar import reader, scanner
-from kafka_segments.segment.columnar.offset_coverage import Coverage
-from kafka_segments.segment.columnar.read_range import Stretch
+from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.segment.columnar.read_range import ReadRange
 from kafka_segments.segment.columnar.transaction_rows import iter_steps
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.transactions.markers import scan_steps
@@ -37,7 +37,7 @@ def data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> byt
 @pytest.mark.parametrize("cut", [HIGHEST, HIGHEST - 1, HIGHEST - 2, HIGHEST - 7])
 def test_a_cut_near_the_end(data: bytes, cut: int, is_shared: bool) -> None:
     def offsets(start: int | None, end: int | None) -> list[int]:
-        stretch = Stretch(is_shared=True) if is_shared else None
+        stretch = ReadRange(is_shared=True) if is_shared else None
         with open_segment(data) as segment:
             events = segment.iter_columnar(["offset"], (start, end), None, stretch)
             tables = [one.column("offset").to_pylist() for one in events if hasattr(one, "num_rows")]
@@ -52,7 +52,7 @@ def test_an_entry_that_was_read_slowly_ends_where_it_begins_at_the_least() -> No
     with open_segment(batch(7, last_offset_delta=-3)) as segment:
         (entry,) = segment.iter_entries()
     assert isinstance(entry, Batch)
-    coverage = Coverage()
+    coverage = OffsetCoverage()
     coverage.batch(entry)
     assert (coverage.first, coverage.last) == (7, 7)
 

@@ -22,14 +22,14 @@ def swept(monkeypatch):
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 2000)
     taken = []
 
-    class Watched(fused_scan.Sweep):
+    class Watched(fused_scan.FusedScan):
         def run(self, len_window):
             status = yield from super().run(len_window)
             num_rows = int(self._headers.state[fused_scan.ROW])
             taken.append((self.num_decoded, num_rows, self.stop))
             return status
 
-    monkeypatch.setattr(reader, "Sweep", Watched)
+    monkeypatch.setattr(reader, "FusedScan", Watched)
     return taken
 
 

@@ -22,10 +22,10 @@ from kafka_segments import Batch, Damage, Record, Segment, open_segment
 from kafka_segments.io.storage import open_source
 from kafka_segments.query.read.start_position import begin
 from kafka_segments.segment.columnar.arrow_schema import FURTHER, NONE, SCHEMA
-from kafka_segments.segment.columnar.offset_coverage import Coverage
-from kafka_segments.segment.columnar.read_range import Stretch
+from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.segment.columnar.read_range import ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.transactions.excluded import Void
+from kafka_segments.segment.transactions.excluded import ExcludedBatches
 
 COLUMNS = [*SCHEMA.names, *FURTHER.names]
 TIMESTAMP_TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
@@ -216,7 +216,7 @@ def ranges(dice: Random, data: bytes) -> str:
         # counts then, when the next sound entry is looked for behind damage.
         is_hidden = bool(between) and len(places) > len(between)
         void_ranges = some_void(dice, entries)
-        void = Void.of(void_ranges) if void_ranges else None
+        void = ExcludedBatches.of(void_ranges) if void_ranges else None
         shown = [one for one in entries if not is_void(one.head, void_ranges)]
         is_shared, is_log = dice.randrange(2) == 0, is_ascending(entries)
         bounds, found = cuts(dice, entries), Counter[Row]()
@@ -251,18 +251,18 @@ def _stretch(
     *,
     is_log: bool,
     is_damaged: bool,
-) -> Stretch:
+) -> ReadRange:
     """Where a range may be read: from a hint on, right or wrong, to another one."""
     if not is_log or start is None:
-        return Stretch(is_shared=True)
+        return ReadRange(is_shared=True)
     hint = dice.choice([0, dice.randrange(len(data) or 1), *(one.head.position for one in entries)])
     base_offset = entries[0].batch.base_offset or 0 if entries else 0
     found = begin(open_source(data), start, base_offset, hint, checks.MAX_DECOMPRESSED)
     if found.position and not any(one.head.position == found.position for one in entries):
         assert found.is_hinted or is_damaged  # a log in a log: only a hint leads there, or headers that lie
-        return Stretch(is_shared=True)
+        return ReadRange(is_shared=True)
     end_position = dice.choice((None, 0, dice.randrange(len(data) + 1)))
-    return Stretch(found.position, found.sound_offset, end_position, is_shared=True)
+    return ReadRange(found.position, found.sound_offset, end_position, is_shared=True)
 
 
 def stretches(dice: Random, data: bytes) -> str:
@@ -278,11 +278,11 @@ def stretches(dice: Random, data: bytes) -> str:
         end = dice.choice([None, *(one.last_offset for one in entries)])
         end_position = dice.choice((None, 0, dice.randrange(len(data) + 1)))
         last = ending(entries, at, end, end_position, len(data))
-        coverage = Coverage()
-        stretch = Stretch(first, previous, end_position, coverage, is_shared=True)
+        coverage = OffsetCoverage()
+        stretch = ReadRange(first, previous, end_position, coverage, is_shared=True)
         part = read(segment, (None, end), None, stretch)
     with open_segment(data[:last], **options) as cut:
-        expected = read(cut, (None, end), None, Stretch(first, previous, is_shared=True))
+        expected = read(cut, (None, end), None, ReadRange(first, previous, is_shared=True))
     if len(places) > len(between) and (between or any(one.is_wrapper for one in entries)):
         return "hidden"  # what is behind goes by what was sound before, and not all was looked into
     if between and not is_ascending(entries):
@@ -320,7 +320,7 @@ def ending(entries: list[Entry], at: int, end: int | None, end_position: int | N
     return size
 
 
-def check_coverage(coverage: Coverage, sound: list[Batch], damaged: list[int]) -> None:
+def check_coverage(coverage: OffsetCoverage, sound: list[Batch], damaged: list[int]) -> None:
     """What is noted of entries is what they are, one by one."""
     # Where offsets are negative others should stand.
     negative = {one.position for one in sound if not _is_wrapper(one) and last_offset(one) < 0}

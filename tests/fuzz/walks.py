@@ -17,8 +17,8 @@ from kafka_segments.io.storage import Source, open_source
 from kafka_segments.segment.columnar.batch_rows import overview
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.header_table import find_entries, iter_headers, iter_tables
-from kafka_segments.segment.columnar.offset_coverage import Coverage
-from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 
 Row = dict[str, Any]
 TIMES = ("base_timestamp", "max_timestamp")
@@ -62,8 +62,8 @@ def check_tables(dice: Random, source: Source, first: int, batches: list[Batch],
     previous = before[-1] if before else None
     end = dice.choice([None, *map(parts.last_offset, batches)])
     end_position = dice.choice((None, 0, dice.randrange(source.size + 1)))
-    coverage = dice.choice((None, Coverage()))
-    stretch = Stretch(first, previous, end_position, coverage)
+    coverage = dice.choice((None, OffsetCoverage()))
+    stretch = ReadRange(first, previous, end_position, coverage)
     rows: list[Row] = []
     places = []
     for piece in iter_tables(source, OffsetRange(None, end), stretch):

@@ -102,7 +102,9 @@ def is_swallowing(handler: ast.ExceptHandler) -> bool:
     inside = [node for statement in handler.body for node in ast.walk(statement)]
     asked = [ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)]
     raises = any(isinstance(node, ast.Raise) for node in inside)
-    return not raises and not any(name.endswith(("pass_over", "damage_of")) for name in asked)
+    return not raises and not any(
+        name.endswith(("raise_unless_file_at_fault", "damage_of")) for name in asked
+    )
 
 
 def test_a_store_that_stops_answering_is_taken_for_nothing_else() -> None:

@@ -191,7 +191,7 @@ class _InProcess:
 
     start_seconds = job_seconds = 0.0
 
-    def __init__(self, plan: job.Plan, _master: str, options: dict[str, str], _show: object) -> None:
+    def __init__(self, plan: job.IngestPlan, _master: str, options: dict[str, str], _show: object) -> None:
         self._plan = plan
         self._options = options
 

@@ -18,7 +18,7 @@ from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Limits, Query
-from kafka_segments.segment.transactions.state import Void
+from kafka_segments.segment.transactions.state import ExcludedBatches
 from kafka_segments.write.writer import SegmentWriter, open_partition_writer
 
 PLACES = Places()
@@ -145,7 +145,7 @@ def rows_of(splits: Iterable[Split]) -> list[Row]:
     for split in splits:
         with open_segment_of(PLACES, split.segment) as segment:
             events = segment.iter_columnar(
-                ["offset", "timestamp_ms"], (split.start, split.end), Void.of(split.void)
+                ["offset", "timestamp_ms"], (split.start, split.end), ExcludedBatches.of(split.void)
             )
             for event in events:
                 if hasattr(event, "num_rows"):

@@ -20,7 +20,7 @@ from tests.plan.logs import PLACES, Entry, Row
 from kafka_segments.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
-from kafka_segments.log.model import Piece, Split, StoredFile
+from kafka_segments.log.model import LogPiece, Split, StoredFile
 from kafka_segments.log.opening import NUM_REQUESTS
 from kafka_segments.query import prune
 from kafka_segments.query.plan import plan
@@ -219,7 +219,7 @@ def test_segments_behind_a_network_are_asked_a_few_at_a_time(tmp_path: Path) -> 
     def moved(file: StoredFile) -> StoredFile:
         return replace(file, path=f"s3://bucket{file.path}")
 
-    def far(piece: Piece) -> Piece:
+    def far(piece: LogPiece) -> LogPiece:
         beside = {suffix: moved(file) for suffix, file in piece.segment.beside.items()}
         return replace(piece, segment=replace(piece.segment, file=moved(piece.segment.file), beside=beside))
 

@@ -14,8 +14,14 @@ from tests.plan import logs
 from tests.plan.logs import RECORDED, Entry
 from tests.ranges.splits import rows
 
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, ReadError, StoreError, pass_over
-from kafka_segments.io.filesystem import Entry as Listed
+from kafka_segments.errors import (
+    CorruptIndexError,
+    KafkaFormatError,
+    ReadError,
+    StoreError,
+    raise_unless_file_at_fault,
+)
+from kafka_segments.io.filesystem import FileEntry as Listed
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log import segment_extents
@@ -156,10 +162,10 @@ def test_its_error_or_the_same_rows(name: str, way: str) -> None:
 def test_what_says_nothing_of_a_file_is_not_passed_over(code: int) -> None:
     error = ReadError("not to be had", errno=code)
     with pytest.raises(ReadError) as caught:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
     assert caught.value is error
     with pytest.raises(StoreError):
-        pass_over(StoreError("gone", errno=errno.ENOENT))
+        raise_unless_file_at_fault(StoreError("gone", errno=errno.ENOENT))
 
 
 def test_what_a_file_is_like_is_passed_over() -> None:
@@ -168,4 +174,4 @@ def test_what_a_file_is_like_is_passed_over() -> None:
         ReadError("it is gone", errno=errno.ENOENT),
         ReadError("a bad sector", errno=errno.EIO, position=4096),
     ):
-        pass_over(error)
+        raise_unless_file_at_fault(error)

@@ -25,7 +25,7 @@ from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Query, at_timestamp
-from kafka_segments.query.timestamps import Finder
+from kafka_segments.query.timestamps import TimeFinder
 from kafka_segments.segment.segment import open_segment
 from kafka_segments.write.writer import open_partition_writer
 
@@ -35,7 +35,7 @@ NO_INDEXES = ("index", "timeindex")
 
 def find(log: PartitionLog, timestamp: int, *, is_start: bool = True, budget: int = 1 << 30) -> int | None:
     start = max(log.log_start_offset or 0, log.pieces[0].start)
-    return Finder(PLACES, Budget(budget)).find(log, timestamp, start, is_start=is_start)
+    return TimeFinder(PLACES, Budget(budget)).find(log, timestamp, start, is_start=is_start)
 
 
 def records(path: Path) -> Iterator[tuple[int, int]]:
@@ -119,7 +119,7 @@ def test_a_time_index_that_leads_too_far_is_held_against_the_log(tmp_path: Path)
     for one in indexes[:-1]:
         one.write_bytes(indexes[-1].read_bytes())
     log = logs.log_of(path)
-    finder = Finder(PLACES, Budget(1 << 20))
+    finder = TimeFinder(PLACES, Budget(1 << 20))
     assert [finder.find(log, at * 100, 0, is_start=True) for at in range(40)] == list(range(40))
     assert finder.findings and "not used" in str(finder.findings[0])
 

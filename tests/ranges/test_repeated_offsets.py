@@ -10,7 +10,7 @@ from tests.ranges.logs import losses, offsets, one, run, write
 from tests.ranges.splits import split_of, stored
 
 from kafka_segments.query.read.findings import Collected
-from kafka_segments.query.read.monotone_offsets import Ahead
+from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
 from kafka_segments.segment.columnar import reader
 
 
@@ -121,7 +121,7 @@ def batch(*values: int) -> pa.RecordBatch:
     ],
 )
 def test_rows_that_are_ahead(parts: list[tuple[int, ...]], expected: list[int], new: list) -> None:
-    ahead, found, told = Ahead(), [], []
+    ahead, found, told = MonotoneOffsets(), [], []
     for part in parts:
         rows, skipped = ahead.of(batch(*part))
         found += [] if rows is None else rows.column("offset").to_pylist()

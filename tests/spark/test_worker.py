@@ -42,7 +42,7 @@ def test_an_archive_is_read_again_when_it_has_changed_and_only_then(
 ) -> None:
     monkeypatch.setattr(worker, "_is_settled", False)
     monkeypatch.setattr(worker.gc, "freeze", lambda: None)  # type: ignore[attr-defined]
-    worker.settle_down()
+    worker.tune_worker()
     finder = sys.path_importer_cache[str(archive)]
     assert isinstance(finder, zipimport.zipimporter)
     asked: list[str] = []
@@ -76,8 +76,8 @@ def test_a_worker_settles_down_once(archive: Path, monkeypatch: pytest.MonkeyPat
     frozen: list[int] = []
     monkeypatch.setattr(worker, "_is_settled", False)
     monkeypatch.setattr(worker.gc, "freeze", lambda: frozen.append(1))  # type: ignore[attr-defined]
-    worker.settle_down()
-    worker.settle_down()
+    worker.tune_worker()
+    worker.tune_worker()
     assert frozen == [1]
     finder = sys.path_importer_cache[str(archive)]
     assert "invalidate_caches" in vars(finder)

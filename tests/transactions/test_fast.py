@@ -41,13 +41,13 @@ def swept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 500)
     taken: list[int] = []
 
-    class Watched(fused_scan.Sweep):
+    class Watched(fused_scan.FusedScan):
         def run(self, len_window):  # type: ignore[no-untyped-def]
             status = yield from super().run(len_window)
             taken.append(self.num_decoded)
             return status
 
-    monkeypatch.setattr(reader, "Sweep", Watched)
+    monkeypatch.setattr(reader, "FusedScan", Watched)
     return taken
 
 

@@ -31,15 +31,15 @@ from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.log.given_files import gaps_between
 from kafka_segments.log.partition import Partition, open_partition_of
 from kafka_segments.segment.batch_records import ManyRows, Rows
-from kafka_segments.segment.misplaced_batches import Straying
+from kafka_segments.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.segment.segment import Segment, fast_rows, open_segment
 
-__all__ = ["OffsetRange", "add_parser", "run"]
+__all__ = ["RequestedOffsets", "add_parser", "run"]
 
 Event = Batch | Record | Damage | Padding
 
 
-class OffsetRange:
+class RequestedOffsets:
     """Offsets `start <= offset < end`; None is open.
 
     Example:
@@ -52,7 +52,7 @@ class OffsetRange:
         self.end = end
 
     @classmethod
-    def parse(cls, words: str) -> OffsetRange:
+    def parse(cls, words: str) -> RequestedOffsets:
         """Read `A:B`, `A:` or `:B`; raises `OptionError` for anything else."""
         match = re.fullmatch(r"(-?\d{1,20})?:(-?\d{1,20})?", words, re.ASCII)
         if match is None:
@@ -120,7 +120,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
-    offsets = None if arguments.offsets is None else OffsetRange.parse(arguments.offsets)
+    offsets = None if arguments.offsets is None else RequestedOffsets.parse(arguments.offsets)
     is_text = arguments.format == "text"
     options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
     if arguments.headers_only and arguments.check_crc:
@@ -236,7 +236,7 @@ class _Dump:
     """
 
     def __init__(
-        self, offsets: OffsetRange | None, open_file: Open, *, is_text: bool, headers_only: bool
+        self, offsets: RequestedOffsets | None, open_file: Open, *, is_text: bool, headers_only: bool
     ) -> None:
         self.status = console.CLEAN
         self._open = open_file
@@ -251,7 +251,7 @@ class _Dump:
         self._rows = ManyRows(_fast_rows)
         self._said: set[str] = set()
         self._span = _Span()
-        self._seen: dict[str, Straying] = {}
+        self._seen: dict[str, MisplacedBatches] = {}
 
     def files(self, found: Sequence[tuple[str, bool] | KafkaFormatError]) -> None:
         """Print files; those that cannot be opened are told on standard error."""
@@ -329,7 +329,7 @@ class _Dump:
         return _select(partial(self._events, segment), self._offsets, self._headers_only, self._span)
 
     def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None = None) -> Iterator[Event]:
-        straying = Straying()
+        straying = MisplacedBatches()
         if isinstance(segment, Segment):  # what is seen of a partition's tells by itself
             self._seen[os.path.normpath(segment.path)] = straying
         return straying.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
@@ -347,7 +347,7 @@ class _Dump:
 
 def _select(
     events: Callable[[Callable[[Batch], bool]], Iterator[Event]],
-    offsets: OffsetRange,
+    offsets: RequestedOffsets,
     headers_only: bool,
     span: _Span,
 ) -> Iterator[Event]:

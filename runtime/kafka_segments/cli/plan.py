@@ -23,7 +23,7 @@ from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
 from kafka_segments.log.file_options import FILE_OPTIONS, files_of
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_check import check_log
-from kafka_segments.log.model import LeftOut, Loss, PartitionLog, Split
+from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog, Split
 from kafka_segments.log.skipped_files import PassedOver
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of
@@ -38,7 +38,7 @@ __all__ = ["add_parser", "run"]
 
 _OPTIONS = (*QUERY_OPTIONS, *FILE_OPTIONS)
 
-Told = TypeVar("Told", LeftOut, Loss)
+Told = TypeVar("Told", LeftOut, OffsetLoss)
 
 Line = tuple[dict[str, Any], str]
 """Something to say, as values and in words."""

@@ -238,7 +238,7 @@ _NOT_THE_FILES_FAULT = frozenset(
 )
 
 
-def pass_over(error: KafkaFormatError) -> None:
+def raise_unless_file_at_fault(error: KafkaFormatError) -> None:
     """Let an error pass that tells of a file what it is: wrong bytes, a bad sector, gone.
 
     Whoever goes on without a file that cannot be used calls this first.

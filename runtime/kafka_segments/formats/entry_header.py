@@ -23,13 +23,13 @@ __all__ = [
     "LEN_PREFIX",
     "OFS_MAGIC",
     "TIMESTAMP_TYPE_NAMES",
-    "Head",
+    "EntryHeader",
     "Prefix",
     "checksum_region",
     "known_magics",
     "length_digits",
     "message_timestamp_type",
-    "read_head",
+    "read_entry_header",
     "read_prefix",
 ]
 
@@ -132,7 +132,7 @@ def _entry_of_zeros(magic: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class EntryHeader:
     """A batch or message as its header tells it, where the bytes begin that its checksum covers, and how."""
 
     batch: Batch
@@ -140,7 +140,9 @@ class Head:
     checksum: Callable[[bytes | memoryview, int], int]
 
 
-def read_head(data: bytes | memoryview, path: str, position: int, previous_offset: int | None) -> Head:
+def read_entry_header(
+    data: bytes | memoryview, path: str, position: int, previous_offset: int | None
+) -> EntryHeader:
     """Read the header of an entry of a known magic.
 
     Args:
@@ -174,7 +176,7 @@ def checksum_region(*, is_batch: bool) -> tuple[int, Callable[[bytes | memoryvie
         (head.ofs_crc_region, head.checksum)
         for magic, body in known_magics().items()
         if (body is KafkaRecordBatchV2) is is_batch
-        for head in [read_head(_entry_of_zeros(magic), "", 0, None)]
+        for head in [read_entry_header(_entry_of_zeros(magic), "", 0, None)]
     }
     (place,) = places
     return place
@@ -197,7 +199,7 @@ def message_timestamp_type(header: KafkaMessageLegacy.Header) -> str:
 
 def _head_v2(
     prefix: Prefix, header: KafkaRecordBatchV2, path: str, position: int, previous_offset: int | None
-) -> Head:
+) -> EntryHeader:
     sequence = header.base_sequence
     batch = Batch(
         path=path,
@@ -225,12 +227,12 @@ def _head_v2(
         num_records=header.num_records,
         previous_offset=previous_offset,
     )
-    return Head(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region, checksum.crc32c)
+    return EntryHeader(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region, checksum.crc32c)
 
 
 def _head_legacy(
     prefix: Prefix, header: KafkaMessageLegacy.Header, path: str, position: int, previous_offset: int | None
-) -> Head:
+) -> EntryHeader:
     plain = header.attributes.compression == KafkaMessageLegacy.Compression.none
     batch = Batch(
         path=path,
@@ -258,4 +260,4 @@ def _head_legacy(
         num_records=1 if plain else None,
         previous_offset=previous_offset,
     )
-    return Head(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region, checksum.crc32)
+    return EntryHeader(batch, LEN_LOG_OVERHEAD + header.ofs_crc_region, checksum.crc32)

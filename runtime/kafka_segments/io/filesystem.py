@@ -7,11 +7,11 @@ from typing import Protocol
 
 from kafka_segments.io.storage import Source
 
-__all__ = ["Entry", "FileSystem", "PlacedSource"]
+__all__ = ["FileEntry", "FileSystem", "PlacedSource"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A file or directory as a listing shows it.
 
     Attributes:
@@ -40,7 +40,7 @@ class PlacedSource(Source, Protocol):
     """
 
     identity: str
-    """Of the very file that is open: see `Entry`."""
+    """Of the very file that is open: see `FileEntry`."""
 
 
 class FileSystem(Protocol):
@@ -49,15 +49,15 @@ class FileSystem(Protocol):
     What is not there, or cannot be opened or listed, is a `ReadError`; trouble of a store a `StoreError`.
     """
 
-    def entries(self, directory: str) -> list[Entry]:
+    def entries(self, directory: str) -> list[FileEntry]:
         """What is in a directory, by name."""
         ...
 
-    def files_below(self, directory: str) -> list[Entry]:
+    def files_below(self, directory: str) -> list[FileEntry]:
         """All files in a directory and in those in it, by path."""
         ...
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """One file or directory; None if it does not exist."""
         ...
 

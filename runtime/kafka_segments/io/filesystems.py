@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from kafka_segments.errors import OptionError
-from kafka_segments.io.filesystem import Entry, FileSystem, PlacedSource
+from kafka_segments.io.filesystem import FileEntry, FileSystem, PlacedSource
 from kafka_segments.io.local_files import LocalFiles
 from kafka_segments.io.store_settings import SCHEMES
 from kafka_segments.io.stores import RemoteFiles
@@ -45,7 +45,7 @@ class Places:
     def __repr__(self) -> str:
         return "Places(...)"
 
-    def entries(self, directory: str) -> list[Entry]:
+    def entries(self, directory: str) -> list[FileEntry]:
         """What is in a directory, by name.
 
         Raises:
@@ -57,7 +57,7 @@ class Places:
         system, path = self._resolve(directory)
         return system.entries(path)
 
-    def files_below(self, directory: str) -> list[Entry]:
+    def files_below(self, directory: str) -> list[FileEntry]:
         """All files in a directory and in those in it, by path; errors as for `entries`.
 
         A store answers with a thousand files a request, however many directories they are in.
@@ -65,7 +65,7 @@ class Places:
         system, path = self._resolve(directory)
         return system.files_below(path)
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """One file or directory; None if it does not exist; errors as for `entries`."""
         system, path = self._resolve(path)
         return system.entry(path)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from kafka_segments.errors import OptionError
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 
 __all__ = ["compile_glob", "expand", "is_glob"]
@@ -102,14 +102,14 @@ class _Translation:
         return OptionError(f"the pattern {self._pattern!r} cannot be understood: {detail}")
 
 
-def expand(places: Places, pattern: str) -> list[Entry]:
+def expand(places: Places, pattern: str) -> list[FileEntry]:
     """The files and directories that match, by path as they were listed; none if nothing does.
 
     Raises:
         OptionError: see `compile_glob`.
         ReadError: a directory on the way cannot be listed.
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, FileEntry] = {}
     for path in _without_slashes_in_braces(pattern):
         start = _ADDRESS.match(path)
         root = start[0] if start else ("/" if path.startswith("/") else "")
@@ -119,7 +119,7 @@ def expand(places: Places, pattern: str) -> list[Entry]:
     return list(found.values())
 
 
-def _matches(places: Places, path: str, parts: list[str]) -> Iterator[Entry]:
+def _matches(places: Places, path: str, parts: list[str]) -> Iterator[FileEntry]:
     if not parts:
         entry = places.entry(path)
         if entry is not None:

@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 
 from kafka_segments.errors import ReadError
-from kafka_segments.io.filesystem import Entry, PlacedSource
+from kafka_segments.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.io.page_cache import tidy_source
 from kafka_segments.io.storage import Source, open_source
 
@@ -24,7 +24,7 @@ class LocalFiles:
     def __init__(self, *, keep_cache: bool = True) -> None:
         self._keep_cache = keep_cache
 
-    def entries(self, directory: str) -> list[Entry]:
+    def entries(self, directory: str) -> list[FileEntry]:
         """What is in a directory, by name; what vanishes meanwhile is not.
 
         One that cannot be asked, such as a link to nowhere, is a file of 0 bytes: opening it says why.
@@ -37,16 +37,16 @@ class LocalFiles:
         entries = (self._listed(os.path.join(directory, name)) for name in names)
         return [entry for entry in entries if entry is not None]
 
-    def _listed(self, path: str) -> Entry | None:
+    def _listed(self, path: str) -> FileEntry | None:
         with suppress(ReadError):
             entry = self.entry(path)
             if entry is not None or not os.path.islink(path):
                 return entry
-        return Entry(path, os.path.basename(path), False, 0, 0, "")
+        return FileEntry(path, os.path.basename(path), False, 0, 0, "")
 
-    def files_below(self, directory: str) -> list[Entry]:
+    def files_below(self, directory: str) -> list[FileEntry]:
         """All files in a directory and in those in it, by path; links to directories are not followed."""
-        found: list[Entry] = []
+        found: list[FileEntry] = []
         for entry in self.entries(directory):
             if not entry.is_directory:
                 found.append(entry)
@@ -54,7 +54,7 @@ class LocalFiles:
                 found += self.files_below(entry.path)
         return sorted(found, key=lambda entry: entry.path)
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """One file or directory; None if it does not exist."""
         try:
             status = os.stat(path)
@@ -65,7 +65,7 @@ class LocalFiles:
         is_directory = stat.S_ISDIR(status.st_mode)
         size = 0 if is_directory else status.st_size
         name = os.path.basename(os.path.normpath(path))
-        return Entry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
+        return FileEntry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:
         """Open a file for reading; through the cache, the kernel reads ahead as it sees fit."""

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.io.loggers import get_logger
 
-__all__ = ["CHANGED", "Patience", "Told", "ask_bounded"]
+__all__ = ["CHANGED", "Patience", "RetryNotice", "ask_bounded"]
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ _NO_HDFS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RetryNotice:
     """What a store's library told, without its traceback and its secrets."""
 
     text: str
@@ -179,11 +179,11 @@ class Patience:
         answer = f"the store gave no whole answer within {seconds:.0f} s"
         return f"{answer}: is it overloaded?" if self._has_answered else f"{answer}; {_UNREACHABLE}"
 
-    def _told(self, error: BaseException) -> Told:
+    def _told(self, error: BaseException) -> RetryNotice:
         text = " ".join(str(error).split())
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        return Told(text, getattr(error, "errno", None))
+        return RetryNotice(text, getattr(error, "errno", None))
 
 
 def _of_library() -> tuple[type[Exception], ...]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from kafka_segments.errors import MissingExtraError, OptionError, ReadError
-from kafka_segments.io.filesystem import Entry, PlacedSource
+from kafka_segments.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.io.readahead import AheadSource
 from kafka_segments.io.retry import Patience
 from kafka_segments.io.store_objects import StoredObject, identity_of
@@ -58,16 +58,16 @@ class RemoteFiles:
         making = Patience(patience, secrets_of(settings))
         self._system = making.run(prefix, lambda: _system(SCHEMES[scheme], key))
 
-    def entries(self, directory: str) -> list[Entry]:
+    def entries(self, directory: str) -> list[FileEntry]:
         """What is in a directory, by name: objects, and prefixes of objects."""
         return sorted(self._listed(directory, False), key=lambda entry: entry.name)
 
-    def files_below(self, directory: str) -> list[Entry]:
+    def files_below(self, directory: str) -> list[FileEntry]:
         """All objects whose names begin so, by path."""
         found = self._listed(directory, True)
         return sorted((entry for entry in found if not entry.is_directory), key=lambda entry: entry.path)
 
-    def _listed(self, directory: str, is_deep: bool) -> list[Entry]:
+    def _listed(self, directory: str, is_deep: bool) -> list[FileEntry]:
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(self._key(directory), recursive=is_deep)
@@ -75,7 +75,7 @@ class RemoteFiles:
         infos = self._patience.run(address, lambda: self._system.get_file_info(selector))
         return [self._entry(info) for info in infos]
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """One object or prefix; None if there is none."""
         key = self._key(path)
         info = self._patience.run(f"{self._prefix}{path}", lambda: self._system.get_file_info(key))
@@ -93,13 +93,13 @@ class RemoteFiles:
         """How the library names it."""
         return f"{self._root}{path}".rstrip("/") or "/"
 
-    def _entry(self, info: Any) -> Entry:
+    def _entry(self, info: Any) -> FileEntry:
         path = info.path.removeprefix(self._root)
         is_directory = str(info.type.name) == "Directory"
         size, modified_ns = info.size or 0, info.mtime_ns or 0
         identity = "" if is_directory else identity_of(size, modified_ns)
         name = info.base_name or self._root
-        return Entry(f"{self._prefix}{path}", name, is_directory, size, modified_ns, identity)
+        return FileEntry(f"{self._prefix}{path}", name, is_directory, size, modified_ns, identity)
 
 
 def _check_installed(scheme: str) -> None:

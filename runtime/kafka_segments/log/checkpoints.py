@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 
 from kafka_segments import formats
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import above, is_address, real_path
 from kafka_segments.io.file_locks import is_locked
 from kafka_segments.io.filesystems import Places
@@ -105,7 +105,7 @@ class Checkpoints:
                 source.close()
         except KafkaFormatError as error:
             error.path = path
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             _log.warning("%s; what it notes is not known%s", error, _CONSEQUENCES.get(_name(path), ""))
             self._errors[path] = error
             return None

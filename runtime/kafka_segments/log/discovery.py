@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import is_address
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.globs import compile_glob, expand, is_glob
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.log_dir import Group, group_files, is_deleted, swaps_in, without_log
 from kafka_segments.log.model import LeftOut, LogEnd, PartitionCopy, StoredFile, StoredSegment
-from kafka_segments.log.partition_dirs import Directory, Finder, Wanted, run_at_once
+from kafka_segments.log.partition_dirs import Directory, PartitionFinder, Wanted, run_at_once
 from kafka_segments.log.skipped_files import PassedOver, tell
 from kafka_segments.log.stored_segments import read_file
 from kafka_segments.log.tiers import read_tier
@@ -84,7 +84,7 @@ def discover(
         KafkaFormatError: a tier's manifest cannot be read or is not to be used, e.g. because it is encrypted.
     """
     options = options or FileOptions()
-    finder = Finder(places, tiers=True, recursive=options.recursive, wanted=wanted)
+    finder = PartitionFinder(places, tiers=True, recursive=options.recursive, wanted=wanted)
     for path in paths:
         if is_glob(path):
             _add_matches(places, finder, path, options.ignore_missing)
@@ -102,12 +102,12 @@ def discover(
     return sorted(copies, key=lambda copy: (copy.topic, copy.partition, copy.path))
 
 
-def stored_file(entry: Entry) -> StoredFile:
+def stored_file(entry: FileEntry) -> StoredFile:
     """A file as it is known from then on."""
     return StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)
 
 
-def _add_matches(places: Places, finder: Finder, pattern: str, ignore_missing: bool) -> None:
+def _add_matches(places: Places, finder: PartitionFinder, pattern: str, ignore_missing: bool) -> None:
     matches = expand(places, pattern)
     if not matches:
         raise ReadError("nothing matches this pattern: check the path", errno=errno.ENOENT, path=pattern)
@@ -120,7 +120,7 @@ def _add_matches(places: Places, finder: Finder, pattern: str, ignore_missing: b
         )
 
 
-def _add_match(finder: Finder, entry: Entry, ignore_missing: bool) -> bool:
+def _add_match(finder: PartitionFinder, entry: FileEntry, ignore_missing: bool) -> bool:
     try:
         return finder.add_match(entry)
     except ReadError as error:
@@ -138,7 +138,7 @@ class _Chooser:
         if options.path_glob_filter is not None:
             self._pattern = compile_glob(options.path_glob_filter)
 
-    def why_not(self, log: Entry) -> str | None:
+    def why_not(self, log: FileEntry) -> str | None:
         """Why a segment's file is left out; None if it is not."""
         options = self._options
         if self._pattern is not None and not self._pattern.fullmatch(log.name):
@@ -222,7 +222,7 @@ class _Reader:
             findings=tuple(contents.findings),
         )
 
-    def _notes(self, entries: Sequence[Entry]) -> _Notes:
+    def _notes(self, entries: Sequence[FileEntry]) -> _Notes:
         notes = _Notes()
         for entry in entries:
             if entry.name == _LEADER_EPOCHS:
@@ -233,13 +233,13 @@ class _Reader:
                 notes.topic_id = None if metadata is None else metadata.topic_id
         return notes
 
-    def _read(self, entry: Entry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
+    def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
         """What a small file says; None, and a finding, if it cannot be understood."""
         try:
             return read(read_file(self._places, stored_file(entry)))
         except KafkaFormatError as error:
             error.path = entry.path
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             _log.warning("%s; what it notes is not known", error)
             notes.findings.append(error)
             return None

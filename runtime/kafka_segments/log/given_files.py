@@ -11,21 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from kafka_segments.errors import KafkaFormatError, OptionError, SegmentOrderError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, SegmentOrderError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.log_dir import PartitionDir, SegmentFile, group_files, list_partitions
 from kafka_segments.log.partition import Partition
 from kafka_segments.segment.continuity import Noted
-from kafka_segments.segment.misplaced_batches import Straying
+from kafka_segments.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.segment.segment import open_segment
 
 __all__ = ["gaps_between"]
 
 
-Seen = Mapping[str, Straying]
+Seen = Mapping[str, MisplacedBatches]
 """What was seen of files when they were read, by their paths."""
 
 
@@ -42,7 +42,7 @@ def gaps_between(paths: Iterable[str], seen: Seen) -> Iterator[Damage]:
         try:
             yield from _gaps_in(_listed(directory), names, seen)
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
 
 
 def _gaps_in(directory: PartitionDir, names: set[str], seen: Seen) -> Iterator[Damage]:
@@ -69,7 +69,7 @@ def _gaps(directory: PartitionDir, seen: Seen) -> Iterator[Damage]:
     yield from gaps
     astray = {gap.path for gap in gaps if isinstance(gap.error, SegmentOrderError)}
     for file, end in with_ends(directory.segments):
-        stray = seen.get(os.path.normpath(file.path), Straying()).damage(file.path, file.size, end)
+        stray = seen.get(os.path.normpath(file.path), MisplacedBatches()).damage(file.path, file.size, end)
         if stray is not None and file.path not in astray:
             yield stray
 

@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
-from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.index_lookup import OffsetLookup
 from kafka_segments.segment.scan.entry_scan import Scan
 
@@ -68,7 +68,7 @@ def read_claims(
         is_all = _verify(places, segment, claim, has_end=is_last and not segment.is_newest)
         return TimeClaims(claim[1], is_all, claim[0])
     except KafkaFormatError as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         findings.append(error)
         return TimeClaims()
 
@@ -144,9 +144,9 @@ def _verify(
         source.close()
 
 
-def _first(source: Source, position: int, is_wanted: Callable[[Head], bool]) -> Head | None:
+def _first(source: Source, position: int, is_wanted: Callable[[HeaderSummary], bool]) -> HeaderSummary | None:
     """The first header from a position on that is wanted, unless damage or too many others come before."""
-    for num, head in enumerate(iter_heads(source, position)):
+    for num, head in enumerate(iter_header_summaries(source, position)):
         if isinstance(head, Damage) or num > _MOST_HEADS:
             return None
         if is_wanted(head):
@@ -156,7 +156,7 @@ def _first(source: Source, position: int, is_wanted: Callable[[Head], bool]) -> 
 
 def _is_early(source: Source, position: int, timestamp: int) -> bool:
     """Whether all batches from a position on are sound, few, and not later than a time."""
-    for num, head in enumerate(iter_heads(source, position)):
+    for num, head in enumerate(iter_header_summaries(source, position)):
         if isinstance(head, Damage) or num > _MOST_HEADS or head.max_timestamp > timestamp:
             return False
     return True

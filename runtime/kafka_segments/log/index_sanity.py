@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, pass_over
+from kafka_segments.errors import CorruptIndexError, KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.segment.header_summaries import Head
+from kafka_segments.segment.header_summaries import HeaderSummary
 from kafka_segments.segment.index_files import OffsetIndex, TimeIndex, read_offset_index, read_time_index
 
 __all__ = ["check_sanity"]
@@ -38,13 +38,13 @@ def check_sanity(files: Sequence[LogFile]) -> Iterator[KafkaFormatError]:
         try:
             offsets = _read_offsets(file, size)
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             yield error
             offsets = None
         try:
             times = _read_times(file)
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             yield error
             times = None
         if offsets is not None or times is not None:
@@ -93,7 +93,7 @@ def _against_log(
         return
     try:
         with file.open_file() as segment:
-            for head in segment.iter_heads():
+            for head in segment.iter_header_summaries():
                 for check in list(checks):
                     if isinstance(head, Damage):
                         check.damaged(head)
@@ -106,7 +106,7 @@ def _against_log(
             if (detail := check.ended(is_newest=is_newest)) is not None:
                 yield _wrong(detail, check.path)
     except UNOPENED as error:
-        pass_over(error)  # whoever reads the segment tells
+        raise_unless_file_at_fault(error)  # whoever reads the segment tells
 
 
 class _Positions:
@@ -126,7 +126,7 @@ class _Positions:
         while self._left and self._left[0].value < region.end_position:
             self._left.popleft()
 
-    def passed(self, head: Head) -> str | None:
+    def passed(self, head: HeaderSummary) -> str | None:
         """What is wrong with the entries up to a batch."""
         while self._left and self._left[0].value <= head.position:
             offset, position = self._left.popleft()
@@ -162,7 +162,7 @@ class _Times:
         """Take note that batches are missing."""
         self._is_damaged = True
 
-    def passed(self, head: Head) -> str | None:
+    def passed(self, head: HeaderSummary) -> str | None:
         """What is wrong with the entries up to a batch."""
         while self._left and self._left[0].offset <= head.last_offset:
             offset, timestamp = self._left.popleft()

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.formats.on_damage import OnDamage
-from kafka_segments.log.transaction_outcomes import Outcome
+from kafka_segments.log.transaction_outcomes import TransactionOutcome
 from kafka_segments.segment.batch_records import Rows
-from kafka_segments.segment.misplaced_batches import Straying
+from kafka_segments.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.segment.segment import Segment, dispose
-from kafka_segments.segment.transactions.state import DoubtfulTransaction, Void
+from kafka_segments.segment.transactions.state import DoubtfulTransaction, ExcludedBatches
 
 if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.read_range import Stretch
+    from kafka_segments.segment.columnar.read_range import ReadRange
     from kafka_segments.segment.columnar.reader import Event
 
 __all__ = [
@@ -64,8 +64,8 @@ class LostSegment:
         self,
         columns: Sequence[str] | None,  # noqa: ARG002
         offsets: Offsets,  # noqa: ARG002
-        void: Void | None = None,  # noqa: ARG002
-        stretch: Stretch | None = None,  # noqa: ARG002
+        void: ExcludedBatches | None = None,  # noqa: ARG002
+        stretch: ReadRange | None = None,  # noqa: ARG002
     ) -> Iterator[Damage]:
         """See `Segment.iter_columnar`."""
         yield self.damage
@@ -86,7 +86,7 @@ class IsolatedSegment:
 
     segment: Segment | LostSegment
     offsets: Offsets
-    outcome: Outcome | None
+    outcome: TransactionOutcome | None
     doubts: tuple[Damage, ...]
     end: int | None = None
     is_astray: bool = False
@@ -113,7 +113,7 @@ class IsolatedSegment:
         def is_wanted(batch: Batch) -> bool:
             return self._shows(batch) and (wanted is None or wanted(batch))
 
-        is_shown, waiting, straying = True, None, Straying()
+        is_shown, waiting, straying = True, None, MisplacedBatches()
         for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
             if isinstance(event, Batch):
                 straying.batch(event)
@@ -138,16 +138,16 @@ class IsolatedSegment:
 
     def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
         """See `Segment.iter_columnar`."""
-        from kafka_segments.segment.columnar.read_range import Stretch
+        from kafka_segments.segment.columnar.read_range import ReadRange
 
-        void, straying = None if self.outcome is None else self.outcome.void, Straying()
-        stretch = Stretch(straying=straying)
+        void, straying = None if self.outcome is None else self.outcome.void, MisplacedBatches()
+        stretch = ReadRange(straying=straying)
         for event in self.segment.iter_columnar(columns, self.offsets, void, stretch):
             if not isinstance(event, Damage) or event.touches(*self.offsets):
                 yield event
         yield from self._told_behind(straying)
 
-    def _told_behind(self, straying: Straying) -> Iterator[Damage]:
+    def _told_behind(self, straying: MisplacedBatches) -> Iterator[Damage]:
         """What is known when the segment has been read."""
         damage = straying.damage(self.path, self.size, self.end)
         if damage is not None and not self.is_astray:
@@ -182,7 +182,7 @@ def left_out(one: DoubtfulTransaction) -> Damage:
     return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
 
 
-def held_back_by(outcome: Outcome) -> Damage | None:
+def held_back_by(outcome: TransactionOutcome) -> Damage | None:
     """The damage for which the reading stops, if it does not stop for an open transaction alone.
 
     The earliest open transaction may have ended there: behind all of it, or behind a part of it, which is in
@@ -195,7 +195,7 @@ def held_back_by(outcome: Outcome) -> Damage | None:
     return None
 
 
-def held_back(damage: Damage, outcome: Outcome, noted_end: int = 0) -> Damage:
+def held_back(damage: Damage, outcome: TransactionOutcome, noted_end: int = 0) -> Damage:
     """What is not shown because the reading stops.
 
     Args:

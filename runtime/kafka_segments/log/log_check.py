@@ -16,7 +16,7 @@ from kafka_segments.formats.file_names import TIERED_NAME, name_in, with_ends
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.missing_segments import is_cleaned_at
-from kafka_segments.log.model import Loss, PartitionLog, Piece, Remark, StoredSegment
+from kafka_segments.log.model import LogPiece, OffsetLoss, PartitionLog, Remark, StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
 from kafka_segments.log.segment_extents import hold_stored, runs_at
 from kafka_segments.segment.continuity import Extent, Holding, Noted, find_gaps
@@ -36,7 +36,7 @@ class Checked:
         remarks: what was not looked at.
     """
 
-    losses: list[Loss] = field(default_factory=list)
+    losses: list[OffsetLoss] = field(default_factory=list)
     findings: list[KafkaFormatError] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
                 found.findings.append(gap.error)
             continue
         last = gap.first_lost_offset if gap.last_lost_offset is None else gap.last_lost_offset
-        found.losses.append(Loss(log.topic, log.partition, gap.first_lost_offset, last, str(gap.error)))
+        found.losses.append(OffsetLoss(log.topic, log.partition, gap.first_lost_offset, last, str(gap.error)))
     return found
 
 
@@ -101,7 +101,7 @@ def _remark(found: Checked, log: PartitionLog, why: str) -> None:
     found.remarks.append(Remark(log.topic, log.partition, f"{what}: {why}"))
 
 
-def _hold(places: Places, piece: Piece, budget: Budget, found: Checked) -> Holding:
+def _hold(places: Places, piece: LogPiece, budget: Budget, found: Checked) -> Holding:
     """What a segment holds; one that cannot be read, or has no sound batch, is a finding."""
     segment = piece.segment
     unknown = Holding(segment.file.path, segment.base_offset, segment.size, is_unknown=True)

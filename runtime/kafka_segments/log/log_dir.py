@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import (
     MAX_OFFSET,
     SEGMENT_NAME,
@@ -20,10 +20,10 @@ from kafka_segments.formats.file_names import (
     parse_directory_name,
     with_ends,
 )
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import ROOT_FILES, Checkpoints
-from kafka_segments.log.partition_dirs import Directory, Finder
+from kafka_segments.log.partition_dirs import Directory, PartitionFinder
 from kafka_segments.log.skipped_files import PassedOver, tell
 from kafka_segments.segment.contents import hold
 from kafka_segments.segment.continuity import Noted
@@ -94,7 +94,7 @@ class Group:
     """
 
     base_offset: int
-    files: dict[str, Entry] = field(default_factory=dict)
+    files: dict[str, FileEntry] = field(default_factory=dict)
     end: int | None = None
 
     def is_deleted(self, log_start_offset: int | None) -> bool:
@@ -125,7 +125,7 @@ def list_partitions(
         []
     """
     places = Places()
-    finder, checkpoints = Finder(places), Checkpoints(places)
+    finder, checkpoints = PartitionFinder(places), Checkpoints(places)
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         finder.add(_text_of(path))
     if passed is None:
@@ -155,7 +155,7 @@ def log_dir_root(path: Path) -> str:
     return above if is_root and parse_directory_name(os.path.basename(directory)) else directory
 
 
-def group_files(entries: Iterable[Entry]) -> list[Group]:
+def group_files(entries: Iterable[FileEntry]) -> list[Group]:
     """The segments in a partition's directory, each with the files of its name, by base offset."""
     groups: dict[str, Group] = {}
     for entry in entries:
@@ -186,12 +186,12 @@ def is_deleted(places: Places, group: Group, log_start_offset: int | None) -> bo
                 return True
             extent = hold(source, group.base_offset).extent
     except KafkaFormatError as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         return True
     return extent is None or extent.last < log_start_offset
 
 
-def without_log(entries: Iterable[Entry]) -> tuple[int, ...]:
+def without_log(entries: Iterable[FileEntry]) -> tuple[int, ...]:
     """The base offsets of indexes whose segment is not there."""
     stems: dict[str, set[str]] = {}
     for entry in entries:
@@ -201,7 +201,7 @@ def without_log(entries: Iterable[Entry]) -> tuple[int, ...]:
     return tuple(sorted(int(stem) for stem, suffixes in stems.items() if "log" not in suffixes))
 
 
-def swaps_in(entries: Iterable[Entry]) -> tuple[tuple[int, str], ...]:
+def swaps_in(entries: Iterable[FileEntry]) -> tuple[tuple[int, str], ...]:
     """Base offset and path of each segment that a broker has yet to take in, and that stands for others.
 
     A broker deletes those from the least `.cleaned` file on, which were not finished (KAFKA-6264).

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kafka_segments.errors import CorruptIndexError, ReadError, TruncatedError, pass_over
+from kafka_segments.errors import CorruptIndexError, ReadError, TruncatedError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
@@ -113,7 +113,7 @@ def _hint(places: Places, segment: StoredSegment, end: int | None = None) -> tup
     try:
         lookup = open_offsets(places, segment)
     except (CorruptIndexError, ReadError) as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         return None
     if lookup is None:
         return None

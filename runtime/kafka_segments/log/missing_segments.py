@@ -15,11 +15,11 @@ from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_end
-from kafka_segments.log.model import Piece, StoredSegment
+from kafka_segments.log.model import LogPiece, StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.log.replica_agreement import Span
 from kafka_segments.segment.contents import is_cleaned
-from kafka_segments.segment.header_summaries import iter_heads
+from kafka_segments.segment.header_summaries import iter_header_summaries
 
 __all__ = ["find_holes", "first_missing", "is_cleaned_at"]
 
@@ -51,7 +51,9 @@ def find_holes(places: Places, own: Sequence[Span], others: Sequence[Sequence[Sp
     return found
 
 
-def first_missing(places: Places, before: Piece, piece: Piece, offset: int, budget: Budget) -> int | None:
+def first_missing(
+    places: Places, before: LogPiece, piece: LogPiece, offset: int, budget: Budget
+) -> int | None:
     """The first of the offsets that are lost right before the first record of a piece.
 
     Args:
@@ -82,10 +84,10 @@ def first_missing(places: Places, before: Piece, piece: Piece, offset: int, budg
     return None if may_look and is_cleaned_at(places, before.segment) else reached
 
 
-def _is_first(places: Places, piece: Piece, offset: int) -> bool:
+def _is_first(places: Places, piece: LogPiece, offset: int) -> bool:
     source = open_stored(places, piece.segment)
     try:
-        for head in iter_heads(source):
+        for head in iter_header_summaries(source):
             if isinstance(head, Damage):
                 return False
             if head.last_offset >= piece.start:

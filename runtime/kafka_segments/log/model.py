@@ -12,10 +12,10 @@ __all__ = [
     "Chunks",
     "LeftOut",
     "LogEnd",
-    "Loss",
+    "LogPiece",
+    "OffsetLoss",
     "PartitionCopy",
     "PartitionLog",
-    "Piece",
     "Remark",
     "Split",
     "StoredFile",
@@ -144,7 +144,7 @@ class PartitionCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LogPiece:
     """Offsets of a partition that one segment is to be read for.
 
     Attributes:
@@ -182,7 +182,7 @@ class PartitionLog:
 
     topic: str
     partition: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LogPiece, ...]
     topic_id: str | None = None
     log_start_offset: int | None = None
     end: LogEnd = LogEnd()
@@ -241,7 +241,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class OffsetLoss:
     """Offsets that were asked for and are not there; damage is `entries.Damage` instead.
 
     Attributes:

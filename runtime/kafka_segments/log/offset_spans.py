@@ -6,14 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from kafka_segments.log.model import Piece, StoredSegment
+from kafka_segments.log.model import LogPiece, StoredSegment
 
-__all__ = ["Coverage"]
+__all__ = ["OffsetSpans"]
 
 Filled = tuple[int, int, StoredSegment]
 
 
-class Coverage:
+class OffsetSpans:
     """Which segment is read for which offsets."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Coverage:
             new.append((start, end, segment))
         self._filled[at:stop] = sorted([*self._filled[at:stop], *new], key=_start)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[LogPiece]:
         """What is read, by offset, with the other segments that hold some of the same offsets."""
         ordered = sorted(self._all, key=_start)
         farthest = list(accumulate((end for _, end, _ in ordered), max))
@@ -48,7 +48,7 @@ class Coverage:
             first = bisect_right(farthest, start)
             last = bisect_left(ordered, end, key=_start)
             touching = [other for _, behind, other in ordered[first:last] if behind > start]
-            yield Piece(start, end, segment, tuple(other for other in touching if other is not segment))
+            yield LogPiece(start, end, segment, tuple(other for other in touching if other is not segment))
 
 
 def _start(filled: Filled) -> int:

@@ -42,7 +42,7 @@ from kafka_segments.log.isolation_view import (
 from kafka_segments.log.log_dir import PartitionDir, SegmentFile, list_partitions
 from kafka_segments.log.log_files import UNOPENED, LogFile, lost_file
 from kafka_segments.log.segment_order import Arranged, up_to
-from kafka_segments.log.transaction_outcomes import Outcome, by_indexes, by_records, check_indexes
+from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 from kafka_segments.segment.batch_records import Rows
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 from kafka_segments.segment.segment import Segment, dispose, open_segment
@@ -189,7 +189,7 @@ class Partition(Handle):
         return f"<{type(self).__name__} {name}in {self.path!r}, {len(self.segments)} segments, {self._state}>"
 
     @cached_property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TransactionOutcome:
         """How the transactions ended; worked out when first asked for."""
         if self._by_indexes:
             return by_indexes(self._log_files(), self.log_start_offset)

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kafka_segments.errors import OptionError, ReadError, pass_over
+from kafka_segments.errors import OptionError, ReadError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import (
     LEFT_ALONE,
     SEGMENT_NAME,
@@ -31,11 +31,11 @@ from kafka_segments.formats.file_names import (
     tiered_names,
     tiers_topic,
 )
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.skipped_files import Passing
 
-__all__ = ["Directory", "Finder", "Wanted", "run_at_once"]
+__all__ = ["Directory", "PartitionFinder", "Wanted", "run_at_once"]
 
 _INDEX_CACHE = "remote-log-index-cache"  # RemoteIndexCache.DIR_NAME, of tiered storage
 _NUM_AT_ONCE = 32  # requests, where each takes a while
@@ -62,7 +62,7 @@ class Directory:
 
     path: str
     name: TopicPartition
-    entries: list[Entry]
+    entries: list[FileEntry]
     topic_id: str | None = None
     wanted: set[str] | None = field(default_factory=set)
     beside: frozenset[str] | None = None
@@ -88,7 +88,7 @@ def run_at_once(path: str, task: Callable[[T], R], arguments: Sequence[T]) -> li
         return list(pool.map(task, arguments))
 
 
-class Finder:
+class PartitionFinder:
     """Directories with segments, below or at paths that are added one by one; each once.
 
     Args:
@@ -118,7 +118,7 @@ class Finder:
         self._wanted = wanted
         self._seen: set[str] = set()
 
-    def add_match(self, entry: Entry) -> bool:
+    def add_match(self, entry: FileEntry) -> bool:
         """Look at what matches a pattern; if nothing of use is there, that is no error.
 
         Returns:
@@ -172,7 +172,7 @@ class Finder:
             return True
         return self._take_named(directory, self._places.entries(directory or "."), name, is_match)
 
-    def _take_named(self, path: str, entries: list[Entry], only: str | None, is_match: bool) -> bool:
+    def _take_named(self, path: str, entries: list[FileEntry], only: str | None, is_match: bool) -> bool:
         """Take a directory by its own name, which must say of which partition it is."""
         found = self._name_of(path, entries)
         if found is None:
@@ -183,7 +183,7 @@ class Finder:
         self._take(path, *found, entries, only=only)
         return True
 
-    def _descend(self, path: str, entries: Sequence[Entry]) -> bool:
+    def _descend(self, path: str, entries: Sequence[FileEntry]) -> bool:
         """Look at the directories in one that holds no segments itself."""
         if self._recursive:
             real = real_path(path)
@@ -206,11 +206,11 @@ class Finder:
                 held = self._look_into(entry, inside, topic, beside) or held
         return held
 
-    def _is_worth_telling(self, entry: Entry) -> bool:
+    def _is_worth_telling(self, entry: FileEntry) -> bool:
         """Whether it is none of a broker or a file system; `lost+found` may be empty, or for root alone."""
         return entry.name != _INDEX_CACHE and (entry.name != "lost+found" or any(self._peek(entry)))
 
-    def _is_of_interest(self, entry: Entry, topic: tuple[str, str] | None) -> bool | None:
+    def _is_of_interest(self, entry: FileEntry, topic: tuple[str, str] | None) -> bool | None:
         """Whether a directory is to be listed, by its name; None if only its partition is not wanted."""
         plain = parse_directory_name(entry.name)
         tiered = tiered_names(entry.name, topic) if self._tiers else []
@@ -223,8 +223,8 @@ class Finder:
 
     def _look_into(
         self,
-        entry: Entry,
-        children: list[Entry],
+        entry: FileEntry,
+        children: list[FileEntry],
         topic: tuple[str, str] | None,
         beside: frozenset[str],
     ) -> bool:
@@ -247,7 +247,7 @@ class Finder:
             return True
         return self._wanted(name, None) if isinstance(name, str) else self._wanted(name.topic, name.partition)
 
-    def _children(self, path: str) -> list[Entry] | None:
+    def _children(self, path: str) -> list[FileEntry] | None:
         """What is in a directory; None if it has vanished since it was seen, as a deleted topic's may."""
         try:
             return self._places.entries(path)
@@ -256,7 +256,7 @@ class Finder:
                 return None
             raise
 
-    def _holds(self, entries: Iterable[Entry]) -> bool:
+    def _holds(self, entries: Iterable[FileEntry]) -> bool:
         names = (entry.name for entry in entries)
         return any(
             SEGMENT_NAME.fullmatch(name) or (self._tiers and TIERED_NAME.fullmatch(name)) for name in names
@@ -267,7 +267,7 @@ class Finder:
         path: str,
         name: TopicPartition,
         topic_id: str | None,
-        entries: list[Entry],
+        entries: list[FileEntry],
         *,
         only: str | None = None,
         beside: frozenset[str] | None = None,
@@ -281,7 +281,7 @@ class Finder:
                 self.passing.files(entries)
         self.found[key].want(only)
 
-    def _name_of(self, path: str, entries: Sequence[Entry]) -> tuple[TopicPartition, str | None] | None:
+    def _name_of(self, path: str, entries: Sequence[FileEntry]) -> tuple[TopicPartition, str | None] | None:
         """Whose segments lie in a directory, by its name as it was given or where it really is."""
         for given in dict.fromkeys((path or ".", real_path(path or "."))):
             name = name_in(given)
@@ -296,7 +296,7 @@ class Finder:
                     return tiered, topic_id
         return None
 
-    def _why_empty(self, entries: Sequence[Entry]) -> str:
+    def _why_empty(self, entries: Sequence[FileEntry]) -> str:
         names = [entry.name for entry in entries]
         why = (
             "no segments here: no .log files named by 20 digits, and no directories TOPIC-PARTITION with some"
@@ -312,11 +312,11 @@ class Finder:
             why + "; give a broker's log directory (log.dirs in its configuration), or one of its partitions"
         )
 
-    def _peek(self, entry: Entry) -> Iterator[Entry]:
+    def _peek(self, entry: FileEntry) -> Iterator[FileEntry]:
         try:
             yield from self._places.entries(entry.path) if entry.is_directory else ()
         except ReadError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
 
 
 def _why_nameless(name: str) -> str:
@@ -331,10 +331,10 @@ def _why_nameless(name: str) -> str:
     )
 
 
-def _is_brokers(entries: Iterable[Entry]) -> bool:
+def _is_brokers(entries: Iterable[FileEntry]) -> bool:
     """Whether files are named as a broker names segments, not as a tier does."""
     return any(SEGMENT_NAME.fullmatch(entry.name) for entry in entries)
 
 
-def _is_partition(entry: Entry) -> bool:
+def _is_partition(entry: FileEntry) -> bool:
     return parse_directory_name(entry.name) is not None and entry.is_directory

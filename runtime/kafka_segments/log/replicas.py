@@ -27,8 +27,8 @@ from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.lineage import Lineage, contradiction, diverges_at
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.missing_segments import find_holes
-from kafka_segments.log.model import LeftOut, LogEnd, PartitionCopy, PartitionLog, Piece, StoredSegment
-from kafka_segments.log.offset_spans import Coverage
+from kafka_segments.log.model import LeftOut, LogEnd, LogPiece, PartitionCopy, PartitionLog, StoredSegment
+from kafka_segments.log.offset_spans import OffsetSpans
 from kafka_segments.log.replica_agreement import Span, compare
 from kafka_segments.segment.index_files import LeaderEpoch
 
@@ -138,13 +138,13 @@ def _note_holes(places: Places, runs: Sequence[_Run]) -> None:
             run.holes.append((reached, end, segment))
 
 
-def _pieces_of(copy: PartitionCopy) -> tuple[Piece, ...]:
-    return tuple(Piece(one.base_offset, one.end_offset, one) for one in copy.segments)
+def _pieces_of(copy: PartitionCopy) -> tuple[LogPiece, ...]:
+    return tuple(LogPiece(one.base_offset, one.end_offset, one) for one in copy.segments)
 
 
 def _log_of(
     copies: list[PartitionCopy],
-    pieces: Sequence[Piece],
+    pieces: Sequence[LogPiece],
     epochs: Sequence[LeaderEpoch],
     limits: Mapping[str, int] | None = None,
 ) -> PartitionLog:
@@ -185,7 +185,7 @@ def _noted_starts(trusted: Sequence[PartitionCopy], limits: Mapping[str, int] | 
             yield start
 
 
-def _is_below(piece: Piece, start: int | None) -> bool:
+def _is_below(piece: LogPiece, start: int | None) -> bool:
     return start is not None and piece.end is not None and piece.end <= start
 
 
@@ -267,9 +267,9 @@ class _Merger:
             found[run.copy.path] = max(limit, found.get(run.copy.path, limit))
         return found
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[LogPiece]:
         """The log, by offset: what brokers have before what tiers have."""
-        coverage = Coverage()
+        coverage = OffsetSpans()
         ordered = sorted(self._trusted, key=lambda one: one[0].copy.is_tiered)
         # What nobody has stays with the one before it, whose reader finds out.
         for spans, limit in [
@@ -288,7 +288,7 @@ class _Merger:
             if found and found[-1].segment is newest:
                 found[-1] = replace(found[-1], end=None)
             elif newest.size and (not found or (found[-1].end or 0) <= start):
-                found.append(Piece(start, None, newest))
+                found.append(LogPiece(start, None, newest))
         yield from found
 
     def _limit_by_lineage(self, run: _Run) -> int:
@@ -364,9 +364,9 @@ class _Merger:
         )
 
 
-def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Iterable[LogPiece]) -> Iterator[LogPiece]:
     """Pieces, neighbours of one segment as one."""
-    before: Piece | None = None
+    before: LogPiece | None = None
     for piece in pieces:
         if before is not None and before.end == piece.start and before.segment is piece.segment:
             others = {one.file.path: one for one in (*before.others, *piece.others)}

@@ -9,7 +9,7 @@ for it.
 
 from __future__ import annotations
 
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.found_cache import Remembered
@@ -31,7 +31,7 @@ def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
     try:
         return hold_stored(places, segment).extent
     except KafkaFormatError as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         return None  # whoever reads the offsets that its name stands for tells of it
 
 

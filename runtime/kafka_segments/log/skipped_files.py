@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.loggers import get_logger
 
 __all__ = ["PassedOver", "Passing", "tell"]
@@ -62,12 +62,12 @@ class Passing:
         """Add a file or directory; what comes twice counts once."""
         self._paths.setdefault(why, {})[path] = None
 
-    def directory(self, entry: Entry) -> None:
+    def directory(self, entry: FileEntry) -> None:
         """Add a directory in a log directory that is no partition's by its name."""
         suffix = next((one for one in LEFT_ALONE if entry.name.endswith(one)), None)
         self.add(entry.path, "its name is not TOPIC-PARTITION" if suffix is None else _ASIDE[suffix])
 
-    def files(self, entries: Iterable[Entry]) -> None:
+    def files(self, entries: Iterable[FileEntry]) -> None:
         """Add what in a partition's directory a broker leaves alone, deletes, or has not taken in yet."""
         for entry in entries:
             suffix = next((one for one in _SUFFIXES if entry.name.endswith(one)), None)

@@ -22,7 +22,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.model import Chunks, StoredFile, StoredSegment
 
-__all__ = ["ZSTD_CHUNKS", "Part", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
+__all__ = ["ZSTD_CHUNKS", "StoredPart", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
 
 ZSTD_CHUNKS = "zstd-chunks"
 """The form of segments that Aiven's tiered storage has compressed."""
@@ -33,7 +33,7 @@ _MAX_LEN_CHUNK_SIZES = 10 << 20  # TransformedChunksDeserializer.MAX_DECOMPRESSE
 _NUM_KEPT = 2
 
 
-class Part:
+class StoredPart:
     """A part of a source, as a source; closing it closes the whole.
 
     Args:
@@ -140,7 +140,7 @@ def open_file(places: Places, file: StoredFile) -> Source:
         detail = f"it has {source.size} bytes; {file.size} were to be at position {file.position}"
         raise ReadError(detail, position=source.size, path=file.path)
     # A whole file may have grown since; what was listed of it is what is meant.
-    return Part(source, file.path, file.position, file.size)
+    return StoredPart(source, file.path, file.position, file.size)
 
 
 def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source | None:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import TIERED_NAME
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.log.partition_dirs import Directory, run_at_once
@@ -33,7 +33,7 @@ _EPOCHS = "leader_epoch_checkpoint"
 _REQUIRED = ("log", "index", "timeindex", "snapshot", _EPOCHS)
 _SUFFIXES = {"index": "index", "timeindex": "timeindex", "txnindex": "txnindex", "snapshot": "end-snapshot"}
 
-WhyNot = Callable[[Entry], str | None]
+WhyNot = Callable[[FileEntry], str | None]
 
 
 @dataclass(slots=True)
@@ -78,8 +78,8 @@ def read_tier(places: Places, directory: Directory, why_not: WhyNot) -> TierCont
     return contents
 
 
-def _grouped(directory: Directory) -> Iterator[tuple[int, dict[str, Entry]]]:
-    groups: dict[str, dict[str, Entry]] = {}
+def _grouped(directory: Directory) -> Iterator[tuple[int, dict[str, FileEntry]]]:
+    groups: dict[str, dict[str, FileEntry]] = {}
     for entry in directory.entries:
         stem, _, suffix = entry.name.partition(".")
         if TIERED_NAME.fullmatch(f"{stem}.log") and not entry.is_directory:
@@ -88,7 +88,7 @@ def _grouped(directory: Directory) -> Iterator[tuple[int, dict[str, Entry]]]:
         yield int(stem.partition("-")[0]), files
 
 
-def _why_incomplete(files: dict[str, Entry]) -> str | None:
+def _why_incomplete(files: dict[str, FileEntry]) -> str | None:
     if _MANIFEST in files or "indexes" in files:
         missing = [suffix for suffix in ("log", "indexes", _MANIFEST) if suffix not in files]
     else:
@@ -98,7 +98,7 @@ def _why_incomplete(files: dict[str, Entry]) -> str | None:
     return f"an upload that was not completed, or is being deleted: there is no .{' and no .'.join(missing)}"
 
 
-def _why_unwanted(directory: Directory, files: dict[str, Entry], why_not: WhyNot) -> str | None:
+def _why_unwanted(directory: Directory, files: dict[str, FileEntry], why_not: WhyNot) -> str | None:
     names = {entry.name for entry in files.values()}
     if directory.wanted is not None and names.isdisjoint(directory.wanted):
         return "other segments were given by name"
@@ -108,7 +108,7 @@ def _why_unwanted(directory: Directory, files: dict[str, Entry], why_not: WhyNot
 def _read_segments(
     places: Places,
     directory: Directory,
-    whole: Sequence[tuple[int, dict[str, Entry]]],
+    whole: Sequence[tuple[int, dict[str, FileEntry]]],
     findings: list[KafkaFormatError],
 ) -> Iterator[StoredSegment]:
     manifests = [files[_MANIFEST] for _, files in whole if _MANIFEST in files]
@@ -120,7 +120,7 @@ def _read_segments(
             yield _kafkas(places, base_offset, files, findings)
 
 
-def _read_manifest(places: Places, entry: Entry) -> Manifest:
+def _read_manifest(places: Places, entry: FileEntry) -> Manifest:
     try:
         return read_manifest(read_file(places, _stored(entry)))
     except KafkaFormatError as error:
@@ -128,7 +128,7 @@ def _read_manifest(places: Places, entry: Entry) -> Manifest:
         raise
 
 
-def _aivens(base_offset: int, files: dict[str, Entry], manifest: Manifest) -> StoredSegment:
+def _aivens(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -> StoredSegment:
     indexes = _stored(files["indexes"])
     beside = {
         suffix: replace(indexes, position=position, size=size)
@@ -147,7 +147,7 @@ def _aivens(base_offset: int, files: dict[str, Entry], manifest: Manifest) -> St
 
 
 def _kafkas(
-    places: Places, base_offset: int, files: dict[str, Entry], findings: list[KafkaFormatError]
+    places: Places, base_offset: int, files: dict[str, FileEntry], findings: list[KafkaFormatError]
 ) -> StoredSegment:
     beside = {_SUFFIXES[suffix]: _stored(entry) for suffix, entry in files.items() if suffix in _SUFFIXES}
     checkpoint = _stored(files[_EPOCHS])
@@ -157,7 +157,7 @@ def _kafkas(
         epochs = read_leader_epochs(read_file(places, checkpoint)) or None
     except KafkaFormatError as error:
         error.path = checkpoint.path
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         findings.append(error)
     return StoredSegment(_stored(files["log"]), base_offset, beside=beside, leader_epochs=epochs)
 
@@ -175,5 +175,5 @@ def _with_snapshots(segments: list[StoredSegment]) -> list[StoredSegment]:
     return [with_snapshot(segment) for segment in segments]
 
 
-def _stored(entry: Entry) -> StoredFile:
+def _stored(entry: FileEntry) -> StoredFile:
     return StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)

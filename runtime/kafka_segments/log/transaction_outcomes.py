@@ -25,7 +25,7 @@ from kafka_segments.errors import (
     CorruptIndexError,
     KafkaFormatError,
     SegmentOrderError,
-    pass_over,
+    raise_unless_file_at_fault,
 )
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import with_ends
@@ -43,18 +43,18 @@ from kafka_segments.segment.transactions.state import (
     AbortedTransaction,
     AbortedTransactions,
     DoubtfulTransaction,
+    ExcludedBatches,
     OpenTransaction,
     Transactions,
-    Void,
 )
 
-__all__ = ["Outcome", "by_indexes", "by_records", "check_indexes"]
+__all__ = ["TransactionOutcome", "by_indexes", "by_records", "check_indexes"]
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TransactionOutcome:
     """How the transactions of a partition ended.
 
     Attributes:
@@ -78,7 +78,7 @@ class Outcome:
     damage: tuple[Damage, ...]
     findings: tuple[KafkaFormatError, ...]
     file_ends: tuple[int, ...] = field(repr=False)
-    void: Void = field(repr=False, compare=False)
+    void: ExcludedBatches = field(repr=False, compare=False)
     bare_aborts: array[int] = field(repr=False, compare=False)
 
 
@@ -97,7 +97,7 @@ def by_records(
     *,
     may_lack_segments: bool = False,
     gaps: Sequence[Damage] | None = None,
-) -> Outcome:
+) -> TransactionOutcome:
     """Read the headers of all segments.
 
     Args:
@@ -124,7 +124,9 @@ def by_records(
     return _outcome(state, log_start_offset, found, ends)
 
 
-def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything) -> Outcome:
+def by_indexes(
+    files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything
+) -> TransactionOutcome:
     """Take the shortcut, or `by_records` where it leads nowhere; arguments as there."""
     findings: list[KafkaFormatError] = []
     at, producers = len(files), None
@@ -147,7 +149,7 @@ def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Ch
         for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
             raise wrong
     except KafkaFormatError as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         _log.warning("%s; the records decide", error)
         return by_records(files, log_start_offset, [*findings, error], check)
     unread = [file.base_offset for file in files[1 : at + 1]]
@@ -156,7 +158,7 @@ def by_indexes(files: Sequence[LogFile], log_start_offset: int | None, check: Ch
     return _outcome(state, log_start_offset, findings, [*unread, *ends])
 
 
-def check_indexes(files: Sequence[LogFile], outcome: Outcome) -> list[KafkaFormatError]:
+def check_indexes(files: Sequence[LogFile], outcome: TransactionOutcome) -> list[KafkaFormatError]:
     """What the `.txnindex` files say otherwise than the records.
 
     An index may list more than the records show: compaction takes the records of aborted transactions first.
@@ -174,9 +176,9 @@ def _outcome(
     log_start_offset: int,
     findings: Iterable[KafkaFormatError],
     file_ends: Sequence[int],
-) -> Outcome:
+) -> TransactionOutcome:
     state.void.seal()
-    return Outcome(
+    return TransactionOutcome(
         state.aborted,
         tuple(state.doubtful),
         tuple(state.open()),
@@ -276,7 +278,7 @@ def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[Producer
         source = file.open_beside("snapshot")
         return None if source is None else read_producer_snapshot(source)
     except KafkaFormatError as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
         _log.warning("%s; passed over", error)
         findings.append(error)
@@ -353,7 +355,7 @@ def _disagreements(
             try:
                 _bear_out(file, [aborted[number] for number in numbers], markers)
             except KafkaFormatError as error:
-                pass_over(error)
+                raise_unless_file_at_fault(error)
                 yield error
 
 

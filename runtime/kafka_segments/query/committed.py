@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, TruncatedError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.index_claims import position_of
@@ -22,9 +22,9 @@ from kafka_segments.log.isolation_view import held_back, held_back_by, left_out
 from kafka_segments.log.log_files import LogFile, is_unopened
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.opening import open_beside, open_segment_of, open_stored
-from kafka_segments.log.transaction_outcomes import Outcome, by_indexes, by_records, check_indexes
+from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 from kafka_segments.query.timestamps import piece_end
-from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 
 __all__ = ["Committed", "Pin", "read_committed"]
 
@@ -116,12 +116,14 @@ def read_committed(
         outcome, num_unread = _by_indexes(log, files, max_bytes)
     for damage in outcome.damage:
         if is_unopened(damage):
-            pass_over(damage.error)
+            raise_unless_file_at_fault(damage.error)
     findings += outcome.findings
     return replace(_committed(log, places, outcome), num_unread=num_unread)
 
 
-def _by_indexes(log: PartitionLog, files: Sequence[LogFile], max_bytes: int) -> tuple[Outcome, int]:
+def _by_indexes(
+    log: PartitionLog, files: Sequence[LogFile], max_bytes: int
+) -> tuple[TransactionOutcome, int]:
     """The outcome as indexes have it, and how many bytes of segments were not looked at."""
     read = 0
 
@@ -159,7 +161,7 @@ def _log_file(log: PartitionLog, at: int, places: Places) -> LogFile:
     )
 
 
-def _committed(log: PartitionLog, places: Places, outcome: Outcome) -> Committed:
+def _committed(log: PartitionLog, places: Places, outcome: TransactionOutcome) -> Committed:
     pin = None
     for first in outcome.open[:1]:
         timestamp = _timestamp_at(log, places, first.producer_id, first.first_offset)
@@ -193,14 +195,22 @@ def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: i
         try:
             position = position_of(places, piece.segment, offset) or 0
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             position = 0
         source = open_stored(places, piece.segment)
         try:
-            for num, head in enumerate(iter_heads(source, position)):
-                if isinstance(head, Head) and head.first_offset == offset and head.producer_id == producer_id:
+            for num, head in enumerate(iter_header_summaries(source, position)):
+                if (
+                    isinstance(head, HeaderSummary)
+                    and head.first_offset == offset
+                    and head.producer_id == producer_id
+                ):
                     return head.max_timestamp
-                if isinstance(head, Head) and (head.first_offset or 0) > offset and num < _MOST_HEADS:
+                if (
+                    isinstance(head, HeaderSummary)
+                    and (head.first_offset or 0) > offset
+                    and num < _MOST_HEADS
+                ):
                     return None
         finally:
             source.close()

@@ -15,14 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats import LEN_HEAD
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored
-from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.index_lookup import OffsetLookup
 
 __all__ = ["MAX_CUTS", "Cutter", "num_bytes_of", "pack"]
@@ -92,7 +92,7 @@ class Cutter:
         except OptionError:
             raise
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             self.findings.append(error)
         return self._by_headers(split)
 
@@ -140,7 +140,11 @@ class Cutter:
             return [split]
         source = open_stored(self.places, split.segment)
         try:
-            heads = [head for head in iter_heads(source, split.position) if isinstance(head, Head)]
+            heads = [
+                head
+                for head in iter_header_summaries(source, split.position)
+                if isinstance(head, HeaderSummary)
+            ]
         finally:
             source.close()
         cuts = list(_cuts_in_walk(split, heads, self.max_bytes, self.max_records))
@@ -197,7 +201,7 @@ def _entry_near(lookup: OffsetLookup, guess: Cut, wanted: int, max_bytes: int) -
 
 
 def _cuts_in_walk(
-    split: Split, heads: Sequence[Head], max_bytes: int, max_records: int | None
+    split: Split, heads: Sequence[HeaderSummary], max_bytes: int, max_records: int | None
 ) -> Iterator[Cut]:
     """Cuts before batches, where everything before is below them and nothing behind is."""
     first, begun, highest = split.start, split.position, split.start - 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafka_segments.log.model import Loss, PartitionLog
+from kafka_segments.log.model import OffsetLoss, PartitionLog
 from kafka_segments.query.offsets import LogView, Range
 from kafka_segments.segment.continuity import Noted, swapped_out
 
@@ -21,7 +21,7 @@ _LOG_ENDS = ("the end of the log", "the last stable offset")
 """What a range ends at that is to go as far as there are offsets (`Range.end_is`)."""
 
 
-def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
+def lost_ends(view: LogView, found: Range) -> Iterator[OffsetLoss]:
     """The offsets between the end of a log and the greater of its high watermark and its recovery point.
 
     Args:
@@ -37,10 +37,12 @@ def lost_ends(view: LogView, found: Range) -> Iterator[Loss]:
         return
     why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_which(log)}"
     for first, behind in not_left_out(log, max(view.end, found.start), noted):
-        yield Loss(log.topic, log.partition, first, behind - 1, why)
+        yield OffsetLoss(log.topic, log.partition, first, behind - 1, why)
 
 
-def lost_swaps(view: LogView, found: Range, known: Sequence[Loss], *, is_from_start: bool) -> Iterator[Loss]:
+def lost_swaps(
+    view: LogView, found: Range, known: Sequence[OffsetLoss], *, is_from_start: bool
+) -> Iterator[OffsetLoss]:
     """The offsets that only segments hold which a broker has yet to take in; see `continuity.swapped_out`.
 
     Args:
@@ -61,7 +63,7 @@ def lost_swaps(view: LogView, found: Range, known: Sequence[Loss], *, is_from_st
         is_told = any(one.first_offset <= first and last <= one.last_offset for one in own)
         is_asked = last >= start and (found.end in (None, view.end) or first < found.end)
         if is_asked and not is_told:
-            yield Loss(*key, first, last, why)
+            yield OffsetLoss(*key, first, last, why)
 
 
 def _which(log: PartitionLog) -> str:

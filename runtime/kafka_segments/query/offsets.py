@@ -13,19 +13,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.index_claims import is_before
 from kafka_segments.log.java_regex import java_pattern
 from kafka_segments.log.log_end import find_end
-from kafka_segments.log.model import LeftOut, Loss, PartitionLog
+from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog
 from kafka_segments.log.opening import open_offsets, open_stored
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.query import EARLIEST, LATEST, Bound, Query, Topics
-from kafka_segments.query.timestamps import Finder
+from kafka_segments.query.timestamps import TimeFinder
 from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["LogView", "Range", "check_partitions", "resolve", "select"]
@@ -164,9 +164,9 @@ class LogView:
 
     log: PartitionLog
     places: Places
-    finder: Finder
+    finder: TimeFinder
     committed: Committed | None = None
-    losses: list[Loss] = field(default_factory=list)
+    losses: list[OffsetLoss] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
     @property
@@ -225,7 +225,7 @@ class LogView:
     def lose(self, first: int, behind: int, why: str) -> None:
         """Note that offsets `[first, behind)` are not there."""
         if first < behind:
-            self.losses.append(Loss(self.log.topic, self.log.partition, first, behind - 1, why))
+            self.losses.append(OffsetLoss(self.log.topic, self.log.partition, first, behind - 1, why))
 
 
 def resolve(view: LogView, query: Query) -> Range:
@@ -358,7 +358,7 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
     return start, end
 
 
-def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
+def _end_of(log: PartitionLog, places: Places, finder: TimeFinder) -> int:
     """Behind the last whole valid batch of the newest segment; of all, if that one is misnamed."""
     segment = log.pieces[-1].segment
     source = open_stored(places, segment)
@@ -370,7 +370,7 @@ def _end_of(log: PartitionLog, places: Places, finder: Finder) -> int:
                 with offsets:
                     position = offsets.entry(len(offsets) - 1)[1] if len(offsets) else 0
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             finder.findings.append(error)
         if position >= source.size or not is_before(source, position, _MAX_OFFSET):
             position = 0

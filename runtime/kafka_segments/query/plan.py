@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
-from kafka_segments.log.model import LeftOut, Loss, PartitionLog, Remark, Split
+from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog, Remark, Split
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
 from kafka_segments.query.committed import Committed, read_committed
 from kafka_segments.query.cut import Cutter, num_bytes_of, pack
@@ -24,7 +24,7 @@ from kafka_segments.query.noted_ends import lost_ends, lost_swaps, not_left_out
 from kafka_segments.query.offsets import LogView, Range, check_partitions, resolve, select
 from kafka_segments.query.prune import Pruner, drop_by_offsets, drop_by_partition
 from kafka_segments.query.query import Query, TopicPartition
-from kafka_segments.query.timestamps import Finder, piece_end
+from kafka_segments.query.timestamps import TimeFinder, piece_end
 from kafka_segments.query.whole_segments import whole_split
 
 __all__ = ["Plan", "plan"]
@@ -49,7 +49,7 @@ class Plan:
     tasks: tuple[tuple[Split, ...], ...]
     ranges: tuple[Range, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[OffsetLoss, ...] = ()
     doubts: tuple[Damage, ...] = ()
     findings: tuple[KafkaFormatError, ...] = ()
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class _Planner:
         self._committed: dict[TopicPartition, Committed] = {}
         self._findings: list[KafkaFormatError] = []
         self._left_out: list[LeftOut] = []
-        self._losses: list[Loss] = []
+        self._losses: list[OffsetLoss] = []
         self._doubts: list[Damage] = []
         self._remarks: list[Remark] = []
         self._budget = Budget(query.limits.max_walk_bytes)
@@ -130,7 +130,7 @@ class _Planner:
     def _of_log(self, log: PartitionLog, ranges: list[Range]) -> list[Split]:
         """The splits of a partition, a segment each, without what conditions exclude."""
         committed = self._committed_of(log)
-        view = LogView(log, self._places, Finder(self._places, self._budget, self._findings), committed)
+        view = LogView(log, self._places, TimeFinder(self._places, self._budget, self._findings), committed)
         self._views[log.topic, log.partition] = view
         if (why := view.why_all_deleted()) is not None:
             self._remarks.append(Remark(log.topic, log.partition, why))
@@ -225,7 +225,7 @@ class _Planner:
         behind = behind if found.end is None else min(behind, found.end)
         why = "no segment among those found holds them"
         for start, end in not_left_out(log, first, behind):
-            self._losses.append(Loss(log.topic, log.partition, start, end - 1, why))
+            self._losses.append(OffsetLoss(log.topic, log.partition, start, end - 1, why))
 
     def _cut(self, splits: Sequence[Split]) -> list[Split]:
         limits = self._query.limits
@@ -276,7 +276,7 @@ class _Planner:
         try:
             found = find_reached(self._places, split.segment)
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             return None
         return None if found is None else max(found, split.start)
 

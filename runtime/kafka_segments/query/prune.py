@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, repeat
 
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import touches_any
@@ -29,7 +29,7 @@ from kafka_segments.log.opening import is_remote, open_stored, open_times
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
 from kafka_segments.segment.continuity import Extent
-from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 
 __all__ = ["Pruner", "drop_by_offsets", "drop_by_partition"]
 
@@ -206,7 +206,7 @@ class Pruner:
                 return None, is_any and not split.segment.is_newest
             verify_claim(self.places, split.segment, claim)
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             self.findings.append(error)
             return None, False
         return claim, True
@@ -230,7 +230,7 @@ class Pruner:
         try:
             return max(split.position, position_of(self.places, split.segment, offset) or 0)
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             self.findings.append(error)
             return split.position
 
@@ -243,13 +243,16 @@ class Pruner:
             position = self._position(split, split.start)
             if not is_before(source, position, split.start):
                 position = split.position
-            first = next((head for head in iter_heads(source, position) if isinstance(head, Head)), None)
+            first = next(
+                (head for head in iter_header_summaries(source, position) if isinstance(head, HeaderSummary)),
+                None,
+            )
             is_append_time = first is None or first.is_append_time
             is_of_use = is_append_time or (self.max_skew is not None and not is_high_known)
             is_of_use = not is_low_known or (self._highest is not None and is_of_use)
             if not is_of_use or not self.budget.spend(split.segment.file, position):
                 return [split]
-            runs = _Walk(self._times, self.max_skew, split).runs(iter_heads(source, position))
+            runs = _Walk(self._times, self.max_skew, split).runs(iter_header_summaries(source, position))
         finally:
             source.close()
         return [split] if runs is None else self._parts(split, runs)
@@ -297,7 +300,7 @@ class _Walk:
     latest: int = -1
     """The greatest timestamp of a record so far."""
 
-    def runs(self, heads: Iterable[Head | Damage]) -> list[_Run] | None:
+    def runs(self, heads: Iterable[HeaderSummary | Damage]) -> list[_Run] | None:
         """What is to be read, with small gaps closed; None where offsets do not grow from batch to batch."""
         runs: list[_Run] = []
         reached: int | None = None  # the last offset so far
@@ -338,7 +341,7 @@ class _Walk:
         else:
             runs.append(_Run(start, end, *place))
 
-    def _may_hold(self, head: Head) -> bool:
+    def _may_hold(self, head: HeaderSummary) -> bool:
         lowest: int | None = None
         if head.is_append_time:
             lowest = head.max_timestamp

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kafka_segments import errors
-from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
@@ -26,7 +26,7 @@ from kafka_segments.log.model import PartitionLog, StoredFile
 from kafka_segments.query.committed import Committed, read_committed
 from kafka_segments.query.offsets import LogView
 from kafka_segments.query.query import DEFAULT_WALK_BYTES, TopicPartition
-from kafka_segments.query.timestamps import Finder
+from kafka_segments.query.timestamps import TimeFinder
 
 __all__ = [
     "Changed",
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PinnedOutcome:
     """How the transactions of one partition ended."""
 
     topic: str
@@ -65,7 +65,7 @@ class Snapshot:
     """
 
     logs: tuple[PartitionLog, ...]
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[PinnedOutcome, ...] = ()
     taken_ms: int = 0
 
     def committed(self) -> dict[TopicPartition, Committed]:
@@ -108,7 +108,9 @@ def take_snapshot(
             key = (log.topic, log.partition)
             if key not in known and log.pieces:
                 known[key] = read_committed(log, places, max_walk_bytes, found)
-    outcomes = tuple(Outcome(topic, partition, one) for (topic, partition), one in sorted(known.items()))
+    outcomes = tuple(
+        PinnedOutcome(topic, partition, one) for (topic, partition), one in sorted(known.items())
+    )
     pinned = tuple(_with_end(log, places, known.get((log.topic, log.partition))) for log in logs)
     return Snapshot(pinned, outcomes, time.time_ns() // 1_000_000)
 
@@ -116,7 +118,7 @@ def take_snapshot(
 def _with_end(log: PartitionLog, places: Places, committed: Committed | None) -> PartitionLog:
     if not log.pieces or log.pieces[-1].end is not None:
         return log
-    end = LogView(log, places, Finder(places, Budget(0)), committed).end
+    end = LogView(log, places, TimeFinder(places, Budget(0)), committed).end
     return replace(log, pieces=(*log.pieces[:-1], replace(log.pieces[-1], end=end)))
 
 
@@ -199,7 +201,7 @@ def changes(snapshot: Snapshot, places: Places) -> list[Changed]:
                 try:
                     listed[folder] = {entry.name: entry for entry in places.entries(folder or ".")}
                 except ReadError as error:
-                    pass_over(error)
+                    raise_unless_file_at_fault(error)
                     listed[folder] = {}
             why = _why_changed(file, listed[folder].get(name), is_growing=piece.segment.is_newest)
             if why is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kafka_segments.errors import KafkaFormatError, OptionError, pass_over
+from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
@@ -26,13 +26,13 @@ from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of
 from kafka_segments.log.missing_segments import first_missing
-from kafka_segments.log.model import PartitionLog, Piece, StoredSegment
+from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.opening import open_segment_of, open_stored
-from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.segment import Segment
 
-__all__ = ["Finder", "piece_end"]
+__all__ = ["TimeFinder", "piece_end"]
 
 
 def piece_end(log: PartitionLog, at: int) -> int | None:
@@ -44,7 +44,7 @@ def piece_end(log: PartitionLog, at: int) -> int | None:
 
 
 @dataclass(slots=True)
-class Finder:
+class TimeFinder:
     """Finds offsets by times.
 
     Attributes:
@@ -99,7 +99,7 @@ class Finder:
         ]
         return min((one for one in found if one is not None), default=None)
 
-    def _or_lost(self, log: PartitionLog, piece: Piece, found: int, start: int) -> int:
+    def _or_lost(self, log: PartitionLog, piece: LogPiece, found: int, start: int) -> int:
         """What was found in a piece, or the first offset that is lost right before it."""
         at = log.pieces.index(piece)
         start = max(start, log.cleaned_up_to or 0)
@@ -110,7 +110,7 @@ class Finder:
 
     def _find_in(
         self,
-        piece: Piece,
+        piece: LogPiece,
         timestamp: int,
         offsets: tuple[int, int | None],
         claims: TimeClaims,
@@ -140,7 +140,7 @@ class Finder:
         try:
             return position_of(self.places, segment, offset) or 0
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             self.findings.append(error)
             return 0
 
@@ -159,7 +159,7 @@ class _Search:
         """The first such record from a position on."""
         start, end = self.offsets
         reached = start - 1
-        for head in iter_heads(self.source, position):
+        for head in iter_header_summaries(self.source, position):
             if isinstance(head, Damage):
                 if self.is_start and head.touches(start, end):
                     return reached + 1
@@ -173,7 +173,7 @@ class _Search:
             reached = max(reached, head.last_offset)
         return None
 
-    def _offsets_in(self, head: Head) -> Iterator[int]:
+    def _offsets_in(self, head: HeaderSummary) -> Iterator[int]:
         """Offsets of a batch's records that are late enough; the first there may be if it is damaged."""
         found = next(Scan(self.source).entries(head.position), None)
         is_sound = isinstance(found, Batch) and found.crc_valid is not False
@@ -182,7 +182,7 @@ class _Search:
                 if record.timestamp >= self.timestamp:
                     yield record.offset
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             is_sound = False
         if not is_sound and self.is_start:
             first = head.last_offset if head.first_offset is None else head.first_offset

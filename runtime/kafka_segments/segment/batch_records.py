@@ -19,7 +19,7 @@ from kafka_segments.formats.control_records import decode_control
 from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.segment.legacy_messages import Messages
 
-__all__ = ["MAX_NUM_HEADERS", "ManyRows", "Rows", "Start", "check_codec", "open_records"]
+__all__ = ["MAX_NUM_HEADERS", "ManyRows", "RecordPlace", "Rows", "check_codec", "open_records"]
 
 MAX_NUM_HEADERS = 1_000_000
 """Headers that one record may have here; Kafka has no limit but the size of a batch.
@@ -30,7 +30,7 @@ half as many at most.
 """
 
 
-class Start(NamedTuple):
+class RecordPlace(NamedTuple):
     """Where in a batch's content to go on reading.
 
     Attributes:
@@ -44,7 +44,7 @@ class Start(NamedTuple):
     last_offset: int | None = None
 
 
-_BEGINNING = Start()
+_BEGINNING = RecordPlace()
 
 
 class Rows(Protocol):
@@ -52,7 +52,7 @@ class Rows(Protocol):
 
     def records(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
-    ) -> Generator[Record, None, Start | None]:
+    ) -> Generator[Record, None, RecordPlace | None]:
         """Yield records from the first on; return where to go on, None if that was all, and all is sound.
 
         It may stop before a record that has more than `max_items` headers.
@@ -80,7 +80,7 @@ class ManyRows:
 
     def records(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
-    ) -> Generator[Record, None, Start | None]:
+    ) -> Generator[Record, None, RecordPlace | None]:
         """See `Rows`; the header tells how many records a batch has."""
         self._num_records += batch.num_records or 0
         if self._num_records <= _MANY or self._rows is None:
@@ -95,7 +95,7 @@ def open_records(
     max_decompressed: int,
     check_crc: bool = True,
     rows: Rows | None = None,
-    start: Start = _BEGINNING,
+    start: RecordPlace = _BEGINNING,
     items: ItemBudget | None = None,
 ) -> tuple[Batch, Iterator[Record]]:
     """A batch, with what only its content knows of it, and its records.
@@ -136,7 +136,7 @@ def _iter_batch(
     max_decompressed: int,
     *,
     rows: Rows | None,
-    start: Start,
+    start: RecordPlace,
     items: ItemBudget,
 ) -> Iterator[Record]:
     """The records of a batch of magic 2.
@@ -180,7 +180,7 @@ def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: i
 
 
 def _records(
-    batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: Start, items: ItemBudget | None
+    batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: RecordPlace, items: ItemBudget | None
 ) -> Iterator[Record]:
     """The records after `start`, as many as the budget has room for."""
     if rows is not None and not batch.is_control and start == _BEGINNING:
@@ -200,7 +200,7 @@ def _records(
 
 
 def _exactly(
-    batch: Batch, payload: bytes | memoryview, start: Start, items: ItemBudget | None
+    batch: Batch, payload: bytes | memoryview, start: RecordPlace, items: ItemBudget | None
 ) -> Iterator[Record]:
     """Records by the generated class, which knows what to say of those that are not sound."""
     count = batch.num_records

@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from kafka_segments import formats
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.errors import CorruptIndexError, KafkaFormatError, MissingExtraError, ReadError, pass_over
+from kafka_segments.errors import (
+    CorruptIndexError,
+    KafkaFormatError,
+    MissingExtraError,
+    ReadError,
+    raise_unless_file_at_fault,
+)
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.io.storage import Source, open_source
 from kafka_segments.segment.continuity import Extent, Holding
@@ -22,7 +28,7 @@ from kafka_segments.segment.legacy_messages import Messages
 from kafka_segments.segment.scan.entry_scan import Scan, read_payload
 
 __all__ = [
-    "Beginning",
+    "SegmentStart",
     "begin_of",
     "begins_by",
     "hold",
@@ -96,7 +102,7 @@ def _hint(index: str, base_offset: int) -> tuple[int, int]:
         with offsets_in(open_source(index, only_files=True), base_offset) as lookup:
             return last_entry(lookup) or (-1, 0)
     except (CorruptIndexError, ReadError) as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         return -1, 0
 
 
@@ -122,7 +128,7 @@ def hold_small(source: Source, base_offset: int) -> Holding | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class SegmentStart:
     """How a segment begins.
 
     Attributes:
@@ -137,7 +143,7 @@ class Beginning:
     misplaced: int | None = None
 
 
-def begin_of(source: Source) -> Beginning:
+def begin_of(source: Source) -> SegmentStart:
     """How a segment begins."""
     scan, is_damaged = Scan(source, len_window=_LEN_WINDOW), False
     for num, entry in enumerate(scan.entries()):
@@ -146,12 +152,12 @@ def begin_of(source: Source) -> Beginning:
             first = entry.last_offset if first is None else first
             following = _overlapped(source, entry)
             if following is None:
-                return Beginning(first, is_damaged)
-            return Beginning(min(first, following), is_damaged, misplaced=first)
+                return SegmentStart(first, is_damaged)
+            return SegmentStart(min(first, following), is_damaged, misplaced=first)
         is_damaged = is_damaged or isinstance(entry, Damage)
         if num == _NUM_LOOKED_AT:
             break
-    return Beginning(None, is_damaged)
+    return SegmentStart(None, is_damaged)
 
 
 def _overlapped(source: Source, batch: Batch) -> int | None:
@@ -249,7 +255,7 @@ def _with_offsets(source: Source, entry: Batch, items: ItemBudget) -> Batch | No
         payload, bound = read_payload(source, entry), DEFAULT_MAX_DECOMPRESSED
         return Messages(entry, payload, max_decompressed=bound, check_crc=False, items=items).batch
     except KafkaFormatError as error:
-        pass_over(error)  # whoever reads the segment tells of it
+        raise_unless_file_at_fault(error)  # whoever reads the segment tells of it
         return None
 
 

@@ -16,7 +16,7 @@ from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.scan.entry_scan import Scan
 
-__all__ = ["Head", "head_of", "iter_heads"]
+__all__ = ["HeaderSummary", "head_of", "iter_header_summaries"]
 
 _NUM_FIRST = 6
 _NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP; the columns of headers have null for it
@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 @dataclass(slots=True)
-class Head:
+class HeaderSummary:
     """What the header of a batch or message says.
 
     Attributes:
@@ -60,7 +60,7 @@ class Head:
     has_records: bool = True
 
 
-def iter_heads(source: Source, position: int = 0) -> Iterator[Head | Damage]:
+def iter_header_summaries(source: Source, position: int = 0) -> Iterator[HeaderSummary | Damage]:
     """Yield headers from a position on where an entry begins, and what is damaged, in file order."""
     for num, head in enumerate(_slow_heads(source, position)):
         if num == _NUM_FIRST:
@@ -84,22 +84,24 @@ def iter_heads(source: Source, position: int = 0) -> Iterator[Head | Damage]:
             yield from _heads_of(piece)
 
 
-def _heads_of(piece: Any) -> Iterator[Head]:
+def _heads_of(piece: Any) -> Iterator[HeaderSummary]:
     columns = [piece.column(name).cast("int64").to_pylist() for name in _COLUMNS]
     for row in zip(*columns, strict=True):
         begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
         timestamp = _NO_TIMESTAMP if timestamp is None else timestamp
         if magic >= 2:
             last = max(base, base + delta, base + count - 1)
-            yield Head(begin, end, base, last, timestamp, kind == 1, producer, not is_control and count != 0)
+            yield HeaderSummary(
+                begin, end, base, last, timestamp, kind == 1, producer, not is_control and count != 0
+            )
         else:
             first = base if codec == 0 else None
             # Old versions of librdkafka left 0 in wrappers: then their messages may have any offset.
             last = (1 << 63) - 1 if first is None and base == 0 else base
-            yield Head(begin, end, first, last, timestamp, kind == 1)
+            yield HeaderSummary(begin, end, first, last, timestamp, kind == 1)
 
 
-def _slow_heads(source: Source, position: int) -> Iterator[Head | Damage]:
+def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damage]:
     for entry in Scan(source, headers_only=True).entries(position):
         if isinstance(entry, Damage):
             yield entry
@@ -107,10 +109,10 @@ def _slow_heads(source: Source, position: int) -> Iterator[Head | Damage]:
             yield head_of(entry)
 
 
-def head_of(batch: Batch) -> Head:
+def head_of(batch: Batch) -> HeaderSummary:
     """The same of a batch that was read in another way."""
     is_plain = batch.magic < 2 and batch.compression_id == 0
-    return Head(
+    return HeaderSummary(
         batch.position,
         batch.end_position,
         batch.last_offset if is_plain else batch.base_offset,

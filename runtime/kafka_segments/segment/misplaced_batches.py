@@ -14,13 +14,13 @@ from typing import TypeVar
 from kafka_segments.errors import SegmentOrderError
 from kafka_segments.formats.entries import Batch, Damage
 
-__all__ = ["Straying"]
+__all__ = ["MisplacedBatches"]
 
 _Event = TypeVar("_Event")
 
 
 @dataclass(slots=True)
-class Straying:
+class MisplacedBatches:
     """The sound entries of one segment, in file order.
 
     Attributes:

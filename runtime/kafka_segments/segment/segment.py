@@ -17,16 +17,16 @@ from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLik
 from kafka_segments.segment.batch_records import Rows, open_records
 from kafka_segments.segment.contents import hold, is_cleaned, runs_in
 from kafka_segments.segment.continuity import Extent, Holding
-from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.segment.transactions.markers import scan_steps
-from kafka_segments.segment.transactions.state import Step, Void
+from kafka_segments.segment.transactions.state import ExcludedBatches, Step
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_segments.segment.columnar.read_range import Stretch
+    from kafka_segments.segment.columnar.read_range import ReadRange
     from kafka_segments.segment.columnar.reader import Event
 
 __all__ = ["Segment", "dispose", "fast_rows", "open_segment"]
@@ -242,8 +242,8 @@ class Segment(Handle):
         self,
         columns: Sequence[str] | None,
         offsets: tuple[int | None, int | None],
-        void: Void | None = None,
-        stretch: Stretch | None = None,
+        void: ExcludedBatches | None = None,
+        stretch: ReadRange | None = None,
     ) -> Iterator[Event]:
         """Like `read_batches`, with all that is to be said beside the records in its place.
 
@@ -284,9 +284,9 @@ class Segment(Handle):
                 return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
         return None
 
-    def iter_heads(self) -> Iterator[Head | Damage]:
+    def iter_header_summaries(self) -> Iterator[HeaderSummary | Damage]:
         """What headers say, one after the other, and what is damaged; no checksum is verified."""
-        return iter_heads(self._source)
+        return iter_header_summaries(self._source)
 
     def hold(self, base_offset: int, index: str | None = None) -> Holding:
         """The offsets that the segment holds; `base_offset` is by its name, `index` its `.index`, if any."""

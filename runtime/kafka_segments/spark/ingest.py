@@ -39,14 +39,14 @@ from kafka_segments.spark.topics import choose
 from kafka_segments.spark.transactional import count_uncommitted
 from kafka_segments.spark.work import WorkDirectory
 
-__all__ = ["Ingest", "Plan", "ingest", "plan_ingest"]
+__all__ = ["Ingest", "IngestPlan", "ingest", "plan_ingest"]
 
 _POLL_SECONDS = 0.2
 _TASKS_PER_CORE = 4  # so that one long task at the end does not leave the other cores idle for long
 
 
 @dataclass(frozen=True)
-class Plan:
+class IngestPlan:
     """What is to be read, and where it goes.
 
     Attributes:
@@ -85,7 +85,7 @@ def plan_ingest(
     destination: str,
     topics: Topics | None = None,
     isolation: Isolation = "read_uncommitted",
-) -> Plan:
+) -> IngestPlan:
     """Look at sources and destination, before Spark is started.
 
     Args:
@@ -116,11 +116,11 @@ def plan_ingest(
     reports = report_plan(logs, planned)
     names = tuple(sorted({log.topic for log in hidden}))
     uncommitted = tuple(logs) if isolation == "read_uncommitted" else ()
-    return Plan(resolved, splits_of(planned), reports, live, names, uncommitted)
+    return IngestPlan(resolved, splits_of(planned), reports, live, names, uncommitted)
 
 
 def ingest(
-    plan: Plan,
+    plan: IngestPlan,
     *,
     master: str = "local[*]",
     check_crc: bool = True,
@@ -158,7 +158,7 @@ def ingest(
         return Ingest(reports, job.start_seconds, job.job_seconds)
 
 
-def _report_uncommitted(plan: Plan) -> Iterator[PartitionReport]:
+def _report_uncommitted(plan: IngestPlan) -> Iterator[PartitionReport]:
     """Remarks on partitions in whose files there are records that nobody has committed."""
     for key, count in count_uncommitted(plan.uncommitted, plan.splits, Places()).items():
         report = PartitionReport(*key)
@@ -181,7 +181,7 @@ class _Job:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: IngestPlan,
         master: str,
         options: dict[str, str],
         show: Callable[[int, int], None] | None,

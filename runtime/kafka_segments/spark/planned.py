@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_segments.errors import TransactionInDoubtError
 from kafka_segments.formats.entries import Damage
-from kafka_segments.log.model import Loss, Split
+from kafka_segments.log.model import OffsetLoss, Split
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.plan import Plan
 from kafka_segments.query.read.findings import Note, describe
@@ -48,7 +48,7 @@ def damage_row(where: tuple[str | None, int | None], kind: str, damage: Damage) 
     }
 
 
-def loss_row(loss: Loss) -> Row:
+def loss_row(loss: OffsetLoss) -> Row:
     """A loss as a row of the view `damage`."""
     return {
         "topic": loss.topic,

@@ -23,7 +23,7 @@ from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.query.snapshot import pinned_logs, read_snapshot
 from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
 from kafka_segments.spark.planned import PLANNED, Row, planned_rows
-from kafka_segments.spark.policy import Told, data_loss, refuse_damage
+from kafka_segments.spark.policy import DamageRow, data_loss, refuse_damage
 from kafka_segments.spark.settings import driver_settings
 
 __all__ = ["Task", "make_tasks"]
@@ -32,7 +32,7 @@ _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TaskPart:
     """A range of offsets, with what its neighbours say of it.
 
     Attributes:
@@ -54,8 +54,8 @@ class Task(InputPartition):
         rows: of other views, which planning alone can make.
     """
 
-    parts: tuple[Part, ...]
-    told: tuple[Told, ...] = ()
+    parts: tuple[TaskPart, ...]
+    told: tuple[DamageRow, ...] = ()
     rows: tuple[Row, ...] = ()
 
 
@@ -114,13 +114,13 @@ def _tasks(found: Plan) -> list[Task]:
     for task in found.tasks:
         parts = []
         for split in task:
-            parts.append(Part(split, split.segment.file == before))
+            parts.append(TaskPart(split, split.segment.file == before))
             before = split.segment.file
         tasks.append(Task(tuple(parts)))
     return tasks
 
 
-def _tell(found: Plan, options: ReadOptions) -> list[Told]:
+def _tell(found: Plan, options: ReadOptions) -> list[DamageRow]:
     """Raise or warn, as the table in `policy` says; returns rows about it, if there are to be any."""
     if found.losses and options.query.fail_on_data_loss:
         raise data_loss(found.losses[0], len(found.losses) - 1)
@@ -137,7 +137,7 @@ def _tell(found: Plan, options: ReadOptions) -> list[Told]:
         _log.warning("kafka-segments: %s", remark)
     for finding in found.findings:
         _log.warning("kafka-segments: %s; what it says was not used", finding)
-    told = [Told(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
+    told = [DamageRow(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
     for one in told:
         _log.warning("kafka-segments: %s", one.text)
     for damage in found.doubts:

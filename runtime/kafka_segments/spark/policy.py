@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
 from kafka_segments.formats.entries import Damage, SoundBatches
 from kafka_segments.io.loggers import get_logger
-from kafka_segments.log.model import Loss, Split
+from kafka_segments.log.model import OffsetLoss, Split
 from kafka_segments.query.read.findings import Note, describe
 from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
 
-__all__ = ["Judge", "Told", "data_loss", "is_told_before", "refuse_damage"]
+__all__ = ["DamagePolicy", "DamageRow", "data_loss", "is_told_before", "refuse_damage"]
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DamageRow:
     """A row that tells of what has no rows.
 
     Attributes:
@@ -44,7 +44,7 @@ class Told:
     text: str
 
 
-def data_loss(loss: Loss, num_more: int = 0) -> DataLossError:
+def data_loss(loss: OffsetLoss, num_more: int = 0) -> DataLossError:
     """A loss as an error that says what to do."""
     more = f", and {num_more} more such ranges" if num_more else ""
     return DataLossError(
@@ -71,7 +71,7 @@ def is_told_before(damage: Damage, split: Split, is_continued: bool) -> bool:
 
 
 @dataclass
-class Judge:
+class DamagePolicy:
     """`ranges.Findings` of one split, under the options of a read.
 
     Attributes:
@@ -84,7 +84,7 @@ class Judge:
     options: ReadOptions
     split: Split
     is_continued: bool = False
-    told: list[Told] = field(default_factory=list)
+    told: list[DamageRow] = field(default_factory=list)
 
     def batches(self, batches: SoundBatches) -> None:
         """Sound; nothing to do."""
@@ -106,7 +106,7 @@ class Judge:
     def pending(self, damage: Damage) -> None:
         """A later read will see it."""
 
-    def lost(self, loss: Loss) -> None:
+    def lost(self, loss: OffsetLoss) -> None:
         """Raise, or tell of it.
 
         Raises:
@@ -130,4 +130,4 @@ class Judge:
             "kafka-segments: topic %s, partition %d: %s", self.split.topic, self.split.partition, text
         )
         if self.options.mode == PERMISSIVE:
-            self.told.append(Told(self.split.topic, self.split.partition, offset, text))
+            self.told.append(DamageRow(self.split.topic, self.split.partition, offset, text))

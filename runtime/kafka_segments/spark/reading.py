@@ -14,13 +14,13 @@ from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.findings import name_partition
 from kafka_segments.query.read.replica_comparison import hold_together
 from kafka_segments.query.read.split_reader import Reading, read_split
-from kafka_segments.segment.header_summaries import Head, iter_heads
+from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.options import BEST, UNCHECKED, ReadOptions
 from kafka_segments.spark.planning import Task
-from kafka_segments.spark.policy import Judge, Told
+from kafka_segments.spark.policy import DamagePolicy, DamageRow
 from kafka_segments.spark.settings import task_settings
-from kafka_segments.spark.worker import settle_down
+from kafka_segments.spark.worker import tune_worker
 
 __all__ = ["read_task"]
 
@@ -39,9 +39,9 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
     Raises:
         KafkaFormatError: as `read_split`, and what `policy` and the columns raise; with topic and partition.
     """
-    settle_down()
+    tune_worker()
     places = Places(task_settings(options.settings))
-    judges = [Judge(options, part.split, part.is_continued) for part in task.parts]
+    judges = [DamagePolicy(options, part.split, part.is_continued) for part in task.parts]
     if options.view != "records":
         from kafka_segments.spark.views import read_view, rows_as_batch
 
@@ -56,7 +56,9 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
         yield from _split_rows(judge.split, judge, columns, places)
 
 
-def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places) -> Iterator[pa.RecordBatch]:
+def _split_rows(
+    split: Split, judge: DamagePolicy, columns: RowColumns, places: Places
+) -> Iterator[pa.RecordBatch]:
     options = judge.options
     reading = Reading(
         columns.sources,
@@ -83,7 +85,9 @@ def _split_rows(split: Split, judge: Judge, columns: RowColumns, places: Places)
     yield from _told_rows(judge.told, columns)
 
 
-def _told_rows(told: list[Told] | tuple[Told, ...], columns: RowColumns) -> Iterator[pa.RecordBatch]:
+def _told_rows(
+    told: list[DamageRow] | tuple[DamageRow, ...], columns: RowColumns
+) -> Iterator[pa.RecordBatch]:
     for one in told:
         if columns.has_damage:
             yield columns.damage_row(one.topic, one.partition, one.offset, one.text)
@@ -96,7 +100,7 @@ def _no_memory(split: Split, offset: int, places: Places) -> RecordTooLargeError
     try:
         source = open_stored(places, split.segment)
         try:
-            heads = (head for head in iter_heads(source, 0) if isinstance(head, Head))
+            heads = (head for head in iter_header_summaries(source, 0) if isinstance(head, HeaderSummary))
             size = next((one.end_position - one.position for one in heads if one.last_offset >= offset), None)
         finally:
             source.close()

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 from kafka_segments.errors import MissingCodecError
 from kafka_segments.formats.entries import Damage, SoundBatches
-from kafka_segments.log.model import Loss
+from kafka_segments.log.model import OffsetLoss
 from kafka_segments.query.read.findings import Note, describe
 
 __all__ = [
@@ -21,8 +21,8 @@ __all__ = [
     "PENDING",
     "REMARK",
     "Counts",
-    "Finding",
     "PartitionReport",
+    "ReportedFinding",
     "merge",
 ]
 
@@ -44,7 +44,7 @@ _DAMAGED = (DAMAGE, MISSING_CODEC, NOT_OPENED)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReportedFinding:
     """Something that people must be told: one of the kinds above, and a line that says it all."""
 
     kind: str
@@ -68,7 +68,7 @@ class PartitionReport:
     bytes_out: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ReportedFinding] = field(default_factory=list)
     missing: int = 0
 
     @property
@@ -78,9 +78,9 @@ class PartitionReport:
 
     def tell(self, kind: str, message: str) -> None:
         """Add a finding."""
-        self.findings.append(Finding(kind, message))
+        self.findings.append(ReportedFinding(kind, message))
 
-    def lose(self, loss: Loss) -> None:
+    def lose(self, loss: OffsetLoss) -> None:
         """Count offsets that are not there, and say which."""
         self.missing += loss.last_offset - loss.first_offset + 1
         self.tell(MISSING, f"offsets {loss.first_offset} to {loss.last_offset} are missing: {loss.why}")
@@ -113,7 +113,7 @@ class PartitionReport:
     def from_json(cls, line: str) -> PartitionReport:
         """The report in a line of `to_json`."""
         values = json.loads(line)
-        values["findings"] = [Finding(**finding) for finding in values["findings"]]
+        values["findings"] = [ReportedFinding(**finding) for finding in values["findings"]]
         return cls(**values)
 
 
@@ -163,7 +163,7 @@ class Counts:
             PENDING, f"{where}: the last batch is not whole yet ({size} bytes); read again later"
         )
 
-    def lost(self, loss: Loss) -> None:
+    def lost(self, loss: OffsetLoss) -> None:
         """Count offsets that are not there."""
         self._partition.lose(loss)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query.committed import Committed, read_committed
@@ -59,7 +59,7 @@ def count_uncommitted(
             left -= min(left, sum(piece.segment.size for piece in log.pieces))
             count = _count(outcome, read[key], places)
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             found[key] = None
             continue
         if count:

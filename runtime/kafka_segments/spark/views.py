@@ -19,7 +19,7 @@ from kafka_segments.query.read.replica_comparison import hold_together
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.spark.options import BEST, UNCHECKED
 from kafka_segments.spark.planned import Row, damage_row, loss_row, note_row
-from kafka_segments.spark.policy import Judge, is_told_before
+from kafka_segments.spark.policy import DamagePolicy, is_told_before
 
 __all__ = ["read_view", "rows_as_batch"]
 
@@ -33,7 +33,7 @@ _NAMES = {
 }
 
 
-def read_view(view: str, judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_view(view: str, judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one split.
 
     Args:
@@ -60,7 +60,7 @@ def rows_as_batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _batches(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in read_batches(judge.split, places, judge):
         yield from _told(judge, schema)
         horizon = pc.if_else(batch.column("has_delete_horizon"), batch.column("base_timestamp"), None)
@@ -68,12 +68,12 @@ def _batches(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.Rec
     yield from _told(judge, schema)
 
 
-def _control(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _control(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in read_control(judge.split, places, _reading(judge), judge):
         yield _renamed(batch, {}, judge.split, schema)
 
 
-def _damage(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _damage(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """A row for each thing that is amiss in a range; the records are read for it, and not handed on."""
     split = judge.split
     found = Collected()
@@ -94,7 +94,7 @@ def _damage(judge: Judge, places: Places, schema: pa.Schema) -> Iterator[pa.Reco
         yield rows_as_batch(rows, schema)
 
 
-def _reading(judge: Judge) -> Reading:
+def _reading(judge: DamagePolicy) -> Reading:
     options = judge.options
     return Reading(
         ("offset",),
@@ -104,7 +104,7 @@ def _reading(judge: Judge) -> Reading:
     )
 
 
-def _told(judge: Judge, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _told(judge: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows about damage, if the view has a column for it and it was asked for."""
     if judge.told and "damage" in map(str.lower, schema.names):
         rows = [
@@ -141,7 +141,7 @@ def _cast(column: Any, kind: pa.DataType) -> Any:
     return column if column.type == kind else column.cast(kind)
 
 
-_READERS: Mapping[str, Callable[[Judge, Places, pa.Schema], Iterator[pa.RecordBatch]]] = {
+_READERS: Mapping[str, Callable[[DamagePolicy, Places, pa.Schema], Iterator[pa.RecordBatch]]] = {
     "batches": _batches,
     "control": _control,
     "damage": _damage,

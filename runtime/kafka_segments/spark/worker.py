@@ -13,14 +13,14 @@ import sys
 from contextlib import suppress
 from zipimport import zipimporter
 
-__all__ = ["settle_down"]
+__all__ = ["tune_worker"]
 
 _M_ARENA_MAX = -8  # of malloc.h
 
 _is_settled = False
 
 
-def settle_down() -> None:
+def tune_worker() -> None:
     """Once in a worker, which goes on to other tasks.
 
     Spark collects garbage after each task; over pyspark and pyarrow that takes 30 ms. What is loaded now

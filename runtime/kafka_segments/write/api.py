@@ -21,8 +21,8 @@ from kafka_segments.write.batch_options import (
 )
 from kafka_segments.write.compressing import CompressedEncoding, WrapperEncoding
 from kafka_segments.write.empty_batches import encode_head
-from kafka_segments.write.encoder import COLUMN, Piece
-from kafka_segments.write.encoding import Encoding, Exact, PlainEncoding, Sizing, Start
+from kafka_segments.write.encoder import COLUMN, EncodedBatches
+from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, PlainEncoding, Sizing
 from kafka_segments.write.inputs import Data, iter_incoming
 from kafka_segments.write.refusals import refused
 
@@ -131,7 +131,7 @@ def encode_exactly(data: Data, options: BatchOptions, exact: Exact, sequence: in
     start = start_of(options)
     if exact.base_offset is not None:
         check_numbers(base_offset=exact.base_offset)
-        start = Start(exact.base_offset, exact.base_offset - 1, start.sequence)
+        start = EncodingStart(exact.base_offset, exact.base_offset - 1, start.sequence)
     if sequence is not None:
         start.sequence = sequence
     encoding = _encoding(options, start, exact)
@@ -195,20 +195,20 @@ def encode_empty_batch(
     )
 
 
-def start_of(options: BatchOptions) -> Start:
+def start_of(options: BatchOptions) -> EncodingStart:
     """Where encoding begins, by the options alone."""
     sequence = options.base_sequence
     if sequence is None:
         sequence = -1 if options.producer_id == -1 else 0
-    return Start(options.base_offset or 0, -1, sequence)
+    return EncodingStart(options.base_offset or 0, -1, sequence)
 
 
-def iter_pieces(data: Data, options: BatchOptions, start: Start) -> Iterator[Piece]:
+def iter_pieces(data: Data, options: BatchOptions, start: EncodingStart) -> Iterator[EncodedBatches]:
     """Encode from `start` on, which afterwards says where to go on."""
     return _pieces(_encoding(options, start, None), data)
 
 
-def _encoding(options: BatchOptions, start: Start, exact: Exact | None) -> Encoding:
+def _encoding(options: BatchOptions, start: EncodingStart, exact: Exact | None) -> Encoding:
     if not options.is_compressed:
         return PlainEncoding(options, start, exact=exact)
     if options.magic >= 2:
@@ -216,7 +216,7 @@ def _encoding(options: BatchOptions, start: Start, exact: Exact | None) -> Encod
     return WrapperEncoding(options, start, exact=exact)
 
 
-def _pieces(encoding: Encoding, data: Data) -> Iterator[Piece]:
+def _pieces(encoding: Encoding, data: Data) -> Iterator[EncodedBatches]:
     for incoming in iter_incoming(data):
         yield from encoding.feed(incoming)
     yield from encoding.finish()

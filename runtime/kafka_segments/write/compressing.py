@@ -19,12 +19,12 @@ from kafka_segments.write.encoder import (
     COLUMN,
     MAX_BATCHES,
     SIZE_PIECE,
+    EncodedBatches,
     Memory,
-    Piece,
     new_state,
     template_of,
 )
-from kafka_segments.write.encoding import Encoding, Exact, Start, increment, len_head
+from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, increment, len_head
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_message_legacy
 
@@ -36,20 +36,22 @@ _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 class _Compressing(Encoding):
     """What both ways share: content in scratch memory, entries in other."""
 
-    def __init__(self, options: BatchOptions, start: Start, *, size_head: int, exact: Exact | None) -> None:
+    def __init__(
+        self, options: BatchOptions, start: EncodingStart, *, size_head: int, exact: Exact | None
+    ) -> None:
         super().__init__(options, start, heads=encoder_loops.HEADS_LATER, size_head=size_head, exact=exact)
         self._content = Memory(min(options.batch_size, _LARGEST_SCRATCH) + size_head)
         self._machine.write_to(self._content)
         self._memory = Memory(SIZE_PIECE)
         self._used = 0
 
-    def _end(self) -> Iterator[Piece]:
+    def _end(self) -> Iterator[EncodedBatches]:
         if self._machine.state[encoder_loops.IS_OPEN]:
             yield from self._drain()
         if self._used:
             yield self._take()
 
-    def _close(self) -> Iterator[Piece]:
+    def _close(self) -> Iterator[EncodedBatches]:
         """Compress the batch that is in the scratch memory, and write it behind the others."""
         machine, state = self._machine, self._machine.state
         row, options = int(state[encoder_loops.BATCH]), self._options
@@ -76,7 +78,7 @@ class _Compressing(Encoding):
     def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
         raise NotImplementedError
 
-    def _take(self) -> Piece:
+    def _take(self) -> EncodedBatches:
         """What is complete, as a piece; the row of the batch under way moves to the table's beginning."""
         machine, state = self._machine, self._machine.state
         num_batches = int(state[encoder_loops.BATCH])
@@ -87,13 +89,13 @@ class _Compressing(Encoding):
             machine.table[0] = machine.table[num_batches]
             machine.encode[support.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = self._used = 0
-        return Piece(data, heads)
+        return EncodedBatches(data, heads)
 
 
 class CompressedEncoding(_Compressing):
     """Batches of magic 2."""
 
-    def __init__(self, options: BatchOptions, start: Start, *, exact: Exact | None = None) -> None:
+    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
         super().__init__(options, start, size_head=len_head(options.magic), exact=exact)
 
     def _entry_size(self, payload: bytes) -> int:
@@ -114,7 +116,7 @@ class CompressedEncoding(_Compressing):
 class WrapperEncoding(_Compressing):
     """Wrappers of magic 0 and 1."""
 
-    def __init__(self, options: BatchOptions, start: Start, *, exact: Exact | None = None) -> None:
+    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
         self._message = _Message(options)
         super().__init__(options, start, size_head=self._message.size(b""), exact=exact)
         self._machine.state[encoder_loops.IS_WRAPPER] = 1

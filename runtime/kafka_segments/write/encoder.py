@@ -27,9 +27,9 @@ __all__ = [
     "COLUMN",
     "MAX_BATCHES",
     "SIZE_PIECE",
+    "EncodedBatches",
     "Machine",
     "Memory",
-    "Piece",
     "content_of",
     "new_state",
     "template_of",
@@ -46,7 +46,7 @@ _NUM_STATE = 64  # of an encoder's state, which has a column's rows and derived 
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class EncodedBatches:
     """Whole batches, one behind the other.
 
     Attributes:

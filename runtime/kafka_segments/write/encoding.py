@@ -12,9 +12,9 @@ from kafka_segments.write.encoder import (
     COLUMN,
     MAX_BATCHES,
     SIZE_PIECE,
+    EncodedBatches,
     Machine,
     Memory,
-    Piece,
     content_of,
     template_of,
 )
@@ -24,13 +24,13 @@ from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["Encoding", "Exact", "PlainEncoding", "Start", "increment", "len_head"]
+__all__ = ["Encoding", "EncodingStart", "Exact", "PlainEncoding", "increment", "len_head"]
 
 # More than a record takes in any format beside the bytes that it holds; what a header takes comes to that.
 _MOST_OVERHEAD, _MOST_OF_HEADER = 64, 10
 
 
-class Start:
+class EncodingStart:
     """Where encoding goes on.
 
     Attributes:
@@ -82,7 +82,13 @@ class Encoding:
     _content: Memory  # that records are written to
 
     def __init__(
-        self, options: BatchOptions, start: Start, *, heads: int, size_head: int, exact: Exact | None = None
+        self,
+        options: BatchOptions,
+        start: EncodingStart,
+        *,
+        heads: int,
+        size_head: int,
+        exact: Exact | None = None,
     ) -> None:
         self._options, self.start, self._exact = options, start, exact
         is_entry = size_head == 0 or options.magic >= 2
@@ -98,7 +104,7 @@ class Encoding:
             machine.state[encoder_loops.GIVEN_BASE] = -1 if exact.base_offset is None else exact.base_offset
         self._windows = Windows(machine.module, options, start.next_offset, start.last_offset)
 
-    def feed(self, incoming: Incoming) -> Iterator[Piece]:
+    def feed(self, incoming: Incoming) -> Iterator[EncodedBatches]:
         """Encode records; yields what is full.
 
         Raises:
@@ -110,7 +116,7 @@ class Encoding:
             yield from self._drain()
         self._follow()
 
-    def finish(self) -> Iterator[Piece]:
+    def finish(self) -> Iterator[EncodedBatches]:
         """Encode what is left; yields the rest."""
         machine = self._machine
         machine.state[encoder_loops.IS_LAST] = 1
@@ -118,7 +124,7 @@ class Encoding:
         yield from self._end()
         self._follow()
 
-    def _drain(self) -> Iterator[Piece]:
+    def _drain(self) -> Iterator[EncodedBatches]:
         machine = self._machine
         while True:
             status = machine.run()
@@ -135,15 +141,15 @@ class Encoding:
             else:
                 self._too_large()
 
-    def _close(self) -> Iterator[Piece]:
+    def _close(self) -> Iterator[EncodedBatches]:
         """See to a batch that is complete but for its head."""
         raise NotImplementedError
 
-    def _take(self) -> Piece:
+    def _take(self) -> EncodedBatches:
         """What is complete, as a piece."""
         raise NotImplementedError
 
-    def _end(self) -> Iterator[Piece]:
+    def _end(self) -> Iterator[EncodedBatches]:
         raise NotImplementedError
 
     def _follow(self) -> None:
@@ -208,7 +214,7 @@ class Encoding:
 class PlainEncoding(Encoding):
     """Batches and messages that are not compressed: the loop writes them whole."""
 
-    def __init__(self, options: BatchOptions, start: Start, *, exact: Exact | None = None) -> None:
+    def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
         size_head = len_head(options.magic)
         super().__init__(options, start, heads=encoder_loops.HEADS_NOW, size_head=size_head, exact=exact)
         self._memory = self._content = Memory(SIZE_PIECE + min(options.batch_size, SIZE_PIECE))
@@ -216,14 +222,14 @@ class PlainEncoding(Encoding):
         if exact is not None and exact.last_offset is not None:
             self._machine.state[encoder_loops.HAS_HEADS] = encoder_loops.HEADS_LATER
 
-    def _end(self) -> Iterator[Piece]:
+    def _end(self) -> Iterator[EncodedBatches]:
         machine = self._machine
         if machine.state[encoder_loops.IS_OPEN]:
             yield from self._drain()
         if machine.state[encoder_loops.START] > 0:
             yield self._take()
 
-    def _close(self) -> Iterator[Piece]:
+    def _close(self) -> Iterator[EncodedBatches]:
         """Write the head of the only batch, with the last offset that it is to have."""
         assert self._exact is not None
         assert self._exact.last_offset is not None
@@ -238,7 +244,7 @@ class PlainEncoding(Encoding):
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = 1, 0, size
         return iter(())
 
-    def _take(self) -> Piece:
+    def _take(self) -> EncodedBatches:
         """What is complete, as a piece; what is under way moves to other memory."""
         machine, state, encode = self._machine, self._machine.state, self._machine.encode
         start, num_batches = int(state[encoder_loops.START]), int(state[encoder_loops.BATCH])
@@ -255,7 +261,7 @@ class PlainEncoding(Encoding):
             encode[support.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = state[encoder_loops.START] = 0
         machine.write_to(self._memory)
-        return Piece(data, heads)
+        return EncodedBatches(data, heads)
 
 
 def increment(sequence: int, by: int) -> int:
@@ -270,7 +276,7 @@ class Sizing(Encoding):
         size: bytes so far.
     """
 
-    def __init__(self, options: BatchOptions, start: Start) -> None:
+    def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
         super().__init__(options, start, heads=encoder_loops.NO_HEADS, size_head=len_head(options.magic))
         self._machine.state[encoder_loops.SIZE_OUT] = 1 << 62
         self._machine.records.set("out", 0, 0)
@@ -280,7 +286,7 @@ class Sizing(Encoding):
         """Bytes of all that was fed; true after `finish`."""
         return int(self._machine.state[encoder_loops.START])
 
-    def _drain(self) -> Iterator[Piece]:
+    def _drain(self) -> Iterator[EncodedBatches]:
         status = support.FULL
         while status == support.FULL:
             status = self._machine.run()
@@ -290,7 +296,7 @@ class Sizing(Encoding):
             self._refuse(status)
         return iter(())
 
-    def _end(self) -> Iterator[Piece]:
+    def _end(self) -> Iterator[EncodedBatches]:
         return self._drain()
 
     def _forget(self) -> None:

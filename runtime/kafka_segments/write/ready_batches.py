@@ -12,7 +12,7 @@ from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.segment.columnar.entry_table import row_of
 from kafka_segments.segment.segment import Segment, open_segment
-from kafka_segments.write.encoder import COLUMN, Piece
+from kafka_segments.write.encoder import COLUMN, EncodedBatches
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns import kafka_log_segment
 
@@ -31,7 +31,7 @@ class Foreign:
         control: the first record of the control batch.
     """
 
-    piece: Piece
+    piece: EncodedBatches
     batches: tuple[Batch, ...]
     control: Record | None
 
@@ -91,7 +91,7 @@ def _is_opened(batch: Batch) -> bool:
 def _group(data: memoryview, batches: list[Batch], control: Record | None) -> Foreign:
     start, end = batches[0].position, batches[-1].end_position
     heads = np.concatenate([_head(batch, start) for batch in batches])
-    piece = Piece(data[start:end], heads)
+    piece = EncodedBatches(data[start:end], heads)
     return Foreign(piece, tuple(batches), control)
 
 

@@ -11,12 +11,12 @@ from kafka_segments.formats.building import build_producer_snapshot
 from kafka_segments.io import outputs
 from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write.batch_options import MAX_INT, MAX_LONG
-from kafka_segments.write.encoder import COLUMN, Piece
+from kafka_segments.write.encoder import COLUMN, EncodedBatches
 from kafka_segments.write.index_writer import INDEX_SUFFIXES, Indexes
 from kafka_segments.write.producer_state import Producers
 from kafka_segments.write.refusals import refused
 
-__all__ = ["OneSegment", "Partition", "Store", "base_offset_of"]
+__all__ = ["OneSegment", "PartitionFiles", "Store", "base_offset_of"]
 
 _SUFFIX = ".log"
 
@@ -46,7 +46,7 @@ class _Segment:
         """Bytes of batches."""
         return self._files[0][0].size
 
-    def write(self, piece: Piece) -> None:
+    def write(self, piece: EncodedBatches) -> None:
         if self._indexes is not None:
             self._indexes.append(piece.heads, self.size)
         self._files[0][0].write(piece.data)
@@ -92,7 +92,7 @@ class Store:
         self._segments: list[_Segment] = []
         self._finished: list[tuple[str, str]] = []
 
-    def write(self, piece: Piece) -> None:
+    def write(self, piece: EncodedBatches) -> None:
         """Append batches, in as many segments as it takes.
 
         Raises:
@@ -163,15 +163,15 @@ class Store:
             segment.discard()
 
 
-def _split(piece: Piece, number: int) -> tuple[Piece, Piece]:
+def _split(piece: EncodedBatches, number: int) -> tuple[EncodedBatches, EncodedBatches]:
     """The first batches of a piece, and the others."""
     if number == len(piece.heads):
-        return piece, Piece(piece.data[len(piece.data) :], piece.heads[number:])
+        return piece, EncodedBatches(piece.data[len(piece.data) :], piece.heads[number:])
     cut = int(piece.heads[number, COLUMN["position"]])
     rest = piece.heads[number:].copy()
     for name in ("position", "end_position"):
         rest[:, COLUMN[name]] -= cut
-    return Piece(piece.data[:cut], piece.heads[:number]), Piece(piece.data[cut:], rest)
+    return EncodedBatches(piece.data[:cut], piece.heads[:number]), EncodedBatches(piece.data[cut:], rest)
 
 
 class OneSegment(Store):
@@ -211,7 +211,7 @@ class OneSegment(Store):
         return (self.path,)
 
 
-class Partition(Store):
+class PartitionFiles(Store):
     """A directory of segments.
 
     Args:

@@ -34,12 +34,12 @@ from kafka_segments.write.batch_options import (
     options_of,
 )
 from kafka_segments.write.control_batches import MARKERS, Control, encode_control
-from kafka_segments.write.encoder import COLUMN, Piece
-from kafka_segments.write.encoding import Start
+from kafka_segments.write.encoder import COLUMN, EncodedBatches
+from kafka_segments.write.encoding import EncodingStart
 from kafka_segments.write.inputs import Data
 from kafka_segments.write.producer_state import Appended, Producers
 from kafka_segments.write.ready_batches import read_foreign
-from kafka_segments.write.segment_files import OneSegment, Partition, Store
+from kafka_segments.write.segment_files import OneSegment, PartitionFiles, Store
 
 __all__ = ["SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment"]
 
@@ -133,7 +133,9 @@ def open_partition_writer(
     checked = options_of(options)
     interval = _check(index, index_interval_bytes, segment_bytes)
     path = path_of(directory).rstrip("/") or "/"
-    store = Partition(path, segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset)
+    store = PartitionFiles(
+        path, segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset
+    )
     return SegmentWriter(store, checked)
 
 
@@ -234,7 +236,7 @@ class SegmentWriter:
             known = checked.producer_id, checked.producer_epoch
             sequence = self._producers.next_sequence(*known, first=checked.base_sequence or 0)
         first = options.get("base_offset")
-        start = Start(self.next_offset if first is None else first, self._last_offset, sequence)
+        start = EncodingStart(self.next_offset if first is None else first, self._last_offset, sequence)
         with self._aborting():
             for piece in iter_pieces(data, checked, start):
                 self._note_producer(checked, piece.heads)
@@ -384,7 +386,7 @@ class SegmentWriter:
         if options.producer_id != -1 and len(heads):
             self._producers.append(Appended.by_heads(options, heads), is_checked=True)
 
-    def _put(self, piece: Piece) -> None:
+    def _put(self, piece: EncodedBatches) -> None:
         """Hand batches to the store, and count them."""
         heads = piece.heads
         if not len(heads):

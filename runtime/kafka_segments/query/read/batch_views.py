@@ -18,7 +18,7 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage, Record, SoundBatches
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
-from kafka_segments.log.model import Loss, Split
+from kafka_segments.log.model import OffsetLoss, Split
 from kafka_segments.query.read.findings import Collected, Findings, Note, name_partition
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 from kafka_segments.segment.batch_records import open_records
@@ -26,7 +26,7 @@ from kafka_segments.segment.columnar.arrow_schema import NONE, TIMESTAMP
 from kafka_segments.segment.columnar.batch_rows import BATCHES_SCHEMA, overview
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "DAMAGE_SCHEMA", "read_batches", "read_control", "read_damage"]
@@ -96,7 +96,7 @@ class _Batches(SplitReader):
 
     is_consumer = False
 
-    def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Any]:
+    def events(self, source: Source, offsets: tuple[int, int | None], stretch: ReadRange) -> Iterator[Any]:
         previous = stretch.sound_offset
         for piece in iter_tables(source, OffsetRange(*offsets), stretch):
             if isinstance(piece, Damage):
@@ -115,7 +115,7 @@ class _Control(SplitReader):
 
     is_consumer = False
 
-    def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Any]:
+    def events(self, source: Source, offsets: tuple[int, int | None], stretch: ReadRange) -> Iterator[Any]:
         bound = self.reading.max_decompressed
         scan = Scan(source, check_crc=self.reading.check_crc, max_decompressed=bound)
         wanted = OffsetRange(*offsets)
@@ -220,7 +220,7 @@ def _damage_row(kind: str, damage: Damage) -> tuple[Any, ...]:
     )
 
 
-def _loss_row(loss: Loss) -> tuple[Any, ...]:
+def _loss_row(loss: OffsetLoss) -> tuple[Any, ...]:
     return ("lost", "", None, None, None, loss.why, loss.first_offset, loss.last_offset)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.found_cache import Remembered
 from kafka_segments.log.header_walk import Budget
@@ -20,8 +20,8 @@ from kafka_segments.log.opening import open_stored
 from kafka_segments.log.segment_extents import hold_stored
 from kafka_segments.segment.cleaner_traces import Traces
 from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.offset_coverage import Coverage
-from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.segment.continuity import Holding, traces_in
 
 __all__ = ["shows_cleaner", "traces_of"]
@@ -54,7 +54,7 @@ def _hold(places: Places, stored: StoredSegment) -> Holding:
     try:
         return hold_stored(places, stored)
     except KafkaFormatError as error:
-        pass_over(error)  # whoever reads that segment tells of it
+        raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
         return Holding(stored.file.path, stored.base_offset, stored.size, is_unknown=True)
 
 
@@ -65,16 +65,16 @@ def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
             segment.file, lambda: _may_be_cleaned(places, segment) and is_cleaned_at(places, segment)
         )
     except KafkaFormatError as error:
-        pass_over(error)  # whoever reads that segment tells of it
+        raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
         return False
 
 
 def _may_be_cleaned(places: Places, segment: StoredSegment) -> bool:
     """The same by headers that nobody has verified."""
-    coverage = Coverage()
+    coverage = OffsetCoverage()
     source = open_stored(places, segment)
     try:
-        for _piece in iter_tables(source, OffsetRange(None, None), Stretch(coverage=coverage)):
+        for _piece in iter_tables(source, OffsetRange(None, None), ReadRange(coverage=coverage)):
             if coverage.has_gaps:
                 return True
         return False

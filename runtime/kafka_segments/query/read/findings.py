@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Damage, SoundBatches
-from kafka_segments.log.model import Loss, Split
+from kafka_segments.log.model import OffsetLoss, Split
 
 __all__ = ["Collected", "Findings", "Note", "describe", "name_partition"]
 
@@ -50,7 +50,7 @@ class Findings(Protocol):
         """The newest segment's last batch is not whole yet."""
         ...
 
-    def lost(self, loss: Loss) -> None:
+    def lost(self, loss: OffsetLoss) -> None:
         """Offsets that are not there."""
         ...
 
@@ -67,7 +67,7 @@ class Collected:
     num_bytes: int = 0
     damages: list[Damage] = field(default_factory=list)
     pendings: list[Damage] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
+    losses: list[OffsetLoss] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
     def forget(self) -> None:
@@ -88,7 +88,7 @@ class Collected:
         """See `Findings`."""
         self.pendings.append(damage)
 
-    def lost(self, loss: Loss) -> None:
+    def lost(self, loss: OffsetLoss) -> None:
         """See `Findings`."""
         self.losses.append(loss)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kafka_segments.errors import ReadError, TruncatedError, pass_over
+from kafka_segments.errors import ReadError, TruncatedError, raise_unless_file_at_fault
 from kafka_segments.formats import LEN_PREFIX, read_prefix
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.io.storage import Source
@@ -19,10 +19,12 @@ from kafka_segments.io.storage import Source
 if TYPE_CHECKING:
     from kafka_segments.segment.columnar.reader import Event
 
-__all__ = ["judge"]
+__all__ = ["mark_incomplete_tail"]
 
 
-def judge(events: Iterable[Event], source: Source, log_end: int | None) -> Iterator[tuple[Event, bool]]:
+def mark_incomplete_tail(
+    events: Iterable[Event], source: Source, log_end: int | None
+) -> Iterator[tuple[Event, bool]]:
     """Events, and of each whether it is a pending batch, which only the event behind it can tell.
 
     Args:
@@ -63,7 +65,7 @@ def _could_follow(damage: Damage, source: Source) -> bool:
     try:
         prefix = read_prefix(source.read(damage.position, LEN_PREFIX))
     except ReadError as error:
-        pass_over(error)
+        raise_unless_file_at_fault(error)
         return False
     if not prefix.is_known or prefix.len_body < prefix.min_len_body:
         return False

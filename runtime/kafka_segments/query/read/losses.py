@@ -8,12 +8,12 @@ noted, or where traces in a segment say so, in the one that was read or in anoth
 from __future__ import annotations
 
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.model import Loss, Split, StoredSegment
+from kafka_segments.log.model import OffsetLoss, Split, StoredSegment
 from kafka_segments.query.read.findings import Findings, Note
 from kafka_segments.query.read.misnamed import left_out
 from kafka_segments.query.read.other_copies import lower
-from kafka_segments.query.read.segment_finder import Finder, Found
-from kafka_segments.segment.columnar.offset_coverage import Coverage
+from kafka_segments.query.read.segment_finder import Found, SegmentFinder
+from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 
 __all__ = ["Losses"]
 
@@ -39,7 +39,7 @@ class Losses:
         is_zeroed: records were overwritten, which no cleaner does.
     """
 
-    def __init__(self, split: Split, places: Places, finder: Finder, findings: Findings) -> None:
+    def __init__(self, split: Split, places: Places, finder: SegmentFinder, findings: Findings) -> None:
         self._split, self._places = split, places
         self._finder, self._findings = finder, findings
         self.end = self.reached = split.following if split.end is None else split.end
@@ -56,7 +56,7 @@ class Losses:
         """Whether the cleaner has taken some missing offsets, as far as is known without looking."""
         return max(self._noted_end, self._seen_end) >= (first + 1 if behind is None else behind)
 
-    def see(self, found: Found, coverage: Coverage) -> None:
+    def see(self, found: Found, coverage: OffsetCoverage) -> None:
         """Tell what stands out of order in a segment, and take notice of the cleaner's work in it."""
         path = found.stored.file.path
         if coverage.misplaced is not None:
@@ -100,13 +100,13 @@ class Losses:
         last = first if behind is None else behind - 1  # at least that one
         if last < first:
             return
-        self._findings.lost(Loss(self._split.topic, self._split.partition, first, last, why))
+        self._findings.lost(OffsetLoss(self._split.topic, self._split.partition, first, last, why))
 
     def note(self, path: str, position: int | None, detail: str) -> None:
         """Tell of something that costs no offset."""
         self._findings.note(Note(self._split.topic, self._split.partition, path, position, detail))
 
-    def tell_misnamed(self, found: Found, coverage: Coverage) -> None:
+    def tell_misnamed(self, found: Found, coverage: OffsetCoverage) -> None:
         """What the segment holds that belongs to others by the names; what of it nobody reads is lost."""
         split, path = self._split, found.stored.file.path
         if coverage.below is not None and self.floor < split.start:
@@ -130,7 +130,7 @@ class Losses:
         how = {"is_compacted": self._split.cleaned_up_to is not None, "is_open": end is None}
         for one in left_out(self._places, stored, directory, (first, last), **how):
             why = f"{path}: {which}, and nothing reads them there"
-            self._findings.lost(Loss(self._split.topic, self._split.partition, *one, why))
+            self._findings.lost(OffsetLoss(self._split.topic, self._split.partition, *one, why))
 
     def _tell_misplaced(self, first: int, last: int, path: str, replaced: tuple[int, int] | None) -> None:
         """What no range has: no checksum covers the base offsets that put it there."""
@@ -146,9 +146,9 @@ class Losses:
         behind = lower(lower(last + 1, asked), named)  # from there on it is told already, or not asked for
         if behind is not None and first < behind:
             why = f"{path}: entries with offsets {first} to {last} stand in front of lower ones"
-            self._findings.lost(Loss(self._split.topic, self._split.partition, first, behind - 1, why))
+            self._findings.lost(OffsetLoss(self._split.topic, self._split.partition, first, behind - 1, why))
 
-    def _replaced_in(self, coverage: Coverage) -> tuple[int, int] | None:
+    def _replaced_in(self, coverage: OffsetCoverage) -> tuple[int, int] | None:
         """The offsets that are missing where entries with negative ones stand; None if none are."""
         if coverage.replaced is None:
             return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from kafka_segments.errors import KafkaFormatError, pass_over
+from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.segment_extents import extent_of
@@ -65,7 +65,7 @@ def left_out(
             try:
                 yield from missing_in(places, own, other, inside)
             except KafkaFormatError as error:
-                pass_over(error)  # whoever reads that segment tells of it
+                raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
     if directory and first < directory[0].base_offset:
         yield first, min(last, directory[0].base_offset - 1)
 

@@ -13,7 +13,7 @@ from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 
 __all__ = ["missing_in"]
 
@@ -70,7 +70,7 @@ def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -
     marks: list[tuple[int, int]] = []
     source = open_stored(places, segment)
     try:
-        for piece in iter_tables(source, OffsetRange(None, None), Stretch()):
+        for piece in iter_tables(source, OffsetRange(None, None), ReadRange()):
             if not isinstance(piece, EntryTable):
                 continue  # damage, of which whoever reads that segment tells
             rows = piece.in_range(offsets[0], offsets[1] + 1)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Ahead", "Skipped"]
+__all__ = ["MonotoneOffsets", "Skipped"]
 
 Offsets = npt.NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class Skipped:
         return f"{which} stand behind greater ones, or twice"
 
 
-class Ahead:
+class MonotoneOffsets:
     """The position of who reads: the rows of batches, in file order, from there on.
 
     Args:

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from kafka_segments.errors import ReadError
 from kafka_segments.formats.entries import Damage, SoundBatches
-from kafka_segments.log.model import Loss, Split, StoredSegment
+from kafka_segments.log.model import OffsetLoss, Split, StoredSegment
 from kafka_segments.query.read.findings import Findings, Note
 
-__all__ = ["Heard", "from_others", "lower", "nearest"]
+__all__ = ["DamageSensor", "from_others", "lower", "nearest"]
 
 ReadCopy = Callable[[Split, Findings], Iterator[pa.RecordBatch]]
 
 
-class Heard:
+class DamageSensor:
     """`Findings` of another copy: counts and notes are passed on; damage is only noticed.
 
     Args:
@@ -44,7 +44,7 @@ class Heard:
         """See `Findings`."""
         self.is_whole = False
 
-    def lost(self, loss: Loss) -> None:  # noqa: ARG002
+    def lost(self, loss: OffsetLoss) -> None:  # noqa: ARG002
         """See `Findings`."""
         self.is_whole = False
 
@@ -88,7 +88,7 @@ def from_others(
     start, end = offsets
     first = start if damage.previous_offset is None else max(start, damage.previous_offset + 1)
     behind = lower(end, damage.next_offset)
-    heard = Heard(findings)
+    heard = DamageSensor(findings)
     sources: list[str] = []
     at = first
     while behind is None or at < behind:
@@ -115,7 +115,7 @@ def _from_other(
     split: Split,
     others: Sequence[StoredSegment],
     offsets: tuple[int, int | None],
-    heard: Heard,
+    heard: DamageSensor,
     read_copy: ReadCopy,
 ) -> Iterator[pa.RecordBatch]:
     """What the first of some copies has of a range; those behind it are its others."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import ReadError, ReplicaMismatchError, pass_over
+from kafka_segments.errors import ReadError, ReplicaMismatchError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
@@ -30,7 +30,7 @@ from kafka_segments.query.read.segment_finder import open_stored
 from kafka_segments.query.read.start_position import begin
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.header_table import iter_tables
-from kafka_segments.segment.columnar.read_range import OffsetRange, Stretch
+from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["compare_copies", "hold_together"]
@@ -89,7 +89,7 @@ def hold_together(split: Split, places: Places, findings: Findings) -> None:
             own = own or _headers(split, split.segment, split.position, places)
             _compare_with(own, other, split, places)
         except ReadError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             detail = f"not compared with {split.segment.file.path}: {error.detail}"
             findings.note(Note(split.topic, split.partition, error.path or other.file.path, None, detail))
 
@@ -130,7 +130,7 @@ def _headers(split: Split, stored: StoredSegment, hint: int, places: Places) -> 
     messages: list[Columns] = []
     try:
         beginning = begin(source, split.start, stored.base_offset, hint, DEFAULT_MAX_DECOMPRESSED)
-        stretch = Stretch(beginning.position, beginning.sound_offset, 0)
+        stretch = ReadRange(beginning.position, beginning.sound_offset, 0)
         for piece in iter_tables(source, OffsetRange(split.start, split.end), stretch):
             if isinstance(piece, EntryTable):
                 inside, is_batch = piece.in_range(split.start, split.end), piece.is_batch()

@@ -21,20 +21,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
-from kafka_segments.errors import ReadError, pass_over
+from kafka_segments.errors import ReadError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import SEGMENT_NAME, name_in
-from kafka_segments.io.filesystem import Entry
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
 from kafka_segments.log.segment_extents import extent_of
-from kafka_segments.log.stored_segments import Part
+from kafka_segments.log.stored_segments import StoredPart
 from kafka_segments.log.stored_segments import open_stored as open_in_form
 from kafka_segments.query.read.cleaned_ranges import traces_of
 from kafka_segments.segment.cleaner_traces import Traces
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 
-__all__ = ["Finder", "Found", "open_stored"]
+__all__ = ["Found", "SegmentFinder", "open_stored"]
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 
@@ -54,7 +54,7 @@ class Found:
     is_as_planned: bool
 
 
-class Finder:
+class SegmentFinder:
     """Opens the segments of a range, one after the other.
 
     Args:
@@ -140,7 +140,7 @@ class Finder:
             try:
                 entry = self._places.entry(f"{prefix}{base_offset:020d}.log")
             except ReadError as error:
-                pass_over(error)  # whoever reads that segment tells of it
+                raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
                 continue
             if entry is not None:
                 yield _stored(entry, base_offset, is_newest=False)
@@ -214,10 +214,10 @@ def open_stored(places: Places, stored: StoredSegment) -> Source:
         return source
     # It may be shorter than it was: what is missing then is told as such.
     size = max(0, min(file.size, source.size - file.position))
-    return Part(source, file.path, file.position, size)
+    return StoredPart(source, file.path, file.position, size)
 
 
-def _stored(entry: Entry, base_offset: int, *, is_newest: bool) -> StoredSegment:
+def _stored(entry: FileEntry, base_offset: int, *, is_newest: bool) -> StoredSegment:
     file = StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)
     return StoredSegment(file, base_offset, is_newest=is_newest)
 
@@ -226,6 +226,6 @@ def _directory(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _base_offset(entry: Entry) -> int | None:
+def _base_offset(entry: FileEntry) -> int | None:
     """By its name; `.log.deleted` and the like do not count."""
     return first_offset_in_name(entry.name) if entry.name.endswith(".log") else None

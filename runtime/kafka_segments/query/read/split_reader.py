@@ -21,17 +21,17 @@ from kafka_segments.log.model import Split
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.query.read.batch_sizes import bounded
 from kafka_segments.query.read.findings import Findings, name_partition
-from kafka_segments.query.read.incomplete_tail import judge
+from kafka_segments.query.read.incomplete_tail import mark_incomplete_tail
 from kafka_segments.query.read.losses import Losses
-from kafka_segments.query.read.monotone_offsets import Ahead
+from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
 from kafka_segments.query.read.other_copies import from_others, lower, nearest
-from kafka_segments.query.read.segment_finder import Finder, Found
+from kafka_segments.query.read.segment_finder import Found, SegmentFinder
 from kafka_segments.query.read.start_position import begin
-from kafka_segments.segment.columnar.offset_coverage import Coverage
-from kafka_segments.segment.columnar.read_range import Stretch
+from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.segment.columnar.read_range import ReadRange
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.segment.segment import Segment
-from kafka_segments.segment.transactions.state import Void
+from kafka_segments.segment.transactions.state import ExcludedBatches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,12 +99,12 @@ class SplitReader:
         self._split, self._places = split, places
         self.reading, self._findings = reading, findings
         self._columns = list(dict.fromkeys([*reading.columns, "offset"]))
-        self._finder = Finder(split, places)
-        self._void = Void.of(split.void) if split.void else None
+        self._finder = SegmentFinder(split, places)
+        self._void = ExcludedBatches.of(split.void) if split.void else None
         self._losses = Losses(split, places, self._finder, findings)
         self._end, self._reached = self._losses.end, self._losses.reached
         self._has_read = False
-        self._position = Ahead(split.asked[1])
+        self._position = MonotoneOffsets(split.asked[1])
         self._lacking: list[tuple[int, int | None]] = []
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
@@ -119,7 +119,7 @@ class SplitReader:
             found = self._holding(missing)
         while found is not None:
             end = self._end_in(found)
-            coverage = Coverage(missing, self._losses.named, end)
+            coverage = OffsetCoverage(missing, self._losses.named, end)
             try:
                 yield from self._read(found, (missing, end), coverage)
             finally:
@@ -166,14 +166,14 @@ class SplitReader:
         return is_open and found.source.size > self._split.segment.size
 
     def _read(
-        self, found: Found, offsets: tuple[int, int | None], coverage: Coverage
+        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
     ) -> Iterator[pa.RecordBatch]:
         start, end = offsets
         stretch = self._stretch(found, start, coverage)
         events = self.events(found.source, (start, end), stretch)
         recent: list[pa.RecordBatch] = []  # since the last event, if that may matter
         is_begun = not found.is_as_planned
-        for event, is_pending in judge(events, found.source, self._log_end(found)):
+        for event, is_pending in mark_incomplete_tail(events, found.source, self._log_end(found)):
             if not is_begun and coverage.first is not None:
                 is_begun = True
                 yield from self._before(coverage, start, end)
@@ -197,7 +197,7 @@ class SplitReader:
                     yield ahead
         self._has_read = True
 
-    def _before(self, coverage: Coverage, start: int, end: int | None) -> Iterator[pa.RecordBatch]:
+    def _before(self, coverage: OffsetCoverage, start: int, end: int | None) -> Iterator[pa.RecordBatch]:
         """What the planned segment lacks at its beginning, from where it lies instead."""
         first = coverage.first
         if first is not None and first > max(start, self._split.start) and not coverage.is_damaged_before:
@@ -205,7 +205,7 @@ class SplitReader:
             self._lacking += yield from self._elsewhere(start, behind, coverage)
 
     def _elsewhere(
-        self, first: int, behind: int | None, own: Coverage
+        self, first: int, behind: int | None, own: OffsetCoverage
     ) -> Generator[pa.RecordBatch, None, list[tuple[int, int | None]]]:
         """Read what the planned segment lacks from others that hold it; returns the ranges that none has."""
         # What has nothing of its own, or another segment's content, was not only cleaned.
@@ -219,7 +219,7 @@ class SplitReader:
                 break
             if behind is not None:  # what is cut off there is no end of the log
                 found = replace(found, stored=replace(found.stored, is_newest=False))
-            coverage = Coverage(at)
+            coverage = OffsetCoverage(at)
             try:
                 yield from self._read(found, (at, behind), coverage)
             finally:
@@ -253,7 +253,7 @@ class SplitReader:
                 self._losses.lose(skipped.new[0], skipped.new[1] + 1, why, self._losses.floor)
         return ahead
 
-    def events(self, source: Source, offsets: tuple[int, int | None], stretch: Stretch) -> Iterator[Event]:
+    def events(self, source: Source, offsets: tuple[int, int | None], stretch: ReadRange) -> Iterator[Event]:
         """Arrow batches of a part of a segment, and what is to be told beside them in its place."""
         segment = Segment(
             source,
@@ -263,7 +263,7 @@ class SplitReader:
         )
         return segment.iter_columnar(self._columns, offsets, self._void, stretch)
 
-    def _stretch(self, found: Found, start: int, coverage: Coverage) -> Stretch:
+    def _stretch(self, found: Found, start: int, coverage: OffsetCoverage) -> ReadRange:
         """Where to read, and a note if that is not where it should be."""
         split, source = self._split, found.source
         hint = split.position if found.stored is split.segment else 0
@@ -285,10 +285,10 @@ class SplitReader:
             end_position = split.end_position or 0
             if split.end_position is None and split.end == split.following:
                 end_position = split.segment.size if self._has_grown(found) else source.size
-        return Stretch(beginning.position, beginning.sound_offset, end_position, coverage, is_shared=True)
+        return ReadRange(beginning.position, beginning.sound_offset, end_position, coverage, is_shared=True)
 
     def _settle(
-        self, found: Found, offsets: tuple[int, int | None], coverage: Coverage
+        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
     ) -> Generator[pa.RecordBatch, None, int | None]:
         """Tell what was not there; returns from where on more is to be looked for, None if nothing is."""
         path, end = found.stored.file.path, self._reached
@@ -315,7 +315,7 @@ class SplitReader:
         return None
 
     def _missing_behind(
-        self, found: Found, offsets: tuple[int, int | None], coverage: Coverage
+        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
     ) -> int | None:
         """From where on offsets of the range are missing behind what was read; None if none are."""
         (start, limit), last, end = offsets, coverage.last, self._reached
@@ -355,7 +355,7 @@ class SplitReader:
         return type(self)(split, self._places, reading, findings).batches()
 
 
-def _ending(coverage: Coverage) -> str:
+def _ending(coverage: OffsetCoverage) -> str:
     if coverage.is_ended:
         return "has nothing of these offsets"
     return "is empty" if coverage.last is None else f"ends with offset {coverage.last}"

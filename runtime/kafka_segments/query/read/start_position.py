@@ -16,13 +16,13 @@ from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.header_table import find_entries
 from kafka_segments.segment.scan.entry_scan import Scan
 
-__all__ = ["Beginning", "begin"]
+__all__ = ["StartPosition", "begin"]
 
 _LEN_WINDOW = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class StartPosition:
     """Where to begin.
 
     Attributes:
@@ -36,7 +36,7 @@ class Beginning:
     is_hinted: bool
 
 
-def begin(source: Source, start: int, base_offset: int, hint: int, max_decompressed: int) -> Beginning:
+def begin(source: Source, start: int, base_offset: int, hint: int, max_decompressed: int) -> StartPosition:
     """Find where to begin.
 
     Args:
@@ -46,20 +46,20 @@ def begin(source: Source, start: int, base_offset: int, hint: int, max_decompres
         hint: a position; 0 is always right.
         max_decompressed: bytes that a wrapper may decompress to.
     """
-    whole = Beginning(0, base_offset - 1, hint == 0)
+    whole = StartPosition(0, base_offset - 1, hint == 0)
     if start <= base_offset and hint == 0:
         return whole
     scan = Scan(source, len_window=_LEN_WINDOW, max_decompressed=max_decompressed)
     if hint > 0:
         first = _first_offset(scan, hint)
         if first is not None and first <= start:
-            return Beginning(hint, first - 1, True)
+            return StartPosition(hint, first - 1, True)
     if source.descriptor < 0 and not source.is_memory:
         return whole  # far away, a walk takes as long as the reading
     for position in find_entries(source, start):
         first = _first_offset(scan, position) if position else None
         if first is not None and first <= start:
-            return Beginning(position, first - 1, hint == 0)
+            return StartPosition(position, first - 1, hint == 0)
     return whole
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.batch_records import Start
+from kafka_segments.segment.batch_records import RecordPlace
 from kafka_segments.segment.columnar.arena import Arena, ArenaPool, Lease, pool_of
 from kafka_segments.segment.columnar.arrow_schema import stored_names
 from kafka_segments.segment.columnar.record_columns import (
@@ -38,7 +38,7 @@ class Stop(NamedTuple):
     """The batch that could not be decoded to its end, and where in it to go on; see `batch_records.Start`."""
 
     batch: int
-    start: Start
+    start: RecordPlace
 
 
 Spans = Any
@@ -178,12 +178,12 @@ class RecordDecoder:
             self._lease = None  # and goes with the arena
         num_records = int(self.state[support.RECORD])
         if num_records == 0:
-            return Stop(batch, Start())
+            return Stop(batch, RecordPlace())
         known, last_offset = span.copy(), None
         known[0, 1] = self.state[support.PLACE]
         if self._tells_offsets and num_records > _FEW_RECORDS:
             last_offset = self._last_offset(data, batches, known)
-        return Stop(batch, Start(num_records, int(known[0, 1] - known[0, 0]), last_offset))
+        return Stop(batch, RecordPlace(num_records, int(known[0, 1] - known[0, 0]), last_offset))
 
     def _last_offset(self, data: tuple[int, int], batches: tuple[int, int], span: Spans) -> int:
         """The offset of the last record in a part of a batch; whether `offset` is wanted or not."""

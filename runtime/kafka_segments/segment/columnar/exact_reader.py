@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage, Record
-from kafka_segments.segment.batch_records import ManyRows, Start, open_records
+from kafka_segments.segment.batch_records import ManyRows, RecordPlace, open_records
 from kafka_segments.segment.columnar.read_range import OffsetRange
 from kafka_segments.segment.columnar.record_objects import RowDecoder
 from kafka_segments.segment.columnar.record_rows import record_batches
@@ -47,7 +47,9 @@ class ExactRecords:
         self._max_decompressed = max_decompressed
         self._rows = ManyRows(RowDecoder)
 
-    def events(self, batch: Batch, start: Start, *, is_strict: bool) -> Iterator[pa.RecordBatch | Damage]:
+    def events(
+        self, batch: Batch, start: RecordPlace, *, is_strict: bool
+    ) -> Iterator[pa.RecordBatch | Damage]:
         """The records from `start` on as arrow batches, then the damage if there is any.
 
         Args:
@@ -62,10 +64,10 @@ class ExactRecords:
         yield from record_batches(records, columns=self._columns, batch=batch)
         yield from damages
 
-    def _records(self, batch: Batch, start: Start, damages: list[Damage]) -> Iterator[Record]:
+    def _records(self, batch: Batch, start: RecordPlace, damages: list[Damage]) -> Iterator[Record]:
         """The records from `start` on; what is wrong behind them is added to `damages`."""
         # Only from a record whose offset is known can the reading go on: damage is told by its neighbours.
-        begin = start if start.last_offset is not None else Start()
+        begin = start if start.last_offset is not None else RecordPlace()
         last_offset = begin.last_offset
         num_known = start.num_records - begin.num_records
         try:

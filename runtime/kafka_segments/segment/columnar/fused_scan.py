@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from kafka_segments.native.blocks import LEN_PIECE
 from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.batch_records import Start
+from kafka_segments.segment.batch_records import RecordPlace
 from kafka_segments.segment.columnar.decoding import RecordDecoder
 from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
 from kafka_segments.segment.columnar.scanner import HeaderScan
@@ -41,7 +41,7 @@ from kafka_segments_generated.columns._support import (
     store,
 )
 
-__all__ = ["Sweep", "sweeper"]
+__all__ = ["FusedScan", "sweeper"]
 
 # What the loop's own state holds beside the two functions: the window's bytes, the table's rows, the bytes of
 # a piece; how wide the table is, where five columns stand in it (one that has to be 0, twice the same unless
@@ -130,7 +130,7 @@ def sweeper() -> Callable[..., int]:
     return sweep
 
 
-class Sweep:
+class FusedScan:
     """A scanner and a decoder that go together.
 
     Args:
@@ -177,7 +177,7 @@ class Sweep:
             self._arguments.set(name, array.ctypes.data, array.size)
         self._arguments.set("table", *headers.table)
         self.num_decoded = 0
-        self.stop: Start | None = None
+        self.stop: RecordPlace | None = None
 
     def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
         """Scan and decode the window that the scanner has been made ready for; returns its last status."""

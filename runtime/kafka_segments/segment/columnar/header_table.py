@@ -23,7 +23,7 @@ from kafka_segments.io.storage import Source
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.damage_events import dispose
 from kafka_segments.segment.columnar.entry_table import EntryTable, row_of
-from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, Stretch
+from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
@@ -125,7 +125,7 @@ def find_last(source: Source, position: int = 0) -> int | None:
     return last[0] if last else None
 
 
-def iter_tables(source: Source, offsets: OffsetRange, stretch: Stretch) -> Iterator[EntryTable | Damage]:
+def iter_tables(source: Source, offsets: OffsetRange, stretch: ReadRange) -> Iterator[EntryTable | Damage]:
     """Headers of a part of a segment, as tables that are good until the next; damage in its place.
 
     Args:

@@ -15,13 +15,13 @@ from kafka_segments.formats import wrap_long
 from kafka_segments.formats.entries import Batch
 from kafka_segments.segment.columnar.entry_table import EntryTable
 
-__all__ = ["Coverage"]
+__all__ = ["OffsetCoverage"]
 
 Offsets = npt.NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
 
 
-class Coverage:
+class OffsetCoverage:
     """What was seen on the way, in file order.
 
     Args:

@@ -17,17 +17,17 @@ import pyarrow as pa
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.offset_coverage import Coverage
-from kafka_segments.segment.misplaced_batches import Straying
+from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
+from kafka_segments.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.segment.scan.entry_scan import Scan
 
-__all__ = ["Ending", "OffsetRange", "Stretch"]
+__all__ = ["Ending", "OffsetRange", "ReadRange"]
 
 _LEN_NEXT = 4096  # bytes to read for one entry
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ReadRange:
     """Bytes of a segment.
 
     Attributes:
@@ -44,9 +44,9 @@ class Stretch:
     position: int = 0
     sound_offset: int | None = None
     end_position: int | None = None
-    coverage: Coverage | None = None
+    coverage: OffsetCoverage | None = None
     is_shared: bool = False
-    straying: Straying | None = None
+    straying: MisplacedBatches | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Ending:
     Args:
         source: the segment.
         offsets: the range.
-        end_position: see `Stretch`.
+        end_position: see `ReadRange`.
         check_crc: an entry with a wrong checksum is none that ends the range.
     """
 

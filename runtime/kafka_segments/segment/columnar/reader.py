@@ -21,7 +21,7 @@ from kafka_segments.codecs.bounds import is_trusted
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.io.storage import Source
-from kafka_segments.segment.batch_records import MAX_NUM_HEADERS, Start
+from kafka_segments.segment.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.segment.columnar import entry_table as kinds_of
 from kafka_segments.segment.columnar.arrow_schema import decoded_schema
 from kafka_segments.segment.columnar.decoding import RecordDecoder, Stop
@@ -29,13 +29,13 @@ from kafka_segments.segment.columnar.decompressed import PlainRecords
 from kafka_segments.segment.columnar.entry_table import EntryTable, count_alike
 from kafka_segments.segment.columnar.exact_reader import ExactRecords
 from kafka_segments.segment.columnar.fused_inflate import Inflation
-from kafka_segments.segment.columnar.fused_scan import Sweep
-from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, Stretch
+from kafka_segments.segment.columnar.fused_scan import FusedScan
+from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.segment.columnar.scanner import HeaderScan
-from kafka_segments.segment.columnar.transaction_rows import VoidRows
+from kafka_segments.segment.columnar.transaction_rows import ExcludedRows
 from kafka_segments.segment.columnar.wrappers import Unwrapping
 from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments.segment.transactions.state import Void
+from kafka_segments.segment.transactions.state import ExcludedBatches
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["ColumnarReader", "Event"]
@@ -45,7 +45,7 @@ _SWEPT_FROM = 8 << 20  # a position: smaller files are not worth compiling the s
 
 Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
 T = TypeVar("T")
-_Steps: TypeAlias = Generator[Event, None, tuple[int, Start] | None]
+_Steps: TypeAlias = Generator[Event, None, tuple[int, RecordPlace] | None]
 
 
 class ColumnarReader:
@@ -73,14 +73,14 @@ class ColumnarReader:
         end: int | None,
         check_crc: bool,
         max_decompressed: int,
-        void: Void | None = None,
-        stretch: Stretch | None = None,
+        void: ExcludedBatches | None = None,
+        stretch: ReadRange | None = None,
         module: ModuleType = kafka_log_segment,
     ) -> None:
         self._source = source
-        self._stretch = stretch = stretch or Stretch()
+        self._stretch = stretch = stretch or ReadRange()
         self._coverage, self._straying = stretch.coverage, stretch.straying
-        self._void = VoidRows(void) if void else None
+        self._void = ExcludedRows(void) if void else None
         self._schema = schema
         self._module = module
         self._range = OffsetRange(start, end)
@@ -108,7 +108,7 @@ class ColumnarReader:
         self._has_edges = self._is_strict = bool(self._range) and not stretch.is_shared
         self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
         self._decoder: RecordDecoder | None = None
-        self._sweeps: dict[int, Sweep] = {}
+        self._sweeps: dict[int, FusedScan] = {}
         self._inflations: dict[tuple[int, int], Inflation] = {}
         self._unwrapping: Unwrapping | None = None
         self._plain_content: int | None = None  # of the last records, if they were not compressed
@@ -154,7 +154,7 @@ class ColumnarReader:
             self._coverage.is_ended = num_wanted < len(entries)
         return num_wanted
 
-    def _next_sweep(self, position: int) -> Sweep | None:
+    def _next_sweep(self, position: int) -> FusedScan | None:
         """What takes the next window in one go, should it go on like the last: with plain records."""
         content = self._plain_content
         is_worth_it = _SWEPT_FROM <= position < self._source.size
@@ -162,7 +162,7 @@ class ColumnarReader:
             return None
         if content not in self._sweeps:
             decoder = self._decoder_of(content, False)
-            self._sweeps[content] = Sweep(
+            self._sweeps[content] = FusedScan(
                 self._headers,
                 decoder,
                 content,
@@ -194,7 +194,7 @@ class ColumnarReader:
                     break
                 yield SoundBatches(1, entry.size)
                 if self._void is None or not self._void.holds(entry):
-                    yield from self._exact.events(entry, Start(), is_strict=self._is_strict)
+                    yield from self._exact.events(entry, RecordPlace(), is_strict=self._is_strict)
                 return entry.end_position
             if isinstance(entry, Damage) and self._coverage is not None:
                 self._coverage.damaged()
@@ -214,7 +214,7 @@ class ColumnarReader:
             self._coverage.batch(batch)
         return is_over
 
-    def _sound(self, entries: EntryTable, sweep: Sweep | None) -> Iterator[Event]:
+    def _sound(self, entries: EntryTable, sweep: FusedScan | None) -> Iterator[Event]:
         """The records of sound entries; of those that a sweep has taken already, none."""
         if self._coverage is not None:
             self._coverage.entries(entries)
@@ -271,7 +271,7 @@ class ColumnarReader:
             is_plain = kind == kinds_of.PLAIN and self._module.CONTENTS[content].is_repeated
             self._plain_content = content if is_plain else None
         if kind == kinds_of.SLOW:
-            return 0, Start()
+            return 0, RecordPlace()
         decoder = self._decoder_of(content, kind == kinds_of.CONTROL)
         if kind != kinds_of.CONTROL and decoder is not self._decoder:
             yield from self._flush()
@@ -306,7 +306,7 @@ class ColumnarReader:
             try:
                 num_plain = self._plain.fill(window, self._headers.address, codecs[done:], places[done:])
             except KafkaFormatError:
-                return done, Start()
+                return done, RecordPlace()
             following = done + num_plain
             spans[done:following, :2] = places[done:following]
             refused = yield from self._decode_spans(decoder, self._plain.data, spans[done:following])
@@ -319,7 +319,7 @@ class ColumnarReader:
         """The messages in wrappers; those of one codec, magic and timestamp type together."""
         unwrapping = self._unwrapping_of(decoder, entries.value(int(rows[0]), "content"))
         if unwrapping is None:
-            return 0, Start()
+            return 0, RecordPlace()
         window, address = memoryview(self._headers.window), self._headers.address
         places = np.ascontiguousarray(entries.spans(rows, self._headers.window_position)[:, :2])
         columns = {name: entries.column(name)[rows] for name in ("codec", "magic", "timestamp_type")}
@@ -331,7 +331,7 @@ class ColumnarReader:
             try:
                 num_plain = self._plain.fill(window, address, codecs, contents, magic)
             except KafkaFormatError:
-                return done, Start()
+                return done, RecordPlace()
             these = slice(done, done + num_plain)
             appended = times[these] if magic and columns["timestamp_type"][done] else None
             batches = self._headers.table
@@ -346,7 +346,7 @@ class ColumnarReader:
             num_done, num_yielded = yield from self._chosen(steps)
             done += num_done
             if num_done == 0 or num_yielded is not None:
-                return done, Start(num_yielded or 0)
+                return done, RecordPlace(num_yielded or 0)
         return None
 
     def _chosen(self, steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafka_segments.formats import increment_sequence, wrap_long
 from kafka_segments.formats.entries import Batch, Header, Record
-from kafka_segments.segment.batch_records import MAX_NUM_HEADERS, Start
+from kafka_segments.segment.batch_records import MAX_NUM_HEADERS, RecordPlace
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 from kafka_segments.segment.columnar.decoding import RecordDecoder
 from kafka_segments.segment.columnar.entry_table import row_of
@@ -37,7 +37,7 @@ class RowDecoder:
 
     def records(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
-    ) -> Generator[Record, None, Start | None]:
+    ) -> Generator[Record, None, RecordPlace | None]:
         """Yield the records of a batch of magic 2 up to what only `records` can judge.
 
         Args:

@@ -178,7 +178,7 @@ class HeaderScan:
         for at, (position, end, content, stored) in enumerate(zip(*places, strict=True)):
             start = position - self.window_position
             if content not in self._checks:
-                head = formats.read_head(window[start : start + formats.LEN_HEAD], "", position, None)
+                head = formats.read_entry_header(window[start : start + formats.LEN_HEAD], "", position, None)
                 self._checks[content] = head.ofs_crc_region, head.checksum
             ofs_crc_region, function = self._checks[content]
             if function(window[start + ofs_crc_region : end - self.window_position], 0) != stored:

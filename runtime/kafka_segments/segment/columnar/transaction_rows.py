@@ -20,22 +20,22 @@ from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.scanner import HeaderScan
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.transactions.markers import Markers, steps_of
-from kafka_segments.segment.transactions.state import DataBatch, Lost, Marker, Step, Void
+from kafka_segments.segment.transactions.state import DataBatch, ExcludedBatches, Lost, Marker, Step
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["VoidRows", "iter_steps"]
+__all__ = ["ExcludedRows", "iter_steps"]
 
 _DATA = ("producer_id", "producer_epoch", "base_offset", "last_offset_delta", "base_sequence")
 
 
-class VoidRows:
-    """`Void` for tables.
+class ExcludedRows:
+    """`ExcludedBatches` for tables.
 
     Args:
         void: which transactions.
     """
 
-    def __init__(self, void: Void) -> None:
+    def __init__(self, void: ExcludedBatches) -> None:
         self._void = void
         self._ranges = {
             producer_id: (np.asarray(firsts, np.int64), np.asarray(lasts, np.int64))

@@ -24,13 +24,13 @@ from kafka_segments.formats.entries import Batch
 from kafka_segments.io.sparse_files import hole_before
 from kafka_segments.io.storage import BLOCK_SIZE, Source, Window
 
-__all__ = ["Finding", "Probe"]
+__all__ = ["CheckedEntry", "Probe"]
 
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckedEntry:
     """What stands at a place: a sound `batch`, or an `error` (with the batch if only its checksum is wrong).
 
     `end_position` is where the entry's length says it ends; None where that is no sensible place.
@@ -84,15 +84,15 @@ class Probe:
         except ReadError:
             return False
 
-    def examine(self, position: int, previous_offset: int | None, *, check_crc: bool) -> Finding:
+    def examine(self, position: int, previous_offset: int | None, *, check_crc: bool) -> CheckedEntry:
         """Make every check on the entry at `position`; `previous_offset` is passed on to the batch."""
         left = self.source.size - position
         if left < formats.LEN_PREFIX:
-            return Finding(None, self._truncated(position, formats.LEN_PREFIX, left), None)
+            return CheckedEntry(None, self._truncated(position, formats.LEN_PREFIX, left), None)
         try:
             prefix = formats.read_prefix(self._window.read(position, formats.LEN_PREFIX))
         except ReadError as error:
-            return Finding(None, error, None)
+            return CheckedEntry(None, error, None)
         end = position + prefix.len_entry
         sensible_end = end if position < end <= self.source.size else None
         try:
@@ -100,12 +100,12 @@ class Probe:
             head = self._read_head(prefix, position, previous_offset)
             if not check_crc:
                 self._touch(head, position)
-                return Finding(head.batch, None, end)
+                return CheckedEntry(head.batch, None, end)
             computed = self._checksum(head, position)
         except KafkaFormatError as error:
-            return Finding(None, error, sensible_end)
+            return CheckedEntry(None, error, sensible_end)
         if computed == head.batch.crc:
-            return Finding(replace(head.batch, crc_valid=True), None, end)
+            return CheckedEntry(replace(head.batch, crc_valid=True), None, end)
         mismatch = ChecksumMismatchError(
             f"stored 0x{head.batch.crc:08x}, computed 0x{computed:08x}",
             stored=head.batch.crc,
@@ -113,7 +113,7 @@ class Probe:
             position=position,
             path=self.source.name,
         )
-        return Finding(replace(head.batch, crc_valid=False), mismatch, end)
+        return CheckedEntry(replace(head.batch, crc_valid=False), mismatch, end)
 
     def _check_prefix(self, prefix: formats.Prefix, position: int, left: int) -> None:
         where = {"position": position, "path": self.source.name}
@@ -139,10 +139,12 @@ class Probe:
                 return
             position = end
 
-    def _read_head(self, prefix: formats.Prefix, position: int, previous_offset: int | None) -> formats.Head:
+    def _read_head(
+        self, prefix: formats.Prefix, position: int, previous_offset: int | None
+    ) -> formats.EntryHeader:
         data = self._window.read(position, min(formats.LEN_HEAD, prefix.len_entry))
         try:
-            head = formats.read_head(data, self.source.name, position, previous_offset)
+            head = formats.read_entry_header(data, self.source.name, position, previous_offset)
         except CorruptBatchError as error:
             # Magic 1 is the longer of the old formats: above their limit, it may have no room for a time.
             raise LengthMismatchError(error.detail, position=position, path=self.source.name) from error
@@ -150,13 +152,13 @@ class Probe:
             return replace(head, batch=replace(head.batch, base_offset=None, num_records=None))
         return head
 
-    def _checksum(self, head: formats.Head, position: int) -> int:
+    def _checksum(self, head: formats.EntryHeader, position: int) -> int:
         value = 0
         for piece in self._pieces(position + head.ofs_crc_region, position + head.batch.size):
             value = head.checksum(piece, value)
         return value
 
-    def _touch(self, head: formats.Head, position: int) -> None:
+    def _touch(self, head: formats.EntryHeader, position: int) -> None:
         """With the checksum off, bytes that cannot be read are an error all the same."""
         if not self._headers_only:
             for _ in self._pieces(position, position + head.batch.size):

@@ -16,13 +16,19 @@ from functools import cached_property
 from kafka_segments import formats
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReadError, StoreError, pass_over
+from kafka_segments.errors import (
+    ChecksumMismatchError,
+    KafkaFormatError,
+    ReadError,
+    StoreError,
+    raise_unless_file_at_fault,
+)
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
 from kafka_segments.segment.legacy_messages import Messages
-from kafka_segments.segment.scan.entry_check import Finding, Probe
-from kafka_segments.segment.scan.nested_messages import Enclosed
+from kafka_segments.segment.scan.entry_check import CheckedEntry, Probe
+from kafka_segments.segment.scan.nested_messages import NestedMessages
 from kafka_segments.segment.scan.resync import Resync
 
 __all__ = ["Scan", "first_offset_in_name", "read_payload"]
@@ -145,15 +151,15 @@ class Scan:
         neighbours = before, behind
         return _damage(error, self.source.name, (batch.position, batch.end_position), neighbours)
 
-    def _examine(self, position: int) -> Finding:
+    def _examine(self, position: int) -> CheckedEntry:
         return self._probe.examine(position, self.sound_offset, check_crc=self._check_crc)
 
-    def _damage(self, finding: Finding, position: int) -> Damage:
+    def _damage(self, finding: CheckedEntry, position: int) -> Damage:
         assert finding.error is not None
         end, following = self._end_of_region(finding, position)
         return _damage(finding.error, self.source.name, (position, end), (self.sound_offset, following))
 
-    def _end_of_region(self, finding: Finding, position: int) -> tuple[int, int | None]:
+    def _end_of_region(self, finding: CheckedEntry, position: int) -> tuple[int, int | None]:
         """Where a damaged region ends, and the base offset of the true entry there, if one stands there."""
         claimed = finding.end_position
         if claimed is not None:
@@ -162,7 +168,7 @@ class Scan:
             if claimed >= self._probe.zeros_position:
                 return self._end_before_zeros(claimed), None
         batch = None if claimed is None else self._resync.true_entry(claimed)
-        inside = Enclosed(self.source, position)
+        inside = NestedMessages(self.source, position)
         batch = batch or self._resync.next_entry(position + 1, self.sound_offset, inside.end_of)
         if batch is not None:
             return batch.position, self.first_offset(batch)
@@ -180,7 +186,7 @@ class Scan:
             opened = Messages(batch, payload, max_decompressed=bound, check_crc=False, items=self._asked)
             return opened.batch.base_offset
         except KafkaFormatError as error:
-            pass_over(error)
+            raise_unless_file_at_fault(error)
             return None
 
     def _end_before_zeros(self, end: int) -> int:

@@ -22,7 +22,7 @@ from kafka_segments.formats.entries import Batch
 from kafka_segments.io.storage import BLOCK_SIZE, Source
 from kafka_segments.segment.legacy_messages import iter_frames
 
-__all__ = ["Enclosed"]
+__all__ = ["NestedMessages"]
 
 _LARGEST = 16 << 20
 """Bytes of a wrapper, and of its content, that are looked at."""
@@ -31,7 +31,7 @@ _LEN_SLOW = 256 << 10
 """Bytes of content from which on machine code is worth its while."""
 
 
-class Enclosed:
+class NestedMessages:
     """What is inside an entry that is damaged, if it is a wrapper. Nothing is read until somebody asks.
 
     Args:

@@ -147,7 +147,7 @@ class Resync:
     def _judge(self, prefix: formats.Prefix, position: int) -> Batch | None:
         try:
             data = self._source.read(position, min(formats.LEN_HEAD, prefix.len_entry))
-            head = formats.read_head(data, self._source.name, position, None)
+            head = formats.read_entry_header(data, self._source.name, position, None)
             spans = self._spans[head.checksum]
             computed = spans.checksum(position + head.ofs_crc_region, position + prefix.len_entry)
         except (CorruptBatchError, ReadError):

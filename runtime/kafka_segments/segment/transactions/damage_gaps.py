@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kafka_segments.formats.entries import Damage
 
-__all__ = ["Gaps", "Since"]
+__all__ = ["DamageGaps", "GapMark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class _Own:
 
 
 @dataclass(slots=True)
-class Since:
+class GapMark:
     """A producer's place in the log: how many gaps are before it, what they cost, and its own behind it."""
 
     num: int
@@ -33,7 +33,7 @@ class Since:
     own: list[_Own] = field(default_factory=list)
 
 
-class Gaps:
+class DamageGaps:
     """Damage in the order of the log, any of which may have been a marker of any producer."""
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class Gaps:
         self._numbers: list[int] = []  # of those that are not explained
         self._damage: list[Damage] = []
 
-    def now(self) -> Since:
+    def now(self) -> GapMark:
         """The place that the log has come to."""
-        return Since(self._num, self._num_lost)
+        return GapMark(self._num, self._num_lost)
 
     def add(self, damage: Damage) -> None:
         """Go on behind damage; what has cost no offset is none."""
@@ -59,30 +59,30 @@ class Gaps:
         self._num_lost += lost or 0
         self._num += 1
 
-    def add_own(self, since: Since, damage: Damage) -> None:
+    def add_own(self, since: GapMark, damage: Damage) -> None:
         """The same for what only the producer's own marker can have been in."""
         lost = _num_lost(damage)
         if lost != 0:
             since.own.append(_Own(self._num, damage, lost))
 
-    def any_since(self, since: Since) -> bool:
+    def any_since(self, since: GapMark) -> bool:
         """Whether there are any."""
         return since.num < self._num or bool(since.own)
 
-    def num_lost_since(self, since: Since) -> int | None:
+    def num_lost_since(self, since: GapMark) -> int | None:
         """How many offsets they have cost, None if that is unknown."""
         own = [gap.num_lost for gap in since.own]
         if self._last_unknown >= since.num or None in own:
             return None
         return self._num_lost - since.num_lost + sum(lost for lost in own if lost is not None)
 
-    def explain_since(self, since: Since) -> None:
+    def explain_since(self, since: GapMark) -> None:
         """One producer's records fill them all, so no other's marker was in them either."""
         at = bisect_left(self._numbers, since.num)
         del self._numbers[at:], self._damage[at:]
         since.own.clear()
 
-    def first_doubt_since(self, since: Since) -> Damage | None:
+    def first_doubt_since(self, since: GapMark) -> Damage | None:
         """The first that is not explained."""
         at = bisect_left(self._numbers, since.num)
         if since.own and (at == len(self._numbers) or since.own[0].num_before <= self._numbers[at]):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kafka_segments.formats.entries import Batch
 
-__all__ = ["AbortedTransaction", "AbortedTransactions", "Void"]
+__all__ = ["AbortedTransaction", "AbortedTransactions", "ExcludedBatches"]
 
 _NUM_FIELDS = 4
 _HIGHEST = (1 << 63) - 1
@@ -63,7 +63,7 @@ class AbortedTransactions:
             self.append(one)
 
 
-class Void:
+class ExcludedBatches:
     """Tells batches whose records nobody is to be given: of aborted transactions, and of those in doubt."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Void:
         self._unordered: set[int] = set()
 
     @classmethod
-    def of(cls, found: Iterable[tuple[int, int, int]]) -> Void:
+    def of(cls, found: Iterable[tuple[int, int, int]]) -> ExcludedBatches:
         """Sealed: producer id, first and last base offset of some of them."""
         void = cls()
         for producer_id, first, last in sorted(found):

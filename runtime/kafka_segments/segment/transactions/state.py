@@ -26,21 +26,25 @@ from itertools import pairwise
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.formats import num_sequences_between
 from kafka_segments.formats.entries import Damage, Padding
-from kafka_segments.segment.misplaced_batches import Straying
-from kafka_segments.segment.transactions.damage_gaps import Gaps, Since
-from kafka_segments.segment.transactions.excluded import AbortedTransaction, AbortedTransactions, Void
+from kafka_segments.segment.misplaced_batches import MisplacedBatches
+from kafka_segments.segment.transactions.damage_gaps import DamageGaps, GapMark
+from kafka_segments.segment.transactions.excluded import (
+    AbortedTransaction,
+    AbortedTransactions,
+    ExcludedBatches,
+)
 
 __all__ = [
     "AbortedTransaction",
     "AbortedTransactions",
     "DataBatch",
     "DoubtfulTransaction",
+    "ExcludedBatches",
     "Lost",
     "Marker",
     "OpenTransaction",
     "Step",
     "Transactions",
-    "Void",
 ]
 
 _MOST_ENDED = 64
@@ -118,7 +122,7 @@ class _Open:
     """
 
     first_offset: int
-    since: Since
+    since: GapMark
     begun: int | None = None
     is_in_order: bool = True
     bases: array[int] = field(default_factory=lambda: array("q"))
@@ -166,12 +170,12 @@ class Transactions:
         self.damage: list[Damage] = []
         self.bare_aborts = array("q")
         self.end_offset = start_offset
-        self.void = Void()
+        self.void = ExcludedBatches()
         self.file_end_offset = start_offset
         self._first_damaged = -1  # the first offset of what is damaged, by the place that goes furthest
-        self.straying = Straying()
+        self.straying = MisplacedBatches()
         self._padding: Padding | None = None
-        self._gaps = Gaps()
+        self._gaps = DamageGaps()
         self._open: dict[int, _Open] = {}
         self._firsts: list[tuple[int, int]] = []  # a heap, with entries of transactions that have ended
         self._ends: dict[int, int] = {}  # by producer, the offset of its last marker
@@ -194,7 +198,7 @@ class Transactions:
         """What follows is of the next segment."""
         self.file_end_offset, self._padding = base_offset, None
         self.passed(base_offset - 1)
-        self.straying = Straying()
+        self.straying = MisplacedBatches()
 
     def end_file(self, following: int | None) -> None:
         """That was the last of a segment; the next one begins with the offset `following`.

@@ -18,12 +18,12 @@ from kafka_segments.write.convert.filter import Cleaning, Retention
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.pieces import Piece, Untouched
 from kafka_segments.write.convert.rules import NOTHING
-from kafka_segments.write.convert.source_entries import Entry, read_entries
+from kafka_segments.write.convert.source_entries import SourceEntry, read_entries
 from kafka_segments.write.convert.up import has_to_go_up, up_pieces
 
 __all__ = ["Conversion", "down_convert", "filter_batches", "up_convert"]
 
-Pieces = Callable[[Iterator[Entry], ConversionReport], Iterator[Piece]]
+Pieces = Callable[[Iterator[SourceEntry], ConversionReport], Iterator[Piece]]
 
 
 class Conversion:

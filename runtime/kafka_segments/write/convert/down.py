@@ -13,7 +13,7 @@ from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import CONVERTED_DOWN, NOTHING, Case, apply
-from kafka_segments.write.convert.source_entries import Entry
+from kafka_segments.write.convert.source_entries import SourceEntry
 
 __all__ = ["down_pieces", "has_to_go_down"]
 
@@ -24,7 +24,7 @@ def has_to_go_down(batch: Batch, to_magic: int) -> bool:
 
 
 def down_pieces(
-    entries: Iterator[Entry], to_magic: int, first_offset: int | None, report: ConversionReport
+    entries: Iterator[SourceEntry], to_magic: int, first_offset: int | None, report: ConversionReport
 ) -> Iterator[Piece]:
     """What entries become.
 
@@ -61,7 +61,7 @@ def down_pieces(
             _count_dropped(entry, report)
 
 
-def _wanted_records(entry: Entry, first_offset: int | None, report: ConversionReport) -> list[Record]:
+def _wanted_records(entry: SourceEntry, first_offset: int | None, report: ConversionReport) -> list[Record]:
     """Those from `first_offset` on; of a compressed batch all: consumers skip what they did not ask for."""
     records = entry.records or []
     if first_offset is None or entry.batch.compression != "none":
@@ -80,7 +80,7 @@ def _count_control(batch: Batch, report: ConversionReport) -> None:
     report.lose("control_records", max(batch.num_records, 0), *bounds)
 
 
-def _count_dropped(entry: Entry, report: ConversionReport) -> None:
+def _count_dropped(entry: SourceEntry, report: ConversionReport) -> None:
     report.num_dropped += 1
     batch = entry.batch
     if batch.num_records == 0 and batch.base_offset is not None:

@@ -27,7 +27,7 @@ from kafka_segments.write.convert.rules import (
     Table,
     apply,
 )
-from kafka_segments.write.convert.source_entries import Entry
+from kafka_segments.write.convert.source_entries import SourceEntry
 
 __all__ = ["Cleaning", "Retention"]
 
@@ -62,7 +62,7 @@ class Cleaning:
     ends_nothing: Callable[[Batch], bool] | None = None
     keeps_magic: bool = False
 
-    def pieces(self, entries: Iterator[Entry], report: ConversionReport) -> Iterator[Piece]:
+    def pieces(self, entries: Iterator[SourceEntry], report: ConversionReport) -> Iterator[Piece]:
         """What entries, which come with all their records, become.
 
         Raises:
@@ -78,7 +78,7 @@ class Cleaning:
             report.num_rewritten += isinstance(piece, Rewritten)
             yield piece
 
-    def _piece(self, entry: Entry, report: ConversionReport) -> Piece | None:
+    def _piece(self, entry: SourceEntry, report: ConversionReport) -> Piece | None:
         batch, records = entry.batch, entry.records or []
         retention = Retention.DELETE_EMPTY if self.retention is None else _checked(self.retention(batch))
         if retention is Retention.DELETE:

@@ -10,11 +10,11 @@ from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.segment.segment import Segment, fast_rows
 from kafka_segments.write.convert.loss_report import ConversionReport
 
-__all__ = ["Entry", "read_entries"]
+__all__ = ["SourceEntry", "read_entries"]
 
 
 @dataclass(slots=True)
-class Entry:
+class SourceEntry:
     """A batch, message or wrapper.
 
     Attributes:
@@ -30,7 +30,7 @@ class Entry:
 
 def read_entries(
     segment: Segment, wanted: Callable[[Batch], bool], on_damage: OnDamage, report: ConversionReport
-) -> Iterator[Entry]:
+) -> Iterator[SourceEntry]:
     """Yield entries with right checksums, in file order; padding is left out.
 
     Args:
@@ -43,7 +43,7 @@ def read_entries(
     Raises:
         KafkaFormatError: damage, if `on_damage` is "raise"; the entries before it were yielded.
     """
-    held: Entry | None = None
+    held: SourceEntry | None = None
     for event in segment.iter_events(on_damage="skip", wanted=wanted, rows=fast_rows()):
         if isinstance(event, Record):
             assert held is not None and held.records is not None
@@ -60,7 +60,7 @@ def read_entries(
                 held.is_damaged = True
         elif isinstance(event, Batch) and event.crc_valid is not False:
             report.num_entries += 1
-            held = Entry(event, [] if wanted(event) else None)
+            held = SourceEntry(event, [] if wanted(event) else None)
     if held is not None:
         yield held
 

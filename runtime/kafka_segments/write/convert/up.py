@@ -14,7 +14,7 @@ from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.write.convert.loss_report import ConversionReport
 from kafka_segments.write.convert.pieces import Piece, Rewritten, Untouched
 from kafka_segments.write.convert.rules import CONVERTED_UP, Case, apply
-from kafka_segments.write.convert.source_entries import Entry
+from kafka_segments.write.convert.source_entries import SourceEntry
 
 __all__ = ["has_to_go_up", "up_pieces"]
 
@@ -56,7 +56,7 @@ class _Group:
 
 
 def up_pieces(
-    entries: Iterator[Entry],
+    entries: Iterator[SourceEntry],
     *,
     batch_size: int,
     partition_leader_epoch: int,
