@@ -5,7 +5,9 @@ imported, a source of the same name stands in for it and says why when it is use
 """
 
 try:
-    from kafka_segments.spark.source import KafkaSegmentsDataSource as DefaultSource
+    from kafka_segments.spark.source import (
+        KafkaSegmentsDataSource as DefaultSource,  # pyright: ignore[reportAssignmentType]
+    )
 except Exception as _error:
     _reason = f"{type(_error).__name__}: {_error}"
     try:

@@ -22,6 +22,7 @@ from kafka_segments.segment.segment import Segment, open_segment
 
 if TYPE_CHECKING:
     from kafka_segments.log.partition import Partition, open_partition
+    from kafka_segments.query.scan import list_partitions, scan
     from kafka_segments.segment.table import read_table
     from kafka_segments.write.api import (
         encode_batch,
@@ -59,12 +60,14 @@ __all__ = [
     "errors",
     "filter_batches",
     "iter_encoded",
+    "list_partitions",
     "open_partition",
     "open_partition_writer",
     "open_segment",
     "open_writer",
     "predicted_size",
     "read_table",
+    "scan",
     "up_convert",
     "write_segment",
 ]
@@ -77,8 +80,10 @@ _WRITER = ("SegmentWriter", "Written", "open_partition_writer", "open_writer", "
 _CONVERSION = ("Retention", "down_convert", "filter_batches", "up_convert")
 # What is imported when it is first used, by the module that it is in.
 _PLACES = {
-    "Partition": "partition",
-    "open_partition": "partition",
+    "Partition": "log.partition",
+    "open_partition": "log.partition",
+    "list_partitions": "query.scan",
+    "scan": "query.scan",
     "read_table": "segment.table",
     "encode_control": "write.control_batches",
     **dict.fromkeys(_CONVERSION, "write.convert"),

@@ -125,6 +125,6 @@ def test_handlers_that_swallow_are_noticed() -> None:
 
     assert is_swallowing(handler("KafkaFormatError", "pass"))
     assert is_swallowing(handler("(ValueError, StoreError)", "found = None"))
-    assert not is_swallowing(handler("KafkaFormatError as error", "pass_over(error)"))
+    assert not is_swallowing(handler("KafkaFormatError as error", "raise_unless_file_at_fault(error)"))
     assert not is_swallowing(handler("KafkaFormatError", "raise"))
     assert not is_swallowing(handler("ValueError", "pass"))

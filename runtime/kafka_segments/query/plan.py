@@ -6,6 +6,7 @@ narrows offsets, so that leaving one out makes a plan longer and never wrong.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog, Remark, Split
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
-from kafka_segments.query.committed import Committed, read_committed
+from kafka_segments.query.committed import Committed, Pin, read_committed
 from kafka_segments.query.cut import Cutter, num_bytes_of, pack
 from kafka_segments.query.noted_ends import lost_ends, lost_swaps, not_left_out
 from kafka_segments.query.offsets import LogView, Range, check_partitions, resolve, select
@@ -55,6 +56,18 @@ class Plan:
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
     num_bytes: int = 0
     remarks: tuple[Remark, ...] = ()
+
+    def warnings(self) -> Iterator[str]:
+        """What costs no record that was asked for and that a caller should know, for people."""
+        for partition, committed in self.committed.items():
+            if committed.pin is not None:
+                yield _pinned(partition, committed.last_stable_offset, committed.pin)
+        for left_out in self.left_out:
+            if left_out.is_astray or left_out.why.startswith("behind "):
+                yield str(left_out)
+        yield from map(str, self.remarks)
+        for finding in self.findings:
+            yield f"{finding}; what it says was not used"
 
 
 def plan(
@@ -321,3 +334,14 @@ def _concerns(doubt: Damage, found: Range) -> bool:
 def _once(findings: Iterable[KafkaFormatError]) -> list[KafkaFormatError]:
     """Findings without those that say the same of the same file."""
     return list({(one.path, one.detail): one for one in findings}.values())
+
+
+def _pinned(partition: tuple[str, int], offset: int, pin: Pin) -> str:
+    text = (
+        f"{partition[0]}-{partition[1]} is read up to its last stable offset, {offset}: producer "
+        f"{pin.producer_id} has had a transaction open since offset {pin.first_offset}"
+    )
+    if pin.timestamp is None or pin.timestamp < 0:
+        return text
+    # A producer sets these times, and a copy of a log is read long after them.
+    return f"{text}, by its records' timestamps for {max(0, int(time.time() - pin.timestamp / 1000))} seconds"

@@ -5,7 +5,6 @@ Spark 4.0 asks for them for each query, Spark 4.1 to 4.3 once a frame.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ from kafka_segments.errors import MissingCodecError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.model import PartitionLog, Split, StoredFile
-from kafka_segments.query.committed import Committed, Pin
+from kafka_segments.query.committed import Committed
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Condition, TopicPartition
 from kafka_segments.query.read.findings import describe
@@ -127,30 +126,11 @@ def _tell(found: Plan, options: ReadOptions) -> list[DamageRow]:
     for damage in found.doubts:
         if options.mode == FAILFAST or isinstance(damage.error, MissingCodecError):
             raise refuse_damage(damage)
-    for pinned, committed in found.committed.items():
-        if committed.pin is not None:
-            _log.warning("kafka-segments: %s", _pinned(pinned, committed.last_stable_offset, committed.pin))
-    for left_out in found.left_out:
-        if left_out.is_astray or left_out.why.startswith("behind "):
-            _log.warning("kafka-segments: %s", left_out)
-    for remark in found.remarks:
-        _log.warning("kafka-segments: %s", remark)
-    for finding in found.findings:
-        _log.warning("kafka-segments: %s; what it says was not used", finding)
+    for text in found.warnings():
+        _log.warning("kafka-segments: %s", text)
     told = [DamageRow(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
     for one in told:
         _log.warning("kafka-segments: %s", one.text)
     for damage in found.doubts:
         _log.warning("kafka-segments: %s", describe(damage))
     return told if options.mode == PERMISSIVE and options.view == "records" else []
-
-
-def _pinned(partition: tuple[str, int], offset: int, pin: Pin) -> str:
-    text = (
-        f"{partition[0]}-{partition[1]} is read up to its last stable offset, {offset}: producer "
-        f"{pin.producer_id} has had a transaction open since offset {pin.first_offset}"
-    )
-    if pin.timestamp is None or pin.timestamp < 0:
-        return text
-    # A producer sets these times, and a copy of a log is read long after them.
-    return f"{text}, by its records' timestamps for {max(0, int(time.time() - pin.timestamp / 1000))} seconds"

@@ -19,10 +19,10 @@ from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecE
 from kafka_segments.formats.entries import Damage, SoundBatches
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.model import OffsetLoss, Split
-from kafka_segments.query.read.findings import Note, describe
+from kafka_segments.query.read.findings import Note, describe, is_told_before
 from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
 
-__all__ = ["DamagePolicy", "DamageRow", "data_loss", "is_told_before", "refuse_damage"]
+__all__ = ["DamagePolicy", "DamageRow", "data_loss", "refuse_damage"]
 
 _log = get_logger(__name__)
 
@@ -62,12 +62,6 @@ def refuse_damage(damage: Damage) -> KafkaFormatError:
     error.path = error.path or damage.path
     error.detail += f"; mode={PERMISSIVE} or {DROPMALFORMED} reads what is sound"
     return error
-
-
-def is_told_before(damage: Damage, split: Split, is_continued: bool) -> bool:
-    """Whether a region begins in the range before one, which has told of it if it is read too."""
-    before = damage.previous_offset
-    return is_continued and before is not None and before + 1 < split.start
 
 
 @dataclass

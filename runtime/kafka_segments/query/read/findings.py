@@ -9,7 +9,7 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Damage, SoundBatches
 from kafka_segments.log.model import OffsetLoss, Split
 
-__all__ = ["Collected", "Findings", "Note", "describe", "name_partition"]
+__all__ = ["Collected", "Findings", "Note", "describe", "is_told_before", "name_partition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,12 @@ def describe(damage: Damage) -> str:
         lost = f"offsets lost: {'?' if first is None else first} to {'?' if last is None else last}"
     where = f"{damage.path}, position {damage.position} to {damage.end_position}"
     return f"{where}: {type(damage.error).__name__}: {damage.error.detail}; {lost}"
+
+
+def is_told_before(damage: Damage, split: Split, is_continued: bool) -> bool:
+    """Whether a region begins in the range before one, which has told of it if it is read too."""
+    before = damage.previous_offset
+    return is_continued and before is not None and before + 1 < split.start
 
 
 def name_partition(error: KafkaFormatError, split: Split) -> KafkaFormatError:

@@ -1,0 +1,80 @@
+"""The rows of a scan: columns of records with topic and partition, filtered exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from kafka_segments.errors import OptionError
+from kafka_segments.query.query import Condition
+from kafka_segments.segment.columnar.arrow_schema import SCHEMA, schema_of
+
+__all__ = ["ScanRows"]
+
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
+
+_OF_PARTITION = pa.schema(
+    [pa.field("topic", pa.string(), nullable=False), pa.field("partition", pa.int32(), nullable=False)]
+)
+# A condition's column, and that of the records which has it: -1, which is no timestamp, fulfils none.
+_SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
+
+
+class ScanRows:
+    """Makes batches of one schema.
+
+    Args:
+        columns: names, in the order wanted; topic, partition and all of `SCHEMA` if None.
+        conditions: that rows fulfil; those on topics and partitions do not matter here.
+
+    Attributes:
+        schema: of every batch.
+        sources: columns of records that are read for it.
+
+    Raises:
+        OptionError: an unknown column, one twice, or none at all.
+    """
+
+    def __init__(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> None:
+        names = [*_OF_PARTITION.names, *SCHEMA.names] if columns is None else columns
+        if isinstance(names, str) or len(set(names)) < len(names):
+            raise OptionError(f"columns must be a list of names, each once; not {columns!r}")
+        own = [name for name in names if name not in _OF_PARTITION.names]
+        records = schema_of(own) if own or not names else pa.schema([])
+        self.schema = pa.schema(
+            [(_OF_PARTITION if name in _OF_PARTITION.names else records).field(name) for name in names]
+        )
+        self._conditions = [one for one in conditions if one.column in _SOURCES]
+        self.sources = list(dict.fromkeys([*own, *(_SOURCES[one.column] for one in self._conditions)])) or [
+            "offset"
+        ]
+
+    def reader(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+        """The batches as a stream."""
+        return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    def of(self, batch: pa.RecordBatch, topic: str, partition: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a batch of records, if there are any."""
+        for one in self._conditions:
+            batch = _filtered(batch, one)
+        if batch.num_rows:
+            given = {"topic": topic, "partition": partition}
+            arrays = [
+                pa.repeat(pa.scalar(given[field.name], field.type), batch.num_rows)
+                if field.name in given
+                else batch.column(field.name)
+                for field in self.schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _filtered(batch: pa.RecordBatch, condition: Condition) -> pa.RecordBatch:
+    """The rows that fulfil a condition; the same batch if all do."""
+    column = batch.column(_SOURCES[condition.column])
+    is_inside = pc.greater_equal(column, condition.lowest or 0)
+    if condition.highest is not None:
+        is_inside = pc.and_(is_inside, pc.less_equal(column, condition.highest))
+    return batch if is_inside.true_count == len(batch) else batch.filter(is_inside)

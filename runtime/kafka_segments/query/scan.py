@@ -1,0 +1,275 @@
+"""Records of log directories, replicas, tiers and stores as Arrow, in this process: `scan` and
+`list_partitions`.
+
+Strategy: the planner and the reader of the Spark source, run one split after the other. A plan narrows what
+    is read by offsets, and by times where indexes can be trusted; the rows are then filtered exactly.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafka_segments.errors import DataLossError, OptionError
+from kafka_segments.formats.entries import Damage, SoundBatches
+from kafka_segments.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.discovery import FileOptions, discover
+from kafka_segments.log.log_end import find_reached
+from kafka_segments.log.model import OffsetLoss, Split
+from kafka_segments.log.replicas import resolve
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import (
+    EARLIEST,
+    LATEST,
+    Condition,
+    Limits,
+    Query,
+    TopicPartition,
+    Topics,
+    at_offsets,
+)
+from kafka_segments.query.read.findings import Note, is_told_before
+from kafka_segments.query.resolve import logs_asked_for
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PartitionSummary", "list_partitions", "scan"]
+
+Path = str | os.PathLike[str]
+OffsetRange = tuple[int | None, int | None]
+Time = datetime | int
+
+_log = get_logger(__name__)
+_WHOLE = Limits(max_partition_bytes=1 << 62)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSummary:
+    """What some paths hold of a partition.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        start_offset: the first offset there is to read; None for a partition without segments.
+        end_offset: behind the last offset; None where the last bytes do not tell.
+        num_segments: that are read, of all copies together.
+        num_bytes: of these segments.
+        paths: the directories of its copies.
+    """
+
+    topic: str
+    partition: int
+    start_offset: int | None
+    end_offset: int | None
+    num_segments: int
+    num_bytes: int
+    paths: tuple[str, ...]
+
+
+def list_partitions(paths: Path | Iterable[Path]) -> list[PartitionSummary]:
+    """List the partitions at some paths, without reading records.
+
+    Args:
+        paths: as for `scan`.
+
+    Returns:
+        By topic and number; internal topics too.
+
+    Raises:
+        KafkaFormatError: a path cannot be read or holds no log.
+    """
+    places = Places()
+    found = []
+    for log in resolve(places, discover(places, _texts(paths), FileOptions())):
+        end = find_reached(places, log.pieces[-1].segment) if log.pieces else None
+        start = log.pieces[0].start if log.pieces else None
+        sizes = [piece.segment.size for piece in log.pieces]
+        numbers = log.log_start_offset if log.log_start_offset is not None else start, end
+        found.append(PartitionSummary(log.topic, log.partition, *numbers, len(sizes), sum(sizes), log.copies))
+    return found
+
+
+def scan(
+    paths: Path | Iterable[Path],
+    *,
+    topics: str | Iterable[str] | None = None,
+    partitions: Iterable[int] | Iterable[TopicPartition] | None = None,
+    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
+    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+    columns: Sequence[str] | None = None,
+    on_damage: OnDamage = "raise",
+) -> pa.RecordBatchReader:
+    """Read the data records of partitions as a stream of arrow batches, partition by partition in offset
+    order.
+
+    Args:
+        paths: log directories, partitions' directories, tiers, segments, patterns, or addresses in stores;
+            replicas of a partition make one log.
+        topics: names; all but internal ones if None.
+        partitions: numbers, of all those topics; or topics with numbers, such as `("orders", 3)`.
+        offsets: `(start, end)`: only records with start <= offset < end, None is open. Or a pair for each
+            partition that is read, by topic and number: what is asked for so and is not there is lost.
+        since: a time with a time zone, or milliseconds since 1970: no record of before. Records without a
+            timestamp are left out where a time is given.
+        until: likewise: no record of then or later.
+        isolation: "read_committed" leaves out what was aborted or is undecided.
+        columns: names, of `topic`, `partition` and those of `kafka_segments.segment.table.SCHEMA` and its
+            further ones; topic, partition and all of `SCHEMA` if None.
+        on_damage: "raise" raises the error of the first damage, loss of offsets or doubt; "skip" leaves it
+            out; a function is given each as a `Damage`, and the reading goes on.
+
+    Returns:
+        A reader, of batches with a row at least. `topic` is a string and `partition` an int32, never null.
+
+    Raises:
+        KafkaFormatError: a path cannot be read or holds no log; while reading, what is damaged or lost.
+        OptionError: an unknown topic, partition, column or isolation level, or bounds that are none.
+        MissingExtraError: the extra `arrow` is not installed.
+
+    Example:
+        >>> reader = scan("/var/lib/kafka", topics="orders", since=1700000000000)  # doctest: +SKIP
+    """
+    from kafka_segments.query.read.scan_rows import ScanRows
+
+    check_on_damage(on_damage)
+    places = Places()
+    times = _milliseconds("since", since), _milliseconds("until", until)
+    query = _query(topics, partitions, offsets, times, isolation)
+    rows = ScanRows(columns, query.conditions)
+    logs = logs_asked_for(places, list(_texts(paths)), query, FileOptions())
+    found = plan(logs, query, places)
+    for text in found.warnings():
+        _log.warning("kafka-segments: %s", text)
+    return rows.reader(_batches(found, rows, places, on_damage))
+
+
+def _batches(found: Plan, rows: Any, places: Places, on_damage: OnDamage) -> Iterator[pa.RecordBatch]:
+    from kafka_segments.query.read.split_reader import Reading, read_split
+
+    for loss in found.losses:
+        _dispose(_damage_of(loss), on_damage)
+    for doubt in found.doubts:
+        _dispose(doubt, on_damage)
+    before = None
+    for split in (split for task in found.tasks for split in task):
+        findings = _Findings(split, split.segment.file == before, on_damage)
+        for batch in read_split(split, places, Reading(rows.sources), findings):
+            yield from rows.of(batch, split.topic, split.partition)
+        before = split.segment.file
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What is told beside the records of a split, disposed of as the caller wants."""
+
+    split: Split
+    is_continued: bool
+    on_damage: OnDamage
+
+    def batches(self, batches: SoundBatches) -> None:
+        """Nothing to do."""
+
+    def damage(self, damage: Damage) -> None:
+        """Dispose of damage, once."""
+        if not is_told_before(damage, self.split, self.is_continued):
+            _dispose(damage, self.on_damage)
+
+    def pending(self, damage: Damage) -> None:
+        """A later scan will see it."""
+
+    def lost(self, loss: OffsetLoss) -> None:
+        """Dispose of a loss."""
+        _dispose(_damage_of(loss, self.split.segment.file.path), self.on_damage)
+
+    def note(self, note: Note) -> None:
+        """Warn: it costs no rows."""
+        _log.warning("kafka-segments: %s", note)
+
+
+def _damage_of(loss: OffsetLoss, path: str = "") -> Damage:
+    error = DataLossError(
+        str(loss),
+        topic=loss.topic,
+        partition=loss.partition,
+        first_offset=loss.first_offset,
+        last_offset=loss.last_offset,
+    )
+    return Damage(path, 0, 0, error, loss.first_offset, loss.last_offset)
+
+
+def _dispose(damage: Damage, on_damage: OnDamage) -> None:
+    from kafka_segments.segment.columnar.damage_events import dispose
+
+    dispose(damage, damage.error, on_damage)
+
+
+def _texts(paths: Path | Iterable[Path]) -> Iterator[str]:
+    yield from map(os.fsdecode, [paths] if isinstance(paths, (str, os.PathLike)) else paths)
+
+
+def _query(
+    topics: str | Iterable[str] | None,
+    partitions: Iterable[int] | Iterable[TopicPartition] | None,
+    offsets: OffsetRange | Mapping[TopicPartition, OffsetRange] | None,
+    times: tuple[int | None, int | None],
+    isolation: Any,
+) -> Query:
+    from kafka_segments.segment.columnar.stream import check_offsets
+
+    if isolation not in ("read_uncommitted", "read_committed"):
+        raise OptionError(f"isolation is {isolation!r}; give 'read_uncommitted' or 'read_committed'")
+    query = replace(_of_partitions(topics, partitions, offsets), isolation=isolation, limits=_WHOLE)
+    conditions = list(query.conditions)
+    if not isinstance(offsets, Mapping):
+        conditions += _between("offset", *check_offsets(offsets))
+    conditions += _between("timestamp", *times)
+    return replace(query, conditions=tuple(conditions))
+
+
+def _of_partitions(
+    topics: str | Iterable[str] | None,
+    partitions: Iterable[int] | Iterable[TopicPartition] | None,
+    offsets: Any,
+) -> Query:
+    """The query for some partitions, and for a mapping of offsets."""
+    names = None if topics is None else frozenset([topics] if isinstance(topics, str) else topics)
+    numbers: list[Any] = [] if partitions is None else list(partitions)
+    if isinstance(offsets, Mapping):
+        if names is not None or partitions is not None:
+            raise OptionError(
+                "offsets by partition say which partitions are read: leave topics and partitions out"
+            )
+        start = at_offsets({key: EARLIEST if one[0] is None else one[0] for key, one in offsets.items()})
+        end = at_offsets({key: LATEST if one[1] is None else one[1] for key, one in offsets.items()})
+        return Query(Topics(partitions=frozenset(offsets)), start, end)
+    if partitions is None or (numbers and all(isinstance(one, int) for one in numbers)):
+        conditions = () if partitions is None else (Condition("partition", values=frozenset(numbers)),)
+        return Query(Topics(names=names), conditions=conditions)
+    if names is not None or not all(isinstance(one, tuple) and len(one) == 2 for one in numbers):
+        raise OptionError("partitions are numbers, or pairs of topic and number where no topics are given")
+    return Query(Topics(partitions=frozenset(numbers)))
+
+
+def _between(column: Any, start: int | None, end: int | None) -> Iterator[Condition]:
+    if start is not None or end is not None:
+        yield Condition(column, lowest=start, highest=None if end is None else end - 1)
+
+
+def _milliseconds(name: str, time: Any) -> int | None:
+    """A time in milliseconds, rounded up: what is below it is before it."""
+    if isinstance(time, datetime):
+        if time.tzinfo is None:
+            raise OptionError(f"{name} is {time}, without a time zone: give it one")
+        since_epoch = time - datetime(1970, 1, 1, tzinfo=UTC)
+        return -(-since_epoch // timedelta(milliseconds=1))
+    if time is not None and (not isinstance(time, int) or isinstance(time, bool)):
+        raise OptionError(f"{name} is {time!r}; give a datetime with a time zone, or milliseconds since 1970")
+    return time

@@ -1,0 +1,127 @@
+"""`scan` and `list_partitions`: what `open_partition` reads of each partition, chosen and filtered."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import kafka_segments
+from kafka_segments.errors import DataLossError, KafkaFormatError, OptionError
+from kafka_segments.formats.entries import Damage
+
+RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
+CLEAN = RECORDED / "kafka-4.3" / "clean"
+ISOLATIONS = ("read_uncommitted", "read_committed")
+
+
+def partitions_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob("*.log")))
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+@pytest.mark.parametrize("folder", sorted(RECORDED.glob("*/clean")), ids=lambda path: path.parent.name)
+def test_it_reads_what_open_partition_reads(folder: Path, isolation: Any) -> None:
+    for summary in kafka_segments.list_partitions(folder):
+        key = summary.topic, summary.partition
+        found = kafka_segments.scan(folder, partitions=[key], isolation=isolation).read_all()
+        (path,) = summary.paths
+        with kafka_segments.open_partition(path) as partition:
+            expected = partition.read_table(isolation=isolation)
+        assert found.drop_columns(["topic", "partition"]) == expected, key
+        assert set(found["topic"].to_pylist()) <= {summary.topic}
+        if len(expected):
+            assert summary.start_offset is not None and summary.start_offset <= expected["offset"][0].as_py()
+        if summary.end_offset is not None and len(expected):
+            assert expected["offset"][-1].as_py() < summary.end_offset
+
+
+def test_topics_partitions_and_columns_are_chosen() -> None:
+    table = kafka_segments.scan(CLEAN, columns=["topic", "partition", "offset"], on_damage="skip").read_all()
+    assert table.schema == pa.schema(
+        [
+            pa.field("topic", pa.string(), nullable=False),
+            pa.field("partition", pa.int32(), nullable=False),
+            pa.field("offset", pa.int64(), nullable=False),
+        ]
+    )
+    topics = set(table["topic"].to_pylist())
+    assert "codec-zstd" in topics and not any(topic.startswith("__") for topic in topics)
+    internal = kafka_segments.scan(CLEAN, topics="__consumer_offsets", partitions=[1], columns=["partition"])
+    assert set(internal.read_all()["partition"].to_pylist()) == {1}
+
+
+def test_offsets_and_times_are_exact() -> None:
+    whole = kafka_segments.scan(CLEAN, topics="codec-zstd").read_all()
+    part = kafka_segments.scan(CLEAN, topics="codec-zstd", offsets=(2, 5)).read_all()
+    assert part == whole.filter(pc.and_(pc.greater_equal(whole["offset"], 2), pc.less(whole["offset"], 5)))
+    by_partition = kafka_segments.scan(CLEAN, offsets={("codec-zstd", 0): (2, 5)}).read_all()
+    assert by_partition == part
+    first: datetime = whole["timestamp"][1].as_py()
+    for since in (first, int(first.timestamp() * 1000), first - timedelta(microseconds=1)):
+        timed = kafka_segments.scan(
+            CLEAN, topics="codec-zstd", since=since, until=first + timedelta(milliseconds=1)
+        )
+        assert timed.read_all() == whole.filter(pc.equal(whole["timestamp"], first))
+    assert not len(
+        kafka_segments.scan(CLEAN, topics="codec-zstd", until=datetime(1970, 1, 2, tzinfo=UTC)).read_all()
+    )
+
+
+def test_replicas_make_one_log(tmp_path: Path) -> None:
+    for disk in ("one", "two"):
+        shutil.copytree(CLEAN / "multi-0", tmp_path / disk / "multi-0")
+    (tmp_path / "one" / "multi-0" / "00000000000000000125.log").unlink()
+    paths = [tmp_path / "one", tmp_path / "two"]
+    assert kafka_segments.scan(paths).read_all() == kafka_segments.scan(CLEAN, topics="multi").read_all()
+
+
+def test_what_is_lost_or_damaged_is_raised_skipped_or_told(tmp_path: Path) -> None:
+    shutil.copytree(CLEAN / "multi-0", tmp_path / "multi-0")
+    segment = tmp_path / "multi-0" / "00000000000000000000.log"
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+    told: list[Damage] = []
+    table = kafka_segments.scan(tmp_path, on_damage=told.append).read_all()
+    (damage,) = told
+    first, last = damage.first_lost_offset, damage.last_lost_offset
+    assert first is not None and last is not None
+    whole = kafka_segments.scan(CLEAN, topics="multi").read_all()
+    lost = pc.and_(pc.greater_equal(whole["offset"], first), pc.less_equal(whole["offset"], last))
+    assert table == whole.filter(pc.invert(lost))
+    assert kafka_segments.scan(tmp_path, on_damage="skip").read_all() == table
+    with pytest.raises(KafkaFormatError, match="stored"):
+        kafka_segments.scan(tmp_path).read_all()
+    segment.unlink()
+    with pytest.raises(DataLossError):
+        kafka_segments.scan(tmp_path, offsets={("multi", 0): (0, None)}).read_all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"topics": "nope"},
+        {"columns": ["nope"]},
+        {"columns": []},
+        {"columns": ["topic", "topic"]},
+        {"columns": "topic"},
+        {"offsets": 5},
+        {"partitions": ["a"]},
+        {"partitions": [("codec-zstd", 0)], "topics": "codec-zstd"},
+        {"offsets": {("codec-zstd", 0): (0, 1)}, "topics": "codec-zstd"},
+        {"isolation": "none"},
+        {"since": "today"},
+        {"until": datetime(2024, 1, 1)},
+        {"on_damage": 1},
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        kafka_segments.scan(CLEAN, **wrong)
