@@ -65,8 +65,8 @@ def direct_codec(name: str) -> Any:
     Raises:
         ImportError: a codec has no such way in this installation.
     """
-    from kafka_segments.codecs.batched import new_loop
     from kafka_segments.codecs.snappy_raw import direct_codec
+    from kafka_segments.segment.codec_loops.loops import new_loop
 
     found, loop = direct_codec(name), new_loop(name)
     if found is not None:

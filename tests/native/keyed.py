@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafka_segments.codecs import gzip, lz4, zstd
 from kafka_segments.native import engine
+from kafka_segments.segment.codec_loops import gzip_loop, lz4_loop, zstd_loop
 from kafka_segments.segment.columnar import fused_inflate, fused_scan, wrappers
 from kafka_segments.segment.scan import compiled_search
 from kafka_segments.write import encoder_loops, index_writer, offset_checks
@@ -29,9 +29,9 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     encoder_loops.messenger,
     index_writer.index_loop,
     offset_checks.check_loop,
-    gzip.loop,
-    lz4.loop,
-    zstd.loop,
+    gzip_loop.loop,
+    lz4_loop.loop,
+    zstd_loop.loop,
     compiled_search.finder,
     compiled_search.lines_maker,
 )

@@ -75,10 +75,10 @@ def test_no_kernel_is_left_out():
 
 EDITS = {
     "the places in a codec's state": (
-        "kafka_segments/codecs/batched.py",
+        "kafka_segments/segment/codec_loops/loops.py",
         "AT, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)",
         "ROOM, COUNT, USED, ENOUGH, AT, SOURCE, TARGET, OWN, FIRST = range(9)",
-        {"gzip.loop", "fused_inflate.inflater", "lz4.loop", "zstd.loop"},
+        {"gzip_loop.loop", "fused_inflate.inflater", "lz4_loop.loop", "zstd_loop.loop"},
     ),
     "a limit in another module": (
         "kafka_segments/write/batch_options.py",

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 from tests.timestamps import stored
 
-from kafka_segments.codecs import batched
 from kafka_segments.errors import (
     ChecksumMismatchError,
     EncodeError,
@@ -24,6 +23,7 @@ from kafka_segments.errors import (
     ReadError,
 )
 from kafka_segments.formats.entries import ControlRecord, Damage, Record
+from kafka_segments.segment.codec_loops import loops as batched
 from kafka_segments.segment.columnar import record_rows as rows_by_rows
 from kafka_segments.segment.table import SCHEMA, read_table, record_batches
 
@@ -290,7 +290,8 @@ def test_a_missing_codec_is_no_damage(monkeypatch) -> None:
     (log,) = logs_of("codec-lz4-0")
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
     monkeypatch.setattr(batched, "_module", batched._module.__wrapped__)  # as a new process has it
-    monkeypatch.delitem(sys.modules, "kafka_segments.codecs.lz4", raising=False)
+    for module in ("codecs.lz4", "segment.codec_loops.lz4_loop"):
+        monkeypatch.delitem(sys.modules, f"kafka_segments.{module}", raising=False)
     for on_damage in ("raise", "skip", pytest.fail):
         with pytest.raises(MissingCodecError, match="pip install lz4"):
             read_table(log, on_damage=on_damage)

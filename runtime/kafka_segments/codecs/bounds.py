@@ -108,3 +108,8 @@ class ItemBudget:
                 "trusted",
                 codec=codec,
             )
+
+    def take_record(self, codec: str | None, num_headers: int, control_value: bytes | None) -> None:
+        """Count a record with its headers, and the value of a control record; raises as `take`."""
+        of_control = 0 if control_value is None else 1 + len(control_value) // CONTROL_BYTES_PER_ITEM
+        self.take(1 + num_headers + of_control, codec)

@@ -12,29 +12,22 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from kafka_segments.codecs.batched import AT, COUNT, ENOUGH, FIRST, OWN, ROOM, SOURCE, TARGET, USED, WORD
 from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
-from kafka_segments.codecs.clibs import VOID, Held, find_address, find_function, find_library
 from kafka_segments.codecs.literals import Steps
 from kafka_segments.errors import DecompressionError
-from kafka_segments.native.blocks import call
-from kafka_segments_generated.columns._support import Bytes, Longs, load, load_u4le, store
 
-__all__ = ["CODEC", "GzipCodec", "loop", "loop_needs", "steps"]
+__all__ = ["CODEC", "LEN_FIXED_HEADER", "MEMBER_MAGIC", "PLAIN_START", "GzipCodec", "steps"]
 
 # RFC 1952, section 2.3. No schema: it is gzip's container, not a format of Kafka's.
-_MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
+MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
+PLAIN_START = int.from_bytes(MEMBER_MAGIC + b"\0", "little")  # as a word; no flags are set
 _OFS_FLAGS = 3
-_LEN_FIXED_HEADER = 10
+LEN_FIXED_HEADER = 10
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 _LEN_EXTRA_LENGTH = 2
 _LEN_HEADER_CRC = 2
 _LEN_TRAILER_FIELD = 4  # CRC-32, then the size modulo 2^32
 _U4 = 0xFFFF_FFFF
-
-_PLAIN_START = int.from_bytes(_MEMBER_MAGIC + b"\0", "little")  # and no flags
-_CONSUMED, _WRITTEN = FIRST + 2, FIRST + 3  # words of the loop's state that the library writes to
-_OFS_CONSUMED, _OFS_WRITTEN = (WORD * place for place in (_CONSUMED, _WRITTEN))
 
 _WBITS_GZIP = zlib.MAX_WBITS + 16  # zlib's way to say that the container is gzip's
 
@@ -107,8 +100,8 @@ class GzipCodec:
 
     def _skip_header(self, data: memoryview, start: int) -> int:
         """The position after the member header at `start`."""
-        position = start + _LEN_FIXED_HEADER
-        if len(data) < position or data[start : start + len(_MEMBER_MAGIC)] != _MEMBER_MAGIC:
+        position = start + LEN_FIXED_HEADER
+        if len(data) < position or data[start : start + len(MEMBER_MAGIC)] != MEMBER_MAGIC:
             raise malformed(self.name, "it does not begin with a gzip member")
         flags = data[start + _OFS_FLAGS]
         if flags & _FEXTRA:
@@ -123,50 +116,6 @@ class GzipCodec:
         if position > len(data):
             raise malformed(self.name, "it ends within a member header")
         return position
-
-
-def loop_needs(_magic: int) -> tuple[list[int], Any] | None:
-    """What `loop` needs in its state: the library's function, and a context of its own."""
-    library = find_library("deflate", "_deflate")
-    function = find_address(library, "libdeflate_gzip_decompress_ex")
-    create = find_function(library, "libdeflate_alloc_decompressor", VOID)
-    free = find_function(library, "libdeflate_free_decompressor", None, VOID)
-    if not function or create is None or free is None:
-        return None
-    context = create()
-    return [function, context], Held(context, free)
-
-
-def loop() -> Any:
-    """Makes the loop over ordinary payloads, see `batched`: one member without options, nothing behind it."""
-
-    def expand(data: Bytes, places: Longs, state: Longs) -> int:
-        used, at = 0, load(state, AT)
-        while at < load(state, COUNT) and used < load(state, ENOUGH):
-            here, end = load(places, 2 * at), load(places, 2 * at + 1)
-            if end - here < _LEN_FIXED_HEADER or load_u4le(data, here) != _PLAIN_START:
-                break
-            to, room, source = (
-                load(state, TARGET) + used,
-                load(state, ROOM) - used,
-                load(state, SOURCE) + here,
-            )
-            consumed, written = load(state, OWN) + _OFS_CONSUMED, load(state, OWN) + _OFS_WRITTEN
-            status = call(
-                load(state, FIRST), load(state, FIRST + 1), source, end - here, to, room, consumed, written
-            )
-            if status & 0xFFFF_FFFF != 0 or load(state, _CONSUMED) != end - here:
-                break
-            size = load(state, _WRITTEN)
-            store(places, 2 * at, used)
-            store(places, 2 * at + 1, used + size)
-            used += size
-            at += 1
-        store(state, AT, at)
-        store(state, USED, used)
-        return at
-
-    return expand
 
 
 def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:

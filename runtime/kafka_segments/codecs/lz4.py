@@ -14,32 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import lz4.frame
 
-from kafka_segments.codecs.batched import AT, COUNT, ENOUGH, FIRST, ROOM, SOURCE, TARGET, USED
 from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
-from kafka_segments.codecs.clibs import find_address, find_library
 from kafka_segments.codecs.literals import Steps, repeat
-from kafka_segments.native.blocks import call
-from kafka_segments_generated.columns._support import (
-    Bytes,
-    Longs,
-    copy_bytes,
-    load,
-    load_u4le,
-    load_u8le,
-    store,
-)
 
 __all__ = [
+    "BLOCK_SIZES",
+    "BLOCK_SIZE_MASK",
     "CODEC",
     "CODEC_MAGIC_0",
+    "LEN_BLOCK_SIZE",
+    "LEN_SHORTEST_HEADER",
     "Lz4Codec",
     "iter_blocks",
-    "loop",
-    "loop_needs",
     "plain_headers",
     "steps",
 ]
@@ -47,12 +36,13 @@ __all__ = [
 # The LZ4 frame format 1.5.1, as far as Lz4BlockOutputStream.FLG and .BD know it. No schema: it is LZ4's
 # container, not a format of Kafka's.
 _FRAME_MAGIC = b"\x04\x22\x4d\x18"
+_CHECKSUM_OF_MAGIC_0 = b"\x1a"  # KAFKA-3160, of blocks of 64 KiB: all that Kafka writes
 _LEN_CONTENT_SIZE = 8
-_LEN_BLOCK_SIZE = 4
-_BLOCK_SIZE_MASK = 0x7FFF_FFFF  # the top bit says "stored"
+LEN_BLOCK_SIZE = 4
+BLOCK_SIZE_MASK = 0x7FFF_FFFF  # the top bit says "stored"
 _LEN_CHECKSUM = 4
-_END_MARK = bytes(_LEN_BLOCK_SIZE)
-_LEN_SHORTEST_HEADER = 7  # magic, FLG, BD, HC
+_END_MARK = bytes(LEN_BLOCK_SIZE)
+LEN_SHORTEST_HEADER = 7  # magic, FLG, BD, HC
 _FLG_VERSION, _FLG_VERSION_1 = 0b1100_0000, 0b0100_0000
 _FLG_INDEPENDENT = 0b0010_0000
 _FLG_BLOCK_CHECKSUM = 0b0001_0000
@@ -61,12 +51,7 @@ _FLG_CONTENT_CHECKSUM = 0b0000_0100
 _FLG_RESERVED = 0b0000_0011  # the lower one says "dictionary" since 1.6; Kafka refuses both
 _BD_RESERVED = 0b1000_1111
 _BD_BLOCK_SIZE_SHIFT = 4
-_BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
-
-_CHECKSUM_OF_MAGIC_0 = b"\x1a"  # KAFKA-3160, of blocks of 64 KiB: all that Kafka writes
-
-_END_OF_HEADERS = FIRST + 1 + 2 * (len(_BLOCK_SIZES) + 1)  # in the loop's state
-_HEADER_MASK = (1 << 8 * _LEN_SHORTEST_HEADER) - 1
+BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
 
 _LEN_LARGEST_STEP = 1 << 20
 
@@ -94,7 +79,7 @@ class Lz4Codec:
         """See `kafka_segments.codecs.decompress`."""
         flags, block_size, start = self._read_header(data)
         end = self._find_end_mark(data, start, bool(flags & _FLG_BLOCK_CHECKSUM))
-        if flags & _FLG_CONTENT_CHECKSUM and len(data) - end < _LEN_BLOCK_SIZE + _LEN_CHECKSUM:
+        if flags & _FLG_CONTENT_CHECKSUM and len(data) - end < LEN_BLOCK_SIZE + _LEN_CHECKSUM:
             raise malformed(self.name, "it ends within the content checksum")
         header = _plain_header(block_size, bool(flags & _FLG_BLOCK_CHECKSUM))
         output = BoundedOutput(self.name, max_size)
@@ -136,7 +121,7 @@ class Lz4Codec:
         )
         if self._check_header:
             return frame
-        end = _LEN_SHORTEST_HEADER
+        end = LEN_SHORTEST_HEADER
         return frame[: end - len(_BROKEN_CHECKSUM)] + _BROKEN_CHECKSUM + frame[end:]
 
     def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
@@ -148,7 +133,7 @@ class Lz4Codec:
 
     def _read_header(self, data: memoryview) -> tuple[int, int, int]:
         """The frame's flags, its block size's number, and the position of the first block."""
-        if len(data) < _LEN_SHORTEST_HEADER:
+        if len(data) < LEN_SHORTEST_HEADER:
             raise malformed(self.name, "it ends within the frame header")
         if data[: len(_FRAME_MAGIC)] != _FRAME_MAGIC:
             raise malformed(self.name, "no LZ4 frame (wrong magic number)")
@@ -158,9 +143,9 @@ class Lz4Codec:
             raise malformed(self.name, "unknown version of the frame format")
         if not flags & _FLG_INDEPENDENT:
             raise malformed(self.name, "dependent blocks, which Kafka does not read")
-        if flags & _FLG_RESERVED or descriptor & _BD_RESERVED or block_size not in _BLOCK_SIZES:
+        if flags & _FLG_RESERVED or descriptor & _BD_RESERVED or block_size not in BLOCK_SIZES:
             raise malformed(self.name, "reserved bits or an unknown block size in the frame header")
-        len_header = _LEN_SHORTEST_HEADER + (_LEN_CONTENT_SIZE if flags & _FLG_CONTENT_SIZE else 0)
+        len_header = LEN_SHORTEST_HEADER + (_LEN_CONTENT_SIZE if flags & _FLG_CONTENT_SIZE else 0)
         if len(data) < len_header:
             raise malformed(self.name, "it ends within the frame header")
         if self._check_header:
@@ -174,91 +159,25 @@ def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Itera
     Raises:
         DecompressionError: there is no end mark. The size of the last block may lead beyond the end.
     """
-    while len(data) - position >= _LEN_BLOCK_SIZE:
-        word = int.from_bytes(data[position : position + _LEN_BLOCK_SIZE], "little")
-        size = word & _BLOCK_SIZE_MASK
+    while len(data) - position >= LEN_BLOCK_SIZE:
+        word = int.from_bytes(data[position : position + LEN_BLOCK_SIZE], "little")
+        size = word & BLOCK_SIZE_MASK
         if size == 0:
             return
-        yield position + _LEN_BLOCK_SIZE, size, word != size
-        position += _LEN_BLOCK_SIZE + size + len_checksum
+        yield position + LEN_BLOCK_SIZE, size, word != size
+        position += LEN_BLOCK_SIZE + size + len_checksum
     raise malformed("lz4", "it ends before the end mark")
 
 
 @cache
-def plain_headers() -> dict[bytes, int]:
-    """The frame headers of independent blocks without checksums or sizes; to the bytes a block may have."""
-    smallest = 64 << 10
-    return {_plain_header(number, False): smallest << 2 * at for at, number in enumerate(_BLOCK_SIZES)}
-
-
-def loop() -> Any:
-    """Makes the loop over ordinary payloads, see `batched`: frames with one of `plain_headers`."""
-
-    def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
-        used, room, at = 0, load(state, ROOM), load(state, AT)
-        while at < load(state, COUNT) and used < load(state, ENOUGH):
-            here, end = load(places, 2 * at), load(places, 2 * at + 1)
-            max_block = 0
-            if end - here >= _LEN_SHORTEST_HEADER + _LEN_BLOCK_SIZE:
-                header = load_u8le(data, here) & _HEADER_MASK
-                for number in range(FIRST + 1, _END_OF_HEADERS, 2):
-                    if load(state, number) == header:
-                        max_block = load(state, number + 1)
-            here += _LEN_SHORTEST_HEADER
-            size = -1 if max_block == 0 else 0
-            while size >= 0:
-                if end - here < _LEN_BLOCK_SIZE:
-                    size = -1
-                    break
-                word = load_u4le(data, here)
-                length = word & _BLOCK_SIZE_MASK
-                here += _LEN_BLOCK_SIZE
-                if length == 0:
-                    break
-                if length > end - here or length > max_block or used + size + max_block > room:
-                    size = -1
-                    break
-                if word != length:
-                    copy_bytes(target, used + size, data, here, length)
-                    written = length
-                else:
-                    to = load(state, TARGET) + used + size
-                    found = call(
-                        load(state, FIRST), load(state, SOURCE) + here, to, length, max_block, 0, 0, 0
-                    )
-                    written = found & 0xFFFF_FFFF  # a C int: negative if the block is wrong
-                if written > max_block:
-                    size = -1
-                    break
-                size += written
-                here += length
-            if size < 0:
-                break
-            store(places, 2 * at, used)
-            store(places, 2 * at + 1, used + size)
-            used += size
-            at += 1
-        store(state, AT, at)
-        store(state, USED, used)
-        return at
-
-    return expand
-
-
-def loop_needs(magic: int) -> tuple[list[int], Any] | None:
-    """What `loop` needs in its state: the library's function, and headers with the sizes of their blocks."""
-    library = find_library("lz4.block", "_block")
-    function = find_address(library, "LZ4_decompress_safe")
-    if not function:
-        return None
-    words = [function]
-    headers = list(plain_headers().items())
+def plain_headers(magic: int) -> list[tuple[int, int]]:
+    """Return the frame headers of independent blocks without checksums or sizes, each as a little-endian
+    integer with the bytes that a block may have."""
+    headers = [(_plain_header(number, False), (64 << 10) << 2 * at) for at, number in enumerate(BLOCK_SIZES)]
     if magic == 0:
         first, max_block = headers[0]
         headers.append((first[:-1] + _CHECKSUM_OF_MAGIC_0, max_block))
-    for header, max_block in headers:
-        words += [int.from_bytes(header, "little"), max_block]
-    return words, library
+    return [(int.from_bytes(header, "little"), max_block) for header, max_block in headers]
 
 
 def steps(payload: bytes, magic: int, content: bytearray) -> Steps:

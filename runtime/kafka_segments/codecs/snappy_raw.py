@@ -3,7 +3,7 @@
 Strategy: cramjam, which python-snappy is made of, writes where the caller wants. What is not quite
 ordinary, or does not fit, is answered with None: then the codec's own module does it, which knows all the
 rules and has the words for what is wrong. So a payload is never taken here that would be refused there.
-(For the other codecs there are `batched`.)
+(For the other codecs there are `loops`.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Records of compressed batches, decompressed one behind the other into memory that is used again.
 
-Strategy: what is ordinary goes the short way, many payloads with a call (`batched`) or at least
+Strategy: what is ordinary goes the short way, many payloads with a call (`loops`) or at least
 without new memory (`snappy_raw`). What is not goes through the codec's own module, whose result is a
 bytes object of its own, and which says what is wrong.
 """
@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.codecs import CODEC_NAMES, decompress
-from kafka_segments.codecs.batched import Loop, new_loop
 from kafka_segments.codecs.bounds import ALWAYS_ALLOWED, content_bound
 from kafka_segments.codecs.snappy_raw import Direct, direct_codec
 from kafka_segments.errors import DecompressionError
+from kafka_segments.segment.codec_loops.loops import Loop, new_loop
 from kafka_segments.segment.columnar.arena import Scratch
 
 __all__ = ["PlainRecords"]

@@ -1,7 +1,7 @@
 """Decompressing and decoding in one go: some payloads, then their records, and so on.
 
 Strategy: as `fused_scan`, a compiled loop that calls two others (`native_chain`), here a codec's
-(`batched`) and the decoder. Both stop in front of what they do not take, and so does this.
+(`loops`) and the decoder. Both stop in front of what they do not take, and so does this.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_segments.codecs.batched import AT, COUNT, Loop
 from kafka_segments.native.engine import load_decoder
+from kafka_segments.segment.codec_loops.loops import AT, COUNT, Loop
 from kafka_segments.segment.columnar.decoding import RecordDecoder, Stop
 from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
 from kafka_segments_generated.columns._support import BATCH, DONE, NUM_BATCHES, Longs, load, store

@@ -1,9 +1,8 @@
 """Many ordinary payloads of one codec, decompressed with one call.
 
 Strategy: as `direct`, but with the loop over the payloads compiled (`native`), so that Python does nothing
-for each of them. The codecs' own modules have the loops, for they know the containers. A loop stops in
-front of the first payload that is not ordinary, does not fit, or is wrong; that one goes another way, and
-the loop on behind it.
+for each of them. A module for each codec has its loop. A loop stops in front of the first payload that is not
+ordinary, does not fit, or is wrong; that one goes another way, and the loop on behind it.
 """
 
 from __future__ import annotations
@@ -101,9 +100,9 @@ class Loop:
 @cache
 def _module(name: str) -> ModuleType | None:
     try:
-        return import_module(f"kafka_segments.codecs.{name}")
+        return import_module(f"kafka_segments.segment.codec_loops.{name}_loop")
     except ImportError:
-        return None  # its own module will say what is missing
+        return None  # there is no such loop, or the codec will say what is missing
 
 
 def new_loop(name: str, magic: int = 2) -> Loop | None:

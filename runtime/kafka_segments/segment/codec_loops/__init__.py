@@ -1,0 +1,1 @@
+"""Many ordinary payloads decompressed with one call: compiled loops around the codecs' C libraries."""
