@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kafka_segments.codecs.bounds import CONTROL_BYTES_PER_ITEM, ItemBudget
 from kafka_segments.errors import CorruptBatchError, DecompressionError
 from kafka_segments.formats.entries import Batch, Header
 from kafka_segments.formats.java import wrap_long
@@ -39,7 +38,8 @@ class RecordReader:
         batch: its header.
         max_num_headers: headers that one record may have.
         place: in the payload, where to begin; a record begins there.
-        items: counts what compressed batches hold; None is no bound.
+        take: is called before a record's headers are read, with their number and the value of a control
+            record; it may raise. None is no bound.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RecordReader:
         batch: Batch,
         max_num_headers: int,
         place: int = 0,
-        items: ItemBudget | None = None,
+        take: Callable[[int, bytes | None], None] | None = None,
     ) -> None:
         assert batch.base_offset is not None and batch.base_timestamp is not None
         self._io = stream(payload)
@@ -59,23 +59,22 @@ class RecordReader:
         self._base = (batch.base_offset, *times, batch.partition_leader_epoch, *producer)
         self._is_control = batch.is_control
         self._max_num_headers = max_num_headers
-        self._codec, self._items = batch.compression, items
+        self._take = take
 
     def read(self) -> Body:
         """The next record.
 
         Raises:
             CorruptBatchError: there is none, its lengths contradict each other, or it has too many headers.
-            DecompressionError: the budget has no room for it.
+            DecompressionError: `take` has no room for it.
         """
         try:
             record = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
             body = record.body
             num_headers = body.num_headers.value
             key, value = getattr(body, "key", None), getattr(body, "value", None)
-            if self._items is not None and num_headers <= self._max_num_headers:
-                of_control = 1 + len(value or b"") // CONTROL_BYTES_PER_ITEM if self._is_control else 0
-                self._items.take(1 + num_headers + of_control, self._codec)
+            if self._take is not None and num_headers <= self._max_num_headers:
+                self._take(num_headers, (value or b"") if self._is_control else None)
             headers = tuple(self._headers(body))
             delta = body.offset_delta.value
             read = Body(wrap_long(body.offset), wrap_long(body.timestamp), delta, key, value, headers)

@@ -20,13 +20,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kafka_segments.errors import (
-    CorruptBatchError,
-    CorruptIndexError,
-    KafkaFormatError,
-    SegmentOrderError,
-    raise_unless_file_at_fault,
-)
+from kafka_segments import errors
+from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError, SegmentOrderError
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.io.loggers import get_logger
@@ -149,7 +144,7 @@ def by_indexes(
         for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
             raise wrong
     except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
+        errors.raise_unless_file_at_fault(error)
         _log.warning("%s; the records decide", error)
         return by_records(files, log_start_offset, [*findings, error], check)
     unread = [file.base_offset for file in files[1 : at + 1]]
@@ -278,7 +273,7 @@ def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[Producer
         source = file.open_beside("snapshot")
         return None if source is None else read_producer_snapshot(source)
     except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)
+        errors.raise_unless_file_at_fault(error)
         # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
         _log.warning("%s; passed over", error)
         findings.append(error)
@@ -355,7 +350,7 @@ def _disagreements(
             try:
                 _bear_out(file, [aborted[number] for number in numbers], markers)
             except KafkaFormatError as error:
-                raise_unless_file_at_fault(error)
+                errors.raise_unless_file_at_fault(error)
                 yield error
 
 

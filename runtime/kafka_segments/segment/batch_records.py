@@ -8,7 +8,7 @@ sums as Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and De
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, Protocol
 
 from kafka_segments import formats
@@ -206,7 +206,8 @@ def _exactly(
     count = batch.num_records
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")
-    reader = formats.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, items)
+    take = None if items is None else partial(items.take_record, batch.compression)
+    reader = formats.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, take)
     try:
         for index in range(start.num_records, count):
             try:

@@ -23,16 +23,9 @@ from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.io.outputs import path_of
 from kafka_segments.segment.index_files import AbortedTxn
+from kafka_segments.write import batch_options
 from kafka_segments.write.api import encode_empty_batch, iter_pieces, start_of
-from kafka_segments.write.batch_options import (
-    BatchOptions,
-    Options,
-    check_choice,
-    check_flags,
-    check_names,
-    check_numbers,
-    options_of,
-)
+from kafka_segments.write.batch_options import BatchOptions, Options, check_choice, check_numbers, options_of
 from kafka_segments.write.control_batches import MARKERS, Control, encode_control
 from kafka_segments.write.encoder import COLUMN, EncodedBatches
 from kafka_segments.write.encoding import EncodingStart
@@ -161,7 +154,7 @@ def write_segment(
 
 
 def _check(index: bool, interval: int, segment_bytes: int) -> int | None:
-    check_flags(index=index)
+    batch_options.check_flags(index=index)
     check_numbers(index_interval_bytes=interval, segment_bytes=segment_bytes)
     return interval if index else None
 
@@ -247,7 +240,7 @@ class SegmentWriter:
         self._ensure_open()
         settings = {"partition_leader_epoch": self._options.partition_leader_epoch, **options}
         settings.setdefault("max_message_bytes", self._options.max_message_bytes)
-        check_names(settings, _names(encode_control, "records", "timestamp", "base_offset"))
+        batch_options.check_names(settings, _names(encode_control, "records", "timestamp", "base_offset"))
         with self._aborting():
             data = encode_control(records, timestamp=timestamp, base_offset=self.next_offset, **settings)
             self._append(data, is_checked=True)
@@ -283,7 +276,7 @@ class SegmentWriter:
     def write_empty_batch(self, *, base_offset: int, last_offset: int, **options: Any) -> None:
         """Append a batch without records; see `encode_empty_batch`."""
         self._ensure_open()
-        check_names(options, _names(encode_empty_batch, "base_offset", "last_offset"))
+        batch_options.check_names(options, _names(encode_empty_batch, "base_offset", "last_offset"))
         with self._aborting():
             data = encode_empty_batch(base_offset=base_offset, last_offset=last_offset, **options)
             self._append(data, is_checked=False)
