@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long lint format record generate check-generated lock upgrade build bench bench-spark test-spark-versions clean
+.PHONY: help run test test-fast test-long lint format record generate check-generated picture lock upgrade build bench bench-spark test-spark-versions clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not 
 
 check-generated: ## Say which generated files are stale, missing or orphans
 	$(DEV) codegen.py --check
+
+picture: ## Draw the rooms of the runtime from its imports into docs/architecture.md
+	$(DEV) tools/picture.py
 
 lock: ## Compile locks/ from pyproject.toml, keeping the pins that still fit
 	$(DEV) tools/lock.py

@@ -1,4 +1,4 @@
-"""Kafka's record formats, outside Kafka: segments to batches and records, with damage told and stepped over.
+"""The facade: Kafka's record formats read and written, without Kafka.
 
 Example:
     >>> import kafka_segments

@@ -1,4 +1,4 @@
-"""Compression and decompression of batch payloads: one codec a module, behind one hook.
+"""Compression and decompression of payloads: one codec a module.
 
 A module `kafka_segments.codecs.<name>` holds one `CODEC` and is imported when the first payload
 of its kind comes, so that a missing package hurts only those who need it. Whatever a library raises

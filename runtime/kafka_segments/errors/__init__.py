@@ -1,4 +1,4 @@
-"""The error tree: one root, split by what the caller can do about it.
+"""The error tree, and text from files and stores made fit to be shown.
 
 Every error carries `position` (bytes from the start of the file or buffer, or None) and `path` (as
 the caller gave it, or None), and survives pickling: Spark sends errors from workers to the driver.

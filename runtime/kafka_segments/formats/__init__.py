@@ -1,4 +1,4 @@
-"""The one door to the generated Kaitai classes: bytes in, named fields out, their errors turned into ours.
+"""Bytes to named values through the generated classes, and their errors to ours.
 
 No position, width or order of a field is written here. Where the search for entries needs to know a place
 without parsing, it is asked of the schema (`len_prefix`, `ofs_*`, `len_*`) or, for the digits of the length

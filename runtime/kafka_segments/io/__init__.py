@@ -1,1 +1,1 @@
-"""Files and stores: opened, listed, read ahead, locked and written whole, by path or address."""
+"""Files and stores: opened, listed, read ahead, locked and written whole."""

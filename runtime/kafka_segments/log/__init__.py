@@ -1,1 +1,1 @@
-"""One partition: where its segments lie, their order, copies and ends, and its records."""
+"""One partition: where its segments lie, their order, copies, ends and records."""

@@ -1,0 +1,1 @@
+"""Generated decoders and encoders as machine code: compiled, kept, loaded."""

@@ -1,1 +1,1 @@
-"""From a query to the work that answers it: offsets, times, conditions, splits; `read` runs a split."""
+"""A query to splits and their records: offsets, times, conditions, `scan`."""

@@ -1,4 +1,4 @@
-"""Spark on top: the data source `kafka-segments` and the ingest job. The only package that knows pyspark.
+"""Spark on top: the data source `kafka-segments` and the ingest job.
 
 Users need no import: `spark.read.format("kafka-segments").load(directory)` finds the format by itself,
 through the module `pyspark_kafka_segments`.

@@ -1,4 +1,4 @@
-"""From rows and Arrow to batches, segments and their indexes: the way back, by the generated encoders.
+"""Rows and Arrow to batches, segments and their indexes.
 
 `api` makes bytes, `writer` files. Needs the extra `arrow`; control records and index files also `construct`.
 """

@@ -1,0 +1,60 @@
+"""docs/architecture.md is true of the code: the picture, the floors, the names of modules and classes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from tools import picture
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNTIME = ROOT / "runtime" / "kafka_segments"
+PAGE = ROOT / "docs" / "architecture.md"
+
+
+def test_the_picture_is_made_from_todays_imports() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == picture.page(text), "run `make picture`"
+
+
+def test_a_new_import_makes_the_picture_stale() -> None:
+    found = picture.arrows()
+    assert picture.drawn(found) in PAGE.read_text(encoding="utf-8")
+    found["io"].add("codecs")
+    assert picture.drawn(found) not in PAGE.read_text(encoding="utf-8")
+
+
+def test_there_are_few_rooms_on_few_floors() -> None:
+    found = picture.arrows()
+    assert len(found) <= 14
+    assert max(picture.floors(found).values()) <= 8
+    assert sum(map(len, found.values())) <= 60
+
+
+def test_modules_that_the_page_names_exist() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    rooms = "|".join(name for name in picture.rooms() if not name.startswith("__"))
+    named = set(re.findall(rf"`((?:{rooms})/[a-z_0-9/]*)`", text))
+    assert len(named) > 40
+    missing = [one for one in named if not (RUNTIME / one).is_dir() and not (RUNTIME / f"{one}.py").exists()]
+    assert missing == []
+
+
+def test_no_public_class_has_the_name_of_another() -> None:
+    found = defaultdict(set)
+    for path in RUNTIME.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].add(path.relative_to(RUNTIME).as_posix())
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
+def test_no_module_has_the_name_of_another() -> None:
+    found = defaultdict(set)
+    for path in RUNTIME.rglob("*.py"):
+        folder = path.relative_to(RUNTIME).parts[0]
+        if folder != "cli":  # a verb has the name of what it runs
+            found[path.stem].add(path.relative_to(RUNTIME).as_posix())
+    assert {name: files for name, files in found.items() if len(files) > 1 and name != "__init__"} == {}
