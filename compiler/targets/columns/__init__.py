@@ -23,9 +23,14 @@ from typing import TypeAlias
 
 from compiler.errors import SchemaError
 from compiler.frontend.model import Model, Schema
-from compiler.targets.columns import contents, encoders, fixed, heads, records, scanning, support, varints
-from compiler.targets.columns.routes import Content, Routes, Segment, find_routes
-from compiler.targets.columns.source import bracketed
+from compiler.targets.columns import fixed_entries, support, varints
+from compiler.targets.columns.lower.python_source import bracketed
+from compiler.targets.columns.model.segment_layout import Content, Segment, SegmentLayout, find_layout
+from compiler.targets.columns.read.content_scanner import described_contents
+from compiler.targets.columns.read.entry_scanner import scanner
+from compiler.targets.columns.read.record_decoder import decoder
+from compiler.targets.columns.write.header_encoder import head_encoder
+from compiler.targets.columns.write.record_encoder import encoder
 
 __all__ = ["generate"]
 
@@ -47,8 +52,8 @@ def generate(_schemas: list[Path], model: Model) -> dict[str, str]:
     Raises:
         SchemaError: a segment, or records in it, that the target cannot do.
     """
-    routes = find_routes(model)
-    texts = {schema.stem: _module(schema, routes) for schema in model.schemas.values()}
+    layout = find_layout(model)
+    texts = {schema.stem: _module(schema, layout) for schema in model.schemas.values()}
     modules = {stem: text for stem, text in texts.items() if text is not None}
     return {
         "__init__.py": _package(sorted(modules)),
@@ -67,44 +72,44 @@ def _package(stems: list[str]) -> str:
     return f"{_first_line('the names of schemas')}{doc}\n\n__all__ = [\n{names}]\n"
 
 
-def _module(schema: Schema, routes: Routes) -> str | None:
+def _module(schema: Schema, layout: SegmentLayout) -> str | None:
     """The text of one module, None if there is nothing to be put into it."""
     constants: list[str] = []
     functions: list[list[str]] = []
     if schema.root.varint is not None:
         functions += [varints.reader(schema.root.varint), varints.writer(schema.root.varint)]
-    uses = routes.decoders().get(schema.stem)
+    uses = layout.decoders().get(schema.stem)
     if uses is not None:
-        head, factory = records.decoder(routes, uses)
+        head, factory = decoder(layout, uses)
         constants += head
         functions.append(factory)
-        head, more = _or_why(partial(_records_encoder, routes, uses))
+        head, more = _or_why(partial(_records_encoder, layout, uses))
         constants += head
         functions += more
-    for segment in routes.segments:
+    for segment in layout.segments:
         if segment.schema is schema:
-            constants += _table(routes)
+            constants += _table(layout)
             constants += ["# By the number in the column `content`.", "CONTENTS = ("]
-            constants += [f"    {line}" for line in contents.described_contents(segment, routes)] + [")"]
-            functions.append(scanning.scanner(segment, routes))
-            head, more = _or_why(partial(heads.head_encoder, segment, routes))
+            constants += [f"    {line}" for line in described_contents(segment, layout)] + [")"]
+            functions.append(scanner(segment, layout))
+            head, more = _or_why(partial(head_encoder, segment, layout))
             constants += head
             functions += more
-    entries = fixed.functions(schema, routes.model)
+    entries = fixed_entries.functions(schema, layout.model)
     if entries is not None:
         constants += entries[0]
         functions += entries[1]
     if not functions:
         return None
     body = [*constants, *(line for function in functions for line in ("", "", *function))]
-    imports = _imports(body, routes) if entries is None else fixed.IMPORTS
+    imports = _imports(body, layout) if entries is None else fixed_entries.IMPORTS
     head = [*_docstring(schema), "", "from __future__ import annotations", "", *imports]
     text = "\n".join([*head, *([""] if constants else []), *body])
     return f"{_first_line(f'{schema.stem}.ksy')}{text.strip()}\n"
 
 
-def _records_encoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> Written:
-    head, factory = encoders.encoder(routes, uses)
+def _records_encoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> Written:
+    head, factory = encoder(layout, uses)
     return head, [factory]
 
 
@@ -117,13 +122,13 @@ def _or_why(write: Callable[[], Written]) -> Written:
         return [f"# Not encoded: {place}: {failure.detail}"], []
 
 
-def _table(routes: Routes) -> list[str]:
+def _table(layout: SegmentLayout) -> list[str]:
     lines = ["# The columns of the table, all numbers of 64 bits, with what they are in Arrow."]
-    lines += ["BATCH_COLUMNS = (", *(f'    "{name}",' for name in routes.columns), ")"]
-    lines += ["BATCH_TYPES = (", *(f'    "{kind}",' for kind in routes.columns.values()), ")"]
-    found = (f'"{name}": {none}' for name, none in routes.nones.items())
+    lines += ["BATCH_COLUMNS = (", *(f'    "{name}",' for name in layout.columns), ")"]
+    lines += ["BATCH_TYPES = (", *(f'    "{kind}",' for kind in layout.columns.values()), ")"]
+    found = (f'"{name}": {none}' for name, none in layout.nones.items())
     lines += [f"BATCH_NONES = {{{', '.join(found)}}}"]
-    return [*lines, f"WIDTH = {routes.width}"]
+    return [*lines, f"WIDTH = {layout.width}"]
 
 
 def _docstring(schema: Schema) -> list[str]:
@@ -132,14 +137,14 @@ def _docstring(schema: Schema) -> list[str]:
     return [f'"""{title}.', "", *doc, '"""'] if doc else [f'"""{title}."""']
 
 
-def _imports(body: list[str], routes: Routes) -> list[str]:
+def _imports(body: list[str], layout: SegmentLayout) -> list[str]:
     """Imports of all that the text uses."""
     used = {name for line in body for name in _NAME.findall(line)}
     names = sorted(used & {*support.__all__}, key=lambda name: (not name.isupper(), name.islower(), name))
     lines = bracketed("from ._support import (", names, ")")
     if len(lines) == 1:
         lines = [lines[0].replace("(", "").replace(")", "")]
-    for stem, schema in sorted(routes.model.schemas.items()):
+    for stem, schema in sorted(layout.model.schemas.items()):
         for kind in ("read", "read_size", "size", "write"):
             name = f"read_{stem}_size" if kind == "read_size" else f"{kind}_{stem}"
             if schema.root.varint is not None and name in used:

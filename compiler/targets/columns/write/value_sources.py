@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.frontend.model import BytesType, Field, Int, Struct, UserType, ValueInstance
-from compiler.targets.columns.checks import is_size_test
-from compiler.targets.columns.given import Columns, Scope, Table
-from compiler.targets.columns.lengths import Implied, implied_fields
-from compiler.targets.columns.source import Function
-from compiler.targets.columns.terms import LONG, Term, arithmetic, constant, error, stored, variable
-from compiler.targets.columns.values import (
+from compiler.targets.columns.lower.constraints import is_size_test
+from compiler.targets.columns.lower.python_source import Function
+from compiler.targets.columns.lower.struct_values import (
     BytesValue,
     Frame,
     Io,
@@ -25,11 +22,15 @@ from compiler.targets.columns.values import (
     integer,
     lower,
 )
+from compiler.targets.columns.lower.terms import LONG, Term, arithmetic, constant, stored, variable
+from compiler.targets.columns.model.implied_lengths import Implied, implied_fields
+from compiler.targets.columns.model.segment_layout import unsupported
+from compiler.targets.columns.write.encoder_arguments import Columns, Scope, Table
 
-__all__ = ["Finder"]
+__all__ = ["ValueFinder"]
 
 
-class Finder:
+class ValueFinder:
     """Finds the values of structs that are written by one function.
 
     Args:
@@ -65,10 +66,10 @@ class Finder:
         """A struct that is about to be written."""
 
         def here() -> Position:
-            raise error("a place in a stream is not known while writing", struct.place)
+            raise unsupported("a place in a stream is not known while writing", struct.place)
 
         def remember(_frame: Frame, instance: ValueInstance, _term: Term) -> Term:
-            raise error("a place in a stream is not known while writing", instance.place)
+            raise unsupported("a place in a stream is not known while writing", instance.place)
 
         frame = Frame(struct, io, parent, name, prefix, here, self._missing, remember)
         self._frames.append(frame)
@@ -103,11 +104,11 @@ class Finder:
 
     def _find(self, frame: Frame, field: Field) -> Value:
         if field.pos is not None:
-            raise error("what is read at a position has no value while writing", field.place)
+            raise unsupported("what is read at a position has no value while writing", field.place)
         if field.repeat is not None or isinstance(field.type, BytesType):
             given = self._column(field)
             if not isinstance(given, BytesValue | ListValue):
-                raise error("it needs a record column to be written from", field.place)
+                raise unsupported("it needs a record column to be written from", field.place)
             return given
         if isinstance(field.type, UserType):
             struct = self.model.struct(field.type.path)
@@ -147,7 +148,7 @@ class Finder:
             return constant(field.valid.exprs[0].value)
         if field.extensions.default is not None:
             return constant(field.extensions.default)
-        raise error("nothing says what to write: no column, -encode or -default", field.place)
+        raise unsupported("nothing says what to write: no column, -encode or -default", field.place)
 
     def kept(self, wanted: str, term: Term) -> Term:
         """A term in a variable, so that it is computed once; what is beyond 64 bits is wrapped."""
@@ -172,7 +173,7 @@ class Finder:
         elif isinstance(value, BytesValue):
             return self._length_or_null(name, field, target, value, plus)
         else:
-            raise error("a length of this is not supported", field.place)
+            raise unsupported("a length of this is not supported", field.place)
         return self.kept(name, arithmetic("+", size, plus, field.place))
 
     def _length_or_null(
@@ -183,7 +184,9 @@ class Finder:
             return self.kept(wanted, size)
         null, place = field.extensions.null, field.place
         if null is None or null >= 0 or not is_size_test(target) or plus.value:
-            raise error("a length of bytes that may be null needs -null < 0, and `if: length >= 0`", place)
+            raise unsupported(
+                "a length of bytes that may be null needs -null < 0, and `if: length >= 0`", place
+            )
         name = self.names.new(wanted)
         self.source.let(name, f"{size.text} if {value.is_there.text} else {null}")
         return variable(name, (null, size.high))

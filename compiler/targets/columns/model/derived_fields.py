@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.frontend.model import Aggregate, Field
-from compiler.targets.columns.lengths import implied_fields
-from compiler.targets.columns.routes import Content
-from compiler.targets.columns.terms import error
+from compiler.targets.columns.model.implied_lengths import implied_fields
+from compiler.targets.columns.model.segment_layout import Content, unsupported
 
 __all__ = ["Derived", "count_path", "derived_fields"]
 
@@ -44,7 +43,7 @@ def derived_fields(content: Content) -> list[Derived]:
         if aggregate.over.id == content.records.id:
             found.append(Derived(field, aggregate, len(found)))
     if len(found) > _MAX_DERIVED:
-        raise error(f"more than {_MAX_DERIVED} derived fields are not supported", content.struct.place)
+        raise unsupported(f"more than {_MAX_DERIVED} derived fields are not supported", content.struct.place)
     return found
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from compiler.frontend.model import Column, Field, Model, Struct, UserType, ValueInstance
-from compiler.targets.columns.routes import is_part
-from compiler.targets.columns.terms import error
+from compiler.targets.columns.model.segment_layout import is_part, unsupported
 
 __all__ = ["RecordColumn", "described", "nones", "record_columns"]
 
@@ -78,7 +77,7 @@ def record_columns(struct: Struct, model: Model) -> tuple[RecordColumn, ...]:
     columns = tuple(_Collector(model).of_struct(struct, "", ()))
     for column in columns:
         if sum(each.name == column.name for each in columns) > 1:
-            raise error(f"two record columns are called {column.name}", column.member.place)
+            raise unsupported(f"two record columns are called {column.name}", column.member.place)
     return columns
 
 
@@ -112,13 +111,15 @@ class _Collector:
         elif column.type == "list<struct>":
             is_repeated = isinstance(member, Field) and member.repeat is not None
             if prefix or not is_repeated or not isinstance(member.type, UserType):
-                raise error("a list<struct> is a repeated struct, and not inside another one", member.place)
+                raise unsupported(
+                    "a list<struct> is a repeated struct, and not inside another one", member.place
+                )
             self._slot += 1
             members = tuple(self.of_struct(self._model.struct(member.type.path), f"{path}_", ()))
         elif column.type not in _ARRAYS:
             known = ", ".join([*_ARRAYS, "binary", "list<struct>"])
             detail = f"a record column of type {column.type} is not supported; supported are {known}"
-            raise error(detail, member.place)
+            raise unsupported(detail, member.place)
         nullable = column.type == "binary" and member.condition is not None
         return RecordColumn(
             column.name, path, column.type, nullable, member, inside, members, own, column.none

@@ -8,7 +8,7 @@ that each decoder works with all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compiler.errors import SchemaError
@@ -27,30 +27,34 @@ from compiler.frontend.model import (
     UserType,
     ValueInstance,
 )
-from compiler.targets.columns.terms import LONG, Term, error, flag, variable
-from compiler.targets.columns.values import Failure, Frame, Io, Position, Value, VarintValue, lower
 
 __all__ = [
     "FRAMEWORK",
     "Content",
-    "Routes",
     "Segment",
+    "SegmentLayout",
     "batch_columns",
     "codecs",
-    "find_routes",
+    "find_layout",
+    "header_fields",
     "is_part",
-    "table_frame",
+    "struct_of",
+    "unsupported",
 ]
 
 # Columns of the table that no schema has.
 FRAMEWORK = ("position", "end_position", "content", "payload", "end_payload", "codec")
-_BOUNDS = {
-    "bool": (0, 1),
-    "int8": (-128, 127),
-    "int16": (-(1 << 15), (1 << 15) - 1),
-    "uint32": (0, (1 << 32) - 1),
-}
-_BOUNDS["int32"] = (-(1 << 31), (1 << 31) - 1)
+
+
+def unsupported(detail: str, place: Place) -> SchemaError:
+    """A schema that the target cannot do."""
+    return SchemaError(
+        f"columns: {detail}",
+        schema=place.schema,
+        yaml_path=place.yaml_path,
+        line=place.line,
+        column=place.column,
+    )
 
 
 @dataclass(slots=True)
@@ -101,7 +105,7 @@ class Segment:
 
 
 @dataclass(slots=True)
-class Routes:
+class SegmentLayout:
     """All segments, and the table's columns: names to Arrow types, in order, and what stands for none."""
 
     model: Model
@@ -129,36 +133,36 @@ class Routes:
             for content in segment.contents:
                 uses = found.setdefault(content.record.path[0], [])
                 if uses and uses[0][1].record is not content.record:
-                    raise error("a schema can have one sort of records only", content.record.place)
+                    raise unsupported("a schema can have one sort of records only", content.record.place)
                 uses.append((segment, content))
         return found
 
 
-def find_routes(model: Model) -> Routes:
+def find_layout(model: Model) -> SegmentLayout:
     """What there is to be decoded.
 
     Raises:
         SchemaError: something is a segment, but not like what is supported.
     """
-    routes = Routes(model)
-    routes.columns = dict.fromkeys(FRAMEWORK, "int64")
+    layout = SegmentLayout(model)
+    layout.columns = dict.fromkeys(FRAMEWORK, "int64")
     for _stem, schema in sorted(model.schemas.items()):
         segment = _segment(schema, model)
         if segment is not None:
-            routes.segments.append(segment)
+            layout.segments.append(segment)
             for struct in (segment.entry, *(content.struct for content in segment.contents)):
                 for column, member in batch_columns(struct, model):
-                    _add_column(routes, column, member.place)
-    return routes
+                    _add_column(layout, column, member.place)
+    return layout
 
 
-def _add_column(routes: Routes, column: Column, place: Place) -> None:
+def _add_column(layout: SegmentLayout, column: Column, place: Place) -> None:
     if column.name in FRAMEWORK:
-        raise error(f"every table has a column {column.name} already: name it otherwise", place)
-    if routes.columns.setdefault(column.name, column.type) != column.type:
-        raise error(f"the table has a column {column.name} of another type", place)
-    if column.none is not None and routes.nones.setdefault(column.name, column.none) != column.none:
-        raise error(f"the table has a column {column.name} with another number for none", place)
+        raise unsupported(f"every table has a column {column.name} already: name it otherwise", place)
+    if layout.columns.setdefault(column.name, column.type) != column.type:
+        raise unsupported(f"the table has a column {column.name} of another type", place)
+    if column.none is not None and layout.nones.setdefault(column.name, column.none) != column.none:
+        raise unsupported(f"the table has a column {column.name} with another number for none", place)
 
 
 def batch_columns(struct: Struct, model: Model) -> Iterator[tuple[Column, Field | ValueInstance]]:
@@ -167,7 +171,7 @@ def batch_columns(struct: Struct, model: Model) -> Iterator[tuple[Column, Field 
         if member.extensions.batch_column is not None:
             yield member.extensions.batch_column, member
         elif isinstance(member, Field) and is_part(member):
-            yield from batch_columns(_struct_of(member, model), model)
+            yield from batch_columns(struct_of(member, model), model)
 
 
 def is_part(member: Field) -> bool:
@@ -175,7 +179,7 @@ def is_part(member: Field) -> bool:
     return isinstance(member.type, UserType) and member.repeat is None and member.pos is None
 
 
-def _struct_of(member: Field, model: Model) -> Struct:
+def struct_of(member: Field, model: Model) -> Struct:
     assert isinstance(member.type, UserType)
     return model.struct(member.type.path)
 
@@ -186,11 +190,11 @@ def _segment(schema: Schema, model: Model) -> Segment | None:
         return None
     if not isinstance(root.fields[0].type, UserType):
         return None
-    entry = _struct_of(root.fields[0], model)
+    entry = struct_of(root.fields[0], model)
     for body in entry.fields:
         if body.size is None or isinstance(body.type, BytesType):
             continue
-        inner = _struct_of(body, model) if isinstance(body.type, UserType) else None
+        inner = struct_of(body, model) if isinstance(body.type, UserType) else None
         members = (body,) if inner is None else (*inner.fields, *inner.instances)
         for switch in members:
             if isinstance(switch, Field) and isinstance(switch.type, SwitchType):
@@ -203,7 +207,7 @@ def _contents(member: Field, switch: SwitchType, model: Model) -> list[Content]:
     contents: dict[tuple[str, ...], Content] = {}
     for value, found in switch.cases:
         if value is None:
-            raise error("a case for all other values is not supported", member.place)
+            raise unsupported("a case for all other values is not supported", member.place)
         struct = model.struct(found.path)
         if found.path not in contents:
             contents[found.path] = _content(struct, model)
@@ -214,13 +218,13 @@ def _contents(member: Field, switch: SwitchType, model: Model) -> list[Content]:
 def _content(struct: Struct, model: Model) -> Content:
     for member in (*struct.fields, *struct.instances):
         if isinstance(member, Field) and member.repeat and isinstance(member.type, UserType):
-            record = _struct_of(member, model)
+            record = struct_of(member, model)
             if has_columns(record, model):
                 if member.repeat.kind != "expr":
-                    raise error("records are supported that are counted (repeat: expr)", member.place)
+                    raise unsupported("records are supported that are counted (repeat: expr)", member.place)
                 return Content(struct, [], record, member)
     if not has_columns(struct, model):
-        raise error(
+        raise unsupported(
             "what an entry holds needs fields with -record-column, or records that have some", struct.place
         )
     return Content(struct, [], struct, None)
@@ -231,9 +235,27 @@ def has_columns(struct: Struct, model: Model) -> bool:
     for member in (*struct.fields, *struct.instances):
         if member.extensions.record_column is not None:
             return True
-        if isinstance(member, Field) and is_part(member) and has_columns(_struct_of(member, model), model):
+        if isinstance(member, Field) and is_part(member) and has_columns(struct_of(member, model), model):
             return True
     return False
+
+
+def header_fields(content: Content, model: Model) -> tuple[Field, ...]:
+    """Fields in front of the records; of a content that is one itself, up to the last of the batch."""
+    fields = content.struct.fields
+    if content.records is not None:
+        ends = [at for at, each in enumerate(fields) if each is content.records or each.extensions.codec]
+        return fields[: min(ends, default=len(fields))]
+    wanted = [at for at, each in enumerate(fields) if _is_of_batch(each, model)]
+    return fields[: max(wanted, default=-1) + 1]
+
+
+def _is_of_batch(member: Field, model: Model) -> bool:
+    if member.extensions.batch_column or member.extensions.checksum:
+        return True
+    if not isinstance(member.type, UserType) or member.repeat or member.pos:
+        return False
+    return any(_is_of_batch(each, model) for each in model.struct(member.type.path).fields)
 
 
 def codecs(content: Content, model: Model) -> dict[int, str]:
@@ -242,62 +264,7 @@ def codecs(content: Content, model: Model) -> dict[int, str]:
         if isinstance(member, Field) and member.extensions.codec is not None:
             found = member.extensions.codec.algorithm.type
             if not isinstance(found, EnumType):
-                raise error("the algorithm of a codec has to be of an enum", member.place)
+                raise unsupported("the algorithm of a codec has to be of an enum", member.place)
             enum: Enum = model.enum(found.path)
             return {each.number: each.id for each in enum.members}
     return {}
-
-
-# --- The table as a source of values
-
-
-def table_frame(segment: Segment, content: Content, routes: Routes, load: Callable[[str], str]) -> Frame:
-    """The content as its row of the table tells it.
-
-    Args:
-        segment: where it is.
-        content: which one.
-        routes: the table's columns.
-        load: makes a variable that holds a column.
-    """
-    entry = _from_table(segment.entry, None, routes, load)
-    outer = entry if segment.inner is None else _from_table(segment.inner, entry, routes, load)
-    frame = _from_table(content.struct, outer, routes, load)
-    for number, param in enumerate(content.struct.params):
-        given = []
-        for _value, arguments in content.cases:
-            try:
-                given.append(lower(arguments[number], outer, segment.switch.place))
-            except SchemaError as failure:
-                frame.values[param.id] = Failure(failure)
-        if given and param.id not in frame.values:
-            frame.values[param.id] = given[0]
-            if any(term.text != given[0].text for term in given):
-                detail = f"cases that give {param.id} differently are not supported, since records need it"
-                frame.values[param.id] = Failure(error(detail, segment.switch.place))
-    return frame
-
-
-def _from_table(struct: Struct, parent: Frame | None, routes: Routes, load: Callable[[str], str]) -> Frame:
-    def here() -> Position:
-        raise error("a place in a stream is not known in the table", struct.place)
-
-    def missing(_frame: Frame, member: Field) -> Value:
-        raise error(f"{member.id} has to be a batch column, since records need it", member.place)
-
-    def remember(_frame: Frame, _instance: ValueInstance, term: Term) -> Term:
-        return term
-
-    frame = Frame(struct, Io(None, ""), parent, "", "", here, missing, remember)
-    for member in (*struct.fields, *struct.instances):
-        column = member.extensions.batch_column
-        if column is not None:
-            bounds = _BOUNDS.get(column.type, LONG)
-            term = flag(load(column.name)) if bounds == (0, 1) else variable(load(column.name), bounds)
-            is_varint = isinstance(member, Field) and isinstance(member.type, UserType)
-            frame.values[member.id] = VarintValue(term, variable("0")) if is_varint else term
-        elif isinstance(member, Field) and is_part(member):
-            nested = _struct_of(member, routes.model)
-            if nested.varint is None:
-                frame.values[member.id] = _from_table(nested, frame, routes, load)
-    return frame

@@ -8,14 +8,19 @@ scanned.
 from __future__ import annotations
 
 from compiler.frontend.model import Field, ValueInstance
-from compiler.targets.columns.contents import header_fields
-from compiler.targets.columns.derived import count_path, derived_fields
-from compiler.targets.columns.entries import EntryWriter
-from compiler.targets.columns.given import Columns, Table
-from compiler.targets.columns.routes import Content, Routes, Segment
-from compiler.targets.columns.source import Function, Names
-from compiler.targets.columns.terms import Term, arithmetic, constant, error, negate, stored, variable
-from compiler.targets.columns.values import Frame, Value, integer, lower
+from compiler.targets.columns.lower.python_source import Function, Names
+from compiler.targets.columns.lower.struct_values import Frame, Value, integer, lower
+from compiler.targets.columns.lower.terms import Term, arithmetic, constant, negate, stored, variable
+from compiler.targets.columns.model.derived_fields import count_path, derived_fields
+from compiler.targets.columns.model.segment_layout import (
+    Content,
+    Segment,
+    SegmentLayout,
+    header_fields,
+    unsupported,
+)
+from compiler.targets.columns.write.encoder_arguments import Columns, Table
+from compiler.targets.columns.write.entry_writer import EntryWriter
 
 __all__ = ["head_encoder"]
 
@@ -45,13 +50,13 @@ def head_encoder(*, writes: bool) -> Encode:
 '''
 
 
-class _Head:
+class _HeaderEncoder:
     """Writes the function for one content."""
 
-    def __init__(self, segment: Segment, content: Content, routes: Routes) -> None:
-        self._segment, self._content, self._routes = segment, content, routes
+    def __init__(self, segment: Segment, content: Content, layout: SegmentLayout) -> None:
+        self._segment, self._content, self._layout = segment, content, layout
         locals_ = ("batches", "head", "state", "out", "writes", "size", "status", "size_payload")
-        self._function = Function(routes.model, Names(*_STATE, *locals_))
+        self._function = Function(layout.model, Names(*_STATE, *locals_))
         self._source = self._function.source
         self._derived = {each.field.place: each for each in derived_fields(content)}
         self._count = count_path(content)
@@ -71,7 +76,7 @@ class _Head:
         with source.rarely("start < 0 or payload > end"):
             source.add("return REFUSED")
         source.add("size_payload = end - payload")
-        table = Table(self._function, self._routes.place)
+        table = Table(self._function, self._layout.place)
         writer = EntryWriter(self._function, Columns(self._function, ()), table, self._refuse)
         writer.open(self._segment, self._content)
         writer.told = lambda frame, field: self._told(writer, table, frame, field)
@@ -127,12 +132,12 @@ class _Head:
             return table.value(field.extensions.batch_column).text
         if field.extensions.encode is not None:
             return stored(lower(field.extensions.encode, frame, field.place))
-        raise error("what is derived needs a column or -encode too, for what is given", field.place)
+        raise unsupported("what is derived needs a column or -encode too, for what is given", field.place)
 
     # The row afterwards
 
     def _complete(self, writer: EntryWriter, table: Table) -> None:
-        fields = header_fields(self._content, self._routes.model)
+        fields = header_fields(self._content, self._layout.model)
         for frame in dict.fromkeys(map(id, (*writer.outer, writer.content))):
             owner = next(each for each in (*writer.outer, writer.content) if id(each) == frame)
             self._complete_struct(owner, table, fields if owner is writer.content else owner.struct.fields)
@@ -166,7 +171,7 @@ def _path(writer: EntryWriter, frame: Frame, field: Field) -> tuple[str, ...]:
     return path if inner is not None else ()
 
 
-def head_encoder(segment: Segment, routes: Routes) -> tuple[list[str], list[list[str]]]:
+def head_encoder(segment: Segment, layout: SegmentLayout) -> tuple[list[str], list[list[str]]]:
     """The encoder of a segment's heads: what describes them, and its functions.
 
     Raises:
@@ -180,7 +185,7 @@ def head_encoder(segment: Segment, routes: Routes) -> tuple[list[str], list[list
             derived.append("()")
             continue
         name = content.function.replace("scan", "encode", 1)
-        writer = _Head(segment, content, routes)
+        writer = _HeaderEncoder(segment, content, layout)
         functions.append(writer.lines(name))
         sizes.append(str(writer.size))
         names = ", ".join(f'"{each}"' for each in writer.names)

@@ -6,8 +6,10 @@ import re
 from dataclasses import replace
 
 from compiler.frontend.model import (
+    Attribute,
     BitsType,
     BytesType,
+    Checksum,
     Compare,
     DataType,
     EnumType,
@@ -16,14 +18,16 @@ from compiler.frontend.model import (
     Int,
     IntType,
     Model,
+    Name,
     Place,
     Struct,
     UserType,
     Valid,
 )
 from compiler.frontend.walk import names
-from compiler.targets.columns.terms import LONG, TRUE, Term, compare, logic
-from compiler.targets.columns.values import BytesValue, Frame, Value, VarintValue, integer, lower
+from compiler.targets.columns.lower.struct_values import BytesValue, Frame, Value, VarintValue, integer, lower
+from compiler.targets.columns.lower.terms import LONG, TRUE, Term, compare, logic
+from compiler.targets.columns.model.segment_layout import unsupported
 
 __all__ = [
     "BYTE",
@@ -35,6 +39,7 @@ __all__ = [
     "is_size_test",
     "min_size",
     "refined",
+    "region_of",
     "validity",
     "widened",
 ]
@@ -169,3 +174,19 @@ def widened(value: Value, default: int, condition: Term) -> tuple[Value, list[tu
                 value.values[name], more = widened(each, own, condition)
                 targets += more
     return value, targets
+
+
+def region_of(frame: Frame, checksum: Checksum, place: Place) -> tuple[Frame, Field]:
+    """The bytes that a checksum is of: a member, and the struct that it is in."""
+    found = checksum.region
+    if isinstance(found, Attribute) and isinstance(found.object, Name) and found.object.kind == "parent":
+        assert frame.parent is not None
+        owner = frame.parent
+    elif isinstance(found, Name):
+        owner = frame
+    else:
+        raise unsupported("a region of another struct is not supported", place)
+    member = owner.struct.member(found.id)
+    if not isinstance(member, Field):
+        raise unsupported("a region has to be a field or a parse instance", place)
+    return owner, member

@@ -1,9 +1,9 @@
 """Code that reads a struct: a variable for each member, and a check before each access.
 
-Strategy: `Reader` goes through the fields in order and keeps in mind where it is: at a variable, so many
-bytes on. Fields of fixed size that follow one another are checked at once. A varint that cannot be read is
-0, and what is behind it is beyond the end: every check fails there, so that there is one at the latest when
-all is read.
+Strategy: `StructReader` goes through the fields in order and keeps track of the position: a variable, plus
+a number of bytes. Fields of fixed size that follow one another are checked at once. A varint that cannot be
+read is 0, and the position after it is beyond the end: every later check fails, so one fails at the latest
+when all is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compiler.frontend.model import (
     UserType,
     ValueInstance,
 )
-from compiler.targets.columns.checks import (
+from compiler.targets.columns.lower.constraints import (
     BYTE,
     bits_of,
     bounds_of,
@@ -33,10 +33,9 @@ from compiler.targets.columns.checks import (
     validity,
     widened,
 )
-from compiler.targets.columns.cursor import MOVING, Cursor, Fail
-from compiler.targets.columns.source import Function
-from compiler.targets.columns.terms import LONG, TRUE, Term, error, flag, variable
-from compiler.targets.columns.values import (
+from compiler.targets.columns.lower.cursor import MOVING, Cursor, Fail
+from compiler.targets.columns.lower.python_source import Function
+from compiler.targets.columns.lower.struct_values import (
     BytesValue,
     Frame,
     Io,
@@ -45,8 +44,10 @@ from compiler.targets.columns.values import (
     VarintValue,
     lower,
 )
+from compiler.targets.columns.lower.terms import LONG, TRUE, Term, flag, variable
+from compiler.targets.columns.model.segment_layout import unsupported
 
-__all__ = ["Reader", "varint_reader"]
+__all__ = ["StructReader", "varint_reader"]
 
 
 def varint_reader(struct: Struct, *, is_count: bool = False) -> str:
@@ -55,7 +56,7 @@ def varint_reader(struct: Struct, *, is_count: bool = False) -> str:
     return f"read_{struct.path[0]}{'_size' if is_count and struct.varint.zigzag else ''}"
 
 
-class Reader(Cursor):
+class StructReader(Cursor):
     """Emits code that reads structs into one function.
 
     Attributes:
@@ -182,7 +183,7 @@ class Reader(Cursor):
             return self._read_bytes(frame, field, TRUE)
         if isinstance(found, UserType):
             return self._read_struct(frame, field, self._struct(found))
-        raise error("a field of this type is not supported", field.place)
+        raise unsupported("a field of this type is not supported", field.place)
 
     def _load(self, name: str, found: IntType, at: Position) -> Term:
         self.require_bytes(found.width_bytes, at)
@@ -208,7 +209,7 @@ class Reader(Cursor):
         size, rest = divmod(sum(widths), BYTE)
         big_endian = bits_of(group[0].type).big_endian
         if rest or size not in (1, 2, 4):
-            raise error("bits are supported that fill 1, 2 or 4 bytes together", group[0].place)
+            raise unsupported("bits are supported that fill 1, 2 or 4 bytes together", group[0].place)
         name = frame.name if len(group) == len(frame.struct.fields) and frame.name else "bits"
         word = self._load(f"{frame.prefix}{name}", IntType(size, False, big_endian), self.here)
         self.here = self.here.plus(size)
@@ -222,14 +223,14 @@ class Reader(Cursor):
             self.source.let(target, f"{shifted} & {mask if mask < 10 else hex(mask)}")
             frame.values[field.id] = flag(target) if width == 1 else variable(target, (0, mask))
             if field.valid is not None:
-                raise error("valid is not supported of bits", field.place)
+                raise unsupported("valid is not supported of bits", field.place)
 
     # Bytes and structs
 
     def _read_bytes(self, frame: Frame, field: Field, condition: Term) -> BytesValue:
         """Bytes; with a condition those that are there if their size is not negative."""
         if field.terminator is not None:
-            raise error("a terminator is not supported", field.place)
+            raise unsupported("a terminator is not supported", field.place)
         name = f"{frame.prefix}{field.id}"
         if field.size_eos:
             self.finish()
@@ -264,11 +265,11 @@ class Reader(Cursor):
             name = f"{frame.prefix}{field.id}"
             return self._read_varint(name, struct, is_count(field, frame.struct))
         if field.terminator is not None:
-            raise error("a terminator is not supported", field.place)
+            raise unsupported("a terminator is not supported", field.place)
         if field.size is not None:
             return self._read_sized(frame, field, struct)
         if field.size_eos:
-            raise error("a struct up to the end is not supported here", field.place)
+            raise unsupported("a struct up to the end is not supported here", field.place)
         inner = self.frame(struct, frame.io, frame, field.id, frame.prefix)
         self._give_arguments(inner, field, frame)
         self.read_fields(inner, struct.fields)
@@ -322,17 +323,17 @@ class Reader(Cursor):
     def read_instance(self, frame: Frame, field: Field) -> Value:
         """An integer that is read where somebody asks for it, not where it stands."""
         if field.pos is None or not isinstance(field.type, IntType) or field.repeat or field.condition:
-            raise error("what is read here, or used before it is read, is not supported", field.place)
+            raise unsupported("what is read here, or used before it is read, is not supported", field.place)
         at = lower(field.pos, frame, field.place)
         if frame.io.start is None or at.value is None or at.value < 0:
-            raise error("such a pos is not supported", field.place)
+            raise unsupported("such a pos is not supported", field.place)
         value = self._load(f"{frame.prefix}{field.id}", field.type, frame.io.start.plus(at.value))
         frame.values[field.id] = value
         return value
 
     def _remember(self, frame: Frame, instance: ValueInstance, term: Term) -> Term:
         if self._depth:
-            raise error(
+            raise unsupported(
                 "it depends on the place and is first used under a condition: not supported", instance.place
             )
         name = self.names.new(f"{frame.prefix}{instance.id}")
@@ -341,4 +342,4 @@ class Reader(Cursor):
         return flag(name) if term.opposite else variable(name, (term.low, term.high))
 
     def _refuse_list(self, _frame: Frame, field: Field) -> None:
-        raise error("a repeated field is not supported here", field.place)
+        raise unsupported("a repeated field is not supported here", field.place)

@@ -19,16 +19,16 @@ from compiler.frontend.model import (
     SwitchType,
     ValueInstance,
 )
-from compiler.targets.columns.contents import header_fields, region_of
-from compiler.targets.columns.routes import Content, Segment
-from compiler.targets.columns.terms import Term, arithmetic, error, variable
-from compiler.targets.columns.values import Failure, Frame, Io, Position, lower
-from compiler.targets.columns.writing import Writer
+from compiler.targets.columns.lower.constraints import region_of
+from compiler.targets.columns.lower.struct_values import Failure, Frame, Io, Position, lower
+from compiler.targets.columns.lower.terms import Term, arithmetic, variable
+from compiler.targets.columns.model.segment_layout import Content, Segment, header_fields, unsupported
+from compiler.targets.columns.write.struct_writer import StructWriter
 
 __all__ = ["EntryWriter"]
 
 
-class EntryWriter(Writer):
+class EntryWriter(StructWriter):
     """Emits code that writes entries.
 
     Attributes:
@@ -71,7 +71,9 @@ class EntryWriter(Writer):
         for number, param in enumerate(self._content.struct.params):
             given = {args[number] for _, args in self._content.cases}
             if len(given) > 1:
-                failure = error(f"cases that give {param.id} differently are not supported", param.place)
+                failure = unsupported(
+                    f"cases that give {param.id} differently are not supported", param.place
+                )
                 self.content.values[param.id] = Failure(failure)
             else:
                 self.content.values[param.id] = lower(given.pop(), self._inner, self._segment.switch.place)
@@ -83,7 +85,7 @@ class EntryWriter(Writer):
         if segment.switch in segment.inner.fields:
             return _before(segment.inner.fields, segment.switch)
         if segment.inner.fields or segment.switch.pos != Int(0):
-            raise error(
+            raise unsupported(
                 "a content at another place than the body's first is not supported", segment.switch.place
             )
         return ()
@@ -133,7 +135,7 @@ class EntryWriter(Writer):
         if self._kind is None or field.place != self._kind.place or field.extensions.batch_column is not None:
             return None
         if len(self._content.cases) != 1:
-            raise error("it needs a column: more than one value leads to the same content", field.place)
+            raise unsupported("it needs a column: more than one value leads to the same content", field.place)
         return lower(self._content.cases[0][0], frame, field.place)
 
     # Bytes
@@ -158,7 +160,7 @@ class EntryWriter(Writer):
         assert checksum is not None
         owner, region = region_of(frame, checksum, field.place)
         if owner is not self.content or region.pos is None or not region.size_eos:
-            raise error("a region is supported that goes on to the end of the content", field.place)
+            raise unsupported("a region is supported that goes on to the end of the content", field.place)
         pos = lower(region.pos, owner, region.place)
         start = arithmetic("+", variable(self._start, (0, 1 << 62)), pos, region.place)
         name = self.names.new(field.id)

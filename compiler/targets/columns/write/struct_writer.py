@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.frontend.model import BytesType, EnumType, Field, Int, IntType, UserType
-from compiler.targets.columns.checks import BYTE, bits_of, is_bits
-from compiler.targets.columns.cursor import MOVING
-from compiler.targets.columns.given import Columns, Table
-from compiler.targets.columns.measuring import Measurer
-from compiler.targets.columns.source import Function
-from compiler.targets.columns.terms import error
-from compiler.targets.columns.values import BytesValue, Frame, Position, VarintValue, integer
+from compiler.targets.columns.lower.constraints import BYTE, bits_of, is_bits
+from compiler.targets.columns.lower.cursor import MOVING
+from compiler.targets.columns.lower.python_source import Function
+from compiler.targets.columns.lower.struct_values import BytesValue, Frame, Position, VarintValue, integer
+from compiler.targets.columns.model.segment_layout import unsupported
+from compiler.targets.columns.write.encoder_arguments import Columns, Table
+from compiler.targets.columns.write.struct_measurer import StructMeasurer
 
-__all__ = ["Writer"]
+__all__ = ["StructWriter"]
 
 
-class Writer(Measurer):
+class StructWriter(StructMeasurer):
     """Emits code that writes structs into one function.
 
     Attributes:
@@ -93,7 +93,7 @@ class Writer(Measurer):
         size = sum(bits_of(field.type).width for field in group) // BYTE
         big_endian = bits_of(group[0].type).big_endian
         if size not in (1, 2, 4):
-            raise error("bits are supported that fill 1, 2 or 4 bytes together", group[0].place)
+            raise unsupported("bits are supported that fill 1, 2 or 4 bytes together", group[0].place)
         parts, done = [], 0
         for field in group:
             width = bits_of(field.type).width
@@ -138,4 +138,4 @@ class Writer(Measurer):
                 frame.member(field.id, field.place)
 
     def _refuse_checksum(self, _frame: Frame, field: Field) -> None:
-        raise error("a checksum is not supported here", field.place)
+        raise unsupported("a checksum is not supported here", field.place)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from operator import floordiv, lshift, mul, rshift
 
-from compiler.errors import SchemaError
 from compiler.frontend.model import Place
+from compiler.targets.columns.model.segment_layout import unsupported
 
 __all__ = [
     "FALSE",
@@ -21,7 +21,6 @@ __all__ = [
     "choice",
     "compare",
     "constant",
-    "error",
     "flag",
     "logic",
     "negate",
@@ -72,17 +71,6 @@ class Term:
         return self.text if self.power > power else f"({self.text})"
 
 
-def error(detail: str, place: Place) -> SchemaError:
-    """A schema that the target cannot do."""
-    return SchemaError(
-        f"columns: {detail}",
-        schema=place.schema,
-        yaml_path=place.yaml_path,
-        line=place.line,
-        column=place.column,
-    )
-
-
 def constant(value: int) -> Term:
     """An integer as written."""
     return Term(str(value), _ATOM if value >= 0 else _ATOM - 1, value, value)
@@ -122,7 +110,7 @@ def arithmetic(op: str, left: Term, right: Term, place: Place) -> Term:
     """`left op right`; the operators are those of the schemas, where `/` is rounded down."""
     op = "//" if op == "/" else op
     if op in ("//", "%", "<<", ">>") and (right.value is None or right.value < (op in ("//", "%"))):
-        raise error(f"{op} is supported with a positive constant on its right only", place)
+        raise unsupported(f"{op} is supported with a positive constant on its right only", place)
     low, high = _bounds(op, left, right, place)
     if low == high:
         return constant(low)
@@ -148,7 +136,7 @@ def _bounds(op: str, left: Term, right: Term, place: Place) -> tuple[int, int]:
         corners = [int(apply(x, y)) for x in (a, b) for y in (c, d)]
         return min(corners), max(corners)
     if a < 0 or c < 0:
-        raise error(f"{op} is supported of numbers that are never negative only", place)
+        raise unsupported(f"{op} is supported of numbers that are never negative only", place)
     if op == "&":
         return (a & c, a & c) if a == b and c == d else (0, min(b, d))
     return 0, (1 << max(b, d).bit_length()) - 1
@@ -160,7 +148,7 @@ def compare(op: str, left: Term, right: Term, place: Place) -> Term:
     if outcome is not None:
         return TRUE if outcome else FALSE
     if not (_is_long(left) and _is_long(right)):
-        raise error("what is compared may be beyond 64 bits", place)
+        raise unsupported("what is compared may be beyond 64 bits", place)
     first, second = left.within(_COMPARE), right.within(_COMPARE)
     opposite = f"{first} {_OPPOSITE[op]} {second}", _COMPARE
     return Term(f"{first} {op} {second}", _COMPARE, 0, 1, opposite)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from compiler.frontend.model import Field
-from compiler.targets.columns.cursor import Fail
-from compiler.targets.columns.reading import Reader
-from compiler.targets.columns.routes import Routes
-from compiler.targets.columns.source import Function, Names, Source, bracketed
-from compiler.targets.columns.terms import Term, error, stored
-from compiler.targets.columns.values import Frame, Position, integer, lower
+from compiler.targets.columns.lower.cursor import Fail
+from compiler.targets.columns.lower.python_source import Function, Names, Source, bracketed
+from compiler.targets.columns.lower.struct_values import Frame, Position, integer, lower
+from compiler.targets.columns.lower.terms import Term, stored
+from compiler.targets.columns.model.segment_layout import SegmentLayout, unsupported
+from compiler.targets.columns.read.struct_reader import StructReader
 
 __all__ = ["ScanReader", "failing", "signature"]
 
@@ -32,34 +32,36 @@ def failing(source: Source, start: str, end: str, whole: str) -> Fail:
     return fail
 
 
-class ScanReader(Reader):
+class ScanReader(StructReader):
     """Emits one function of a scanner.
 
     Args:
-        routes: the table's columns.
+        layout: the table's columns.
         taken: the function's parameters.
         start: the one that has the first byte's place.
         end: the one that has the end of what may be read.
         whole: the one that has the end of all that there should be.
     """
 
-    def __init__(self, routes: Routes, taken: tuple[str, ...], start: str, end: str, whole: str) -> None:
+    def __init__(
+        self, layout: SegmentLayout, taken: tuple[str, ...], start: str, end: str, whole: str
+    ) -> None:
         names = Names(*taken, "limit", "end", "codec", "payload", "end_payload")
-        function = Function(routes.model, names)
+        function = Function(layout.model, names)
         super().__init__(function, start, end, failing(function.source, start, end, whole))
-        self.routes = routes
+        self.layout = layout
 
     def start_of(self, frame: Frame, member: Field) -> Position:
         """Where a parse instance begins that goes on to the end."""
         if member.pos is None or not member.size_eos:
-            raise error("it has to have a pos and go on to the end (size-eos)", member.place)
+            raise unsupported("it has to have a pos and go on to the end (size-eos)", member.place)
         return self.place_of(frame, lower(member.pos, frame, member.place), member)
 
     def place_of(self, frame: Frame, pos: Term, member: Field) -> Position:
         """A place in a struct's stream, which is checked to be in it."""
         start = frame.io.start
         if start is None:
-            raise error("a pos is not supported here", member.place)
+            raise unsupported("a pos is not supported here", member.place)
         if pos.value is not None and pos.value >= 0:
             place = start.plus(pos.value)
             if self.is_known(place):
@@ -79,7 +81,7 @@ class ScanReader(Reader):
 
     def store(self, name: str, value: str) -> None:
         """Set a column of the table's row."""
-        place = self.routes.place(name)
+        place = self.layout.place(name)
         self.source.add(f"store(table, {f'row + {place}' if place else 'row'}, {value})")
 
     def store_members(self, frame: Frame) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from compiler.targets.columns.checks import facts_of
-from compiler.targets.columns.source import Function
-from compiler.targets.columns.terms import Term, negate
-from compiler.targets.columns.values import Position
+from compiler.targets.columns.lower.constraints import facts_of
+from compiler.targets.columns.lower.python_source import Function
+from compiler.targets.columns.lower.struct_values import Position
+from compiler.targets.columns.lower.terms import Term, negate
 
 __all__ = ["MOVING", "Cursor", "Fail"]
 

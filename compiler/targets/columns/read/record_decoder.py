@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from compiler.errors import SchemaError
 from compiler.frontend.model import Field, UserType
-from compiler.targets.columns.checks import min_size
-from compiler.targets.columns.layout import RecordColumn, described, nones, record_columns
-from compiler.targets.columns.reading import Reader
-from compiler.targets.columns.routes import Content, Routes, Segment, table_frame
-from compiler.targets.columns.source import Function, Names, bracketed
-from compiler.targets.columns.terms import Term, compare, constant, error, stored, variable
-from compiler.targets.columns.values import (
+from compiler.targets.columns.lower.constraints import min_size
+from compiler.targets.columns.lower.python_source import Function, Names, bracketed
+from compiler.targets.columns.lower.struct_values import (
     BytesValue,
     Failure,
     Frame,
@@ -26,6 +22,16 @@ from compiler.targets.columns.values import (
     integer,
     lower,
 )
+from compiler.targets.columns.lower.table_values import table_frame
+from compiler.targets.columns.lower.terms import Term, compare, constant, stored, variable
+from compiler.targets.columns.model.record_columns import RecordColumn, described, nones, record_columns
+from compiler.targets.columns.model.segment_layout import (
+    Content,
+    Segment,
+    SegmentLayout,
+    unsupported,
+)
+from compiler.targets.columns.read.struct_reader import StructReader
 
 __all__ = ["decoder"]
 
@@ -46,12 +52,12 @@ _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 class _Decoder:
     """Writes the function `decode` of one record struct."""
 
-    def __init__(self, routes: Routes, uses: list[tuple[Segment, Content]]) -> None:
-        self._routes = routes
+    def __init__(self, layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> None:
+        self._layout = layout
         self._uses = uses
         self._content = uses[0][1]
         self._record = self._content.record
-        self.columns = record_columns(self._record, routes.model)
+        self.columns = record_columns(self._record, layout.model)
         self.arrays = [each for column in self.columns for each in column.arrays()]
         self._lists = {id(column.member): column for column in self.columns if column.members}
         names = Names(
@@ -61,9 +67,9 @@ class _Decoder:
             *_STATE,
             *("data", "spans", "batches", "state", "status", "end", "head", "copies", "first_row", "end_row"),
         )
-        self._function = Function(routes.model, names)
+        self._function = Function(layout.model, names)
         self._source = self._function.source
-        self._reader = Reader(self._function, "at", "end", lambda _is_missing: self._stop("DAMAGED"))
+        self._reader = StructReader(self._function, "at", "end", lambda _is_missing: self._stop("DAMAGED"))
         self._reader.read_list = self._read_list
         self._reader.on_size = self._on_size
         self._is_bounded = self._content.records is None
@@ -94,7 +100,7 @@ class _Decoder:
     def _batch(self) -> None:
         source = self._source
         source.add("end = load(spans, 3 * batch + 1)")
-        source.let("head", f"load(spans, 3 * batch + 2) * {self._routes.width}")
+        source.let("head", f"load(spans, 3 * batch + 2) * {self._layout.width}")
         table = self._table()
         if self._content.records is None:
             source.add("at = load(spans, 3 * batch)")
@@ -110,13 +116,13 @@ class _Decoder:
         def load(name: str) -> str:
             if name not in known:
                 known[name] = self._function.names.new(f"batch_{name}")
-                self._source.let(known[name], f"load(batches, head + {self._routes.place(name)})")
+                self._source.let(known[name], f"load(batches, head + {self._layout.place(name)})")
             return known[name]
 
-        frames = [table_frame(segment, content, self._routes, load) for segment, content in self._uses]
+        frames = [table_frame(segment, content, self._layout, load) for segment, content in self._uses]
         texts = {self._needs(frame, content) for frame, (_, content) in zip(frames, self._uses, strict=True)}
         if len(texts) > 1:
-            raise error("formats give these records different things", self._record.place)
+            raise unsupported("formats give these records different things", self._record.place)
         return frames[0]
 
     def _needs(self, table: Frame, content: Content) -> tuple[str, ...]:
@@ -142,8 +148,8 @@ class _Decoder:
     def _all_records(self, table: Frame, records: Field) -> None:
         source = self._source
         assert records.repeat is not None and records.repeat.expr is not None
-        if not min_size(self._record, self._routes.model):
-            raise error("records that may be empty are not supported", self._record.place)
+        if not min_size(self._record, self._layout.model):
+            raise unsupported("records that may be empty are not supported", self._record.place)
         count = lower(records.repeat.expr, table, records.place)
         num_records = count.text
         if not num_records.isidentifier():
@@ -189,7 +195,7 @@ class _Decoder:
         reader.finish()
         if not self._is_bounded:
             if self._lists:
-                raise error(
+                raise unsupported(
                     "records that have a list need a field with the size of the rest", self._record.place
                 )
             self._bound(f"{reader.here.text} - at")
@@ -211,7 +217,7 @@ class _Decoder:
             or field.size is not None
             or field.valid is not None
         ):
-            raise error("such a repeated field is not supported in a record", field.place)
+            raise unsupported("such a repeated field is not supported in a record", field.place)
         assert isinstance(field.type, UserType) and field.repeat.expr is not None
         count = lower(field.repeat.expr, frame, field.place)
         reader.settle()
@@ -229,7 +235,7 @@ class _Decoder:
             source.let(name, f"load(state, {_slot(number)})")
         if column is not None:
             self._no_room(f"{column.name} and {column.path}_items + {count.text} > max_items")
-        struct = self._routes.model.struct(kind.path)
+        struct = self._layout.model.struct(kind.path)
         with source.block(f"for _ in range({count.text}):"):
             name = f"{frame.prefix}{field.id}_"
             element = reader.frame(struct, frame.io, frame, "", name)
@@ -251,8 +257,8 @@ class _Decoder:
         """More items than there are bytes left are damage, and must not look like a want of room."""
         reader = self._reader
         assert isinstance(field.type, UserType)
-        if not min_size(self._routes.model.struct(field.type.path), self._routes.model):
-            raise error("a repeated struct that may be empty is not supported in a record", field.place)
+        if not min_size(self._layout.model.struct(field.type.path), self._layout.model):
+            raise unsupported("a repeated struct that may be empty is not supported in a record", field.place)
         left = Term(f"{reader.end} - {reader.here.operand}", 10, -(1 << 62), 1 << 62)
         fits = compare("<=", count, left, field.place)
         if fits.text not in reader.facts:
@@ -291,7 +297,7 @@ class _Decoder:
             self._source.add(f"store({column.path}_values, {row}, {stored(term)})")
             return
         if not isinstance(value, BytesValue):
-            raise error("a binary column has to be of bytes", place)
+            raise unsupported("a binary column has to be of bytes", place)
         if value.is_there.value == 1:
             self._write_bytes(column, value)
         else:
@@ -322,14 +328,14 @@ def _slot(number: int) -> str:
     return f"COLUMNS + {number}" if number else "COLUMNS"
 
 
-def decoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> tuple[list[str], list[str]]:
+def decoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple[list[str], list[str]]:
     """The decoder of one record struct: what describes its columns, and the factory.
 
     Args:
-        routes: all there is.
+        layout: all there is.
         uses: the contents that have these records.
     """
-    writer = _Decoder(routes, uses)
+    writer = _Decoder(layout, uses)
     body = writer.lines()
     names = [column.name for column in writer.columns]
     copying = [column.name for column in writer.columns if column.is_binary]
@@ -342,7 +348,7 @@ def decoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> tuple[list[s
         '    """A function that appends the records of batches to the arrays of columns that are wanted.',
         "",
         "    `spans` has three numbers for each batch: start and end of its records in `data`, and its row",
-        f"    in `batches`, which has {routes.width} numbers a row. `state` tells where to begin, what there",
+        f"    in `batches`, which has {layout.width} numbers a row. `state` tells where to begin, what there",
         "    is room for and, in the end, where it stopped: see `_support`.",
         '    """',
         *([f"    copies = {' or '.join(copying)}"] if copying else []),

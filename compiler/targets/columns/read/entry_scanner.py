@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from compiler.frontend.model import Expr, Field, Name, Place, SwitchType
-from compiler.targets.columns.checks import facts_of, refined
-from compiler.targets.columns.contents import CONTENT_PARAMETERS, content_function
-from compiler.targets.columns.routes import Content, Routes, Segment
-from compiler.targets.columns.scans import ScanReader, failing, signature
-from compiler.targets.columns.terms import TRUE, Term, compare, constant, logic, negate
-from compiler.targets.columns.values import Frame, Io, Position, lower
+from compiler.targets.columns.lower.constraints import facts_of, refined
+from compiler.targets.columns.lower.struct_values import Frame, Io, Position, lower
+from compiler.targets.columns.lower.terms import TRUE, Term, compare, constant, logic, negate
+from compiler.targets.columns.model.segment_layout import Content, Segment, SegmentLayout
+from compiler.targets.columns.read.content_scanner import CONTENT_PARAMETERS, content_function
+from compiler.targets.columns.read.scan_reader import ScanReader, failing, signature
 
 __all__ = ["scanner"]
 
@@ -68,17 +68,17 @@ def scanner(*, check_crc: bool, whole: bool) -> Scan:
 # --- Entries
 
 
-def scanner(segment: Segment, routes: Routes) -> list[str]:
+def scanner(segment: Segment, layout: SegmentLayout) -> list[str]:
     """The factory, and the functions that it needs."""
-    functions = [content_function(number, segment, routes) for number in range(len(segment.contents))]
-    lines = [*SCAN.splitlines(), "", "", *_entry_function(segment, routes, [given for given, _ in functions])]
+    functions = [content_function(number, segment, layout) for number in range(len(segment.contents))]
+    lines = [*SCAN.splitlines(), "", "", *_entry_function(segment, layout, [given for given, _ in functions])]
     for _given, text in functions:
         lines += ["", "", *text]
     return lines
 
 
-def _entry_function(segment: Segment, routes: Routes, given: list[list[str]]) -> list[str]:
-    scan = ScanReader(routes, _ENTRY, "at", "len_data", "size")
+def _entry_function(segment: Segment, layout: SegmentLayout, given: list[list[str]]) -> list[str]:
+    scan = ScanReader(layout, _ENTRY, "at", "len_data", "size")
     frame = scan.frame(segment.entry, Io(None, "size"))
     _read_to_body(scan, frame, segment)
     inner, begin = _open_body(scan, frame, segment)

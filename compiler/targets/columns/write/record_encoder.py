@@ -7,14 +7,20 @@ the head derives from records is kept in the state on the way.
 from __future__ import annotations
 
 from compiler.frontend.model import UserType
-from compiler.targets.columns.derived import Derived, derived_fields
-from compiler.targets.columns.entries import EntryWriter
-from compiler.targets.columns.given import Columns, Scope, Table, depth_first, used_columns
-from compiler.targets.columns.layout import RecordColumn, described, record_columns
-from compiler.targets.columns.routes import Content, Routes, Segment, table_frame
-from compiler.targets.columns.source import Function, Names, bracketed
-from compiler.targets.columns.terms import LONG, arithmetic, error, stored
-from compiler.targets.columns.values import Frame, Io, Position, lower
+from compiler.targets.columns.lower.python_source import Function, Names, bracketed
+from compiler.targets.columns.lower.struct_values import Frame, Io, Position, lower
+from compiler.targets.columns.lower.table_values import table_frame
+from compiler.targets.columns.lower.terms import LONG, arithmetic, stored
+from compiler.targets.columns.model.derived_fields import Derived, derived_fields
+from compiler.targets.columns.model.record_columns import RecordColumn, described, record_columns
+from compiler.targets.columns.model.segment_layout import (
+    Content,
+    Segment,
+    SegmentLayout,
+    unsupported,
+)
+from compiler.targets.columns.write.encoder_arguments import Columns, Scope, Table, depth_first, used_columns
+from compiler.targets.columns.write.entry_writer import EntryWriter
 
 __all__ = ["encoder"]
 
@@ -32,9 +38,9 @@ class _Encoder:
     """Writes the function `encode` of one record struct."""
 
     def __init__(
-        self, routes: Routes, uses: list[tuple[Segment, Content]], columns: tuple[RecordColumn, ...]
+        self, layout: SegmentLayout, uses: list[tuple[Segment, Content]], columns: tuple[RecordColumn, ...]
     ) -> None:
-        self._routes, (self._segment, self._content) = routes, uses[0]
+        self._layout, (self._segment, self._content) = layout, uses[0]
         self.columns = columns
         names = Names(
             *(column.path for column in depth_first(columns)),
@@ -42,7 +48,7 @@ class _Encoder:
             *_STATE,
             *_LOCALS,
         )
-        self._function = Function(routes.model, names)
+        self._function = Function(layout.model, names)
         self._source = self._function.source
         self._derived = derived_fields(self._content)
         self._targets = [names.new(each.field.id) for each in self._derived]
@@ -51,7 +57,7 @@ class _Encoder:
         """The body of `encode`."""
         source = self._source
         self._begin()
-        table = Table(self._function, self._routes.place)
+        table = Table(self._function, self._layout.place)
         columns = Columns(self._function, self.columns)
         columns.begin(lambda: source.add("return REFUSED"))
         source.add("status = DONE")
@@ -80,8 +86,8 @@ class _Encoder:
         source = self._source
         for name, slot in _STATE.items():
             source.add(f"{name} = load(state, {slot})")
-        source.add(f"head = load(state, ENC_BATCH) * {self._routes.width}")
-        with source.rarely(f"head < 0 or head + {self._routes.width} > length(batches) or row < 0 or at < 0"):
+        source.add(f"head = load(state, ENC_BATCH) * {self._layout.width}")
+        with source.rarely(f"head < 0 or head + {self._layout.width} > length(batches) or row < 0 or at < 0"):
             source.add("return REFUSED")
         with source.block("if writes:"):
             source.add("limit = min(limit, length(out))")
@@ -110,7 +116,7 @@ class _Encoder:
         """A record of many."""
         records = self._content.records
         assert records is not None and isinstance(records.type, UserType)
-        batch = table_frame(self._segment, self._content, self._routes, table.load)
+        batch = table_frame(self._segment, self._content, self._layout, table.load)
         writer.scope = scope
         record = writer.frame(self._content.record, Io(Position("at"), "end"))
         for param, argument in zip(self._content.record.params, records.type.args, strict=True):
@@ -145,11 +151,11 @@ class _Encoder:
                 self._source.add(f"{target} = {value}")
 
 
-def encoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> tuple[list[str], list[str]]:
+def encoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple[list[str], list[str]]:
     """The encoder of one record struct: what describes its columns, and the factory.
 
     Args:
-        routes: all there is.
+        layout: all there is.
         uses: the contents that have these records.
 
     Raises:
@@ -157,11 +163,11 @@ def encoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> tuple[list[s
     """
     content = uses[0][1]
     if any(other.struct is not content.struct for _, other in uses) or (content.records is None and uses[1:]):
-        raise error("records of more than one format are not supported", content.record.place)
-    first = _Encoder(routes, uses, record_columns(content.record, routes.model))
+        raise unsupported("records of more than one format are not supported", content.record.place)
+    first = _Encoder(layout, uses, record_columns(content.record, layout.model))
     first.lines()
     columns = used_columns(first.columns, first.uses)
-    writer = _Encoder(routes, uses, columns)
+    writer = _Encoder(layout, uses, columns)
     body = writer.lines()
     arrays = [("batches", "Longs"), ("state", "Longs")]
     arrays += [each for column in columns for each in column.arrays()]
@@ -172,7 +178,7 @@ def encoder(routes: Routes, uses: list[tuple[Segment, Content]]) -> tuple[list[s
         "def encoder(*, writes: bool) -> Encode:",
         f'    """A function that appends {what} to `out`, or only counts unless it `writes`.',
         "",
-        f"    Of `batches`, which has {routes.width} numbers a row, it takes the row `state[ENC_BATCH]`.",
+        f"    Of `batches`, which has {layout.width} numbers a row, it takes the row `state[ENC_BATCH]`.",
         "    `state` tells where to begin, what there is room for and, in the end, where it stopped: see",
         "    `_support`.",
         '    """',

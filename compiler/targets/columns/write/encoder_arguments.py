@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from compiler.frontend.model import Column
-from compiler.targets.columns.layout import RecordColumn
-from compiler.targets.columns.source import Function, Reserved
-from compiler.targets.columns.terms import LONG, Term, flag, variable
-from compiler.targets.columns.values import BytesValue, ListValue, Value
+from compiler.targets.columns.lower.python_source import Function, Reserved
+from compiler.targets.columns.lower.struct_values import BytesValue, ListValue, Value
+from compiler.targets.columns.lower.terms import LONG, Term, flag, variable
+from compiler.targets.columns.model.record_columns import RecordColumn
 
 __all__ = ["Columns", "Scope", "Table", "depth_first", "used_columns"]
 

@@ -21,23 +21,16 @@ from compiler.frontend.model import (
     UserType,
     Valid,
 )
-from compiler.targets.columns.checks import BYTE, bits_of, bounds_of, is_bits, is_size_test, validity
-from compiler.targets.columns.given import Columns, Scope, Table
-from compiler.targets.columns.origins import Finder
-from compiler.targets.columns.source import Function
-from compiler.targets.columns.terms import (
-    LONG,
-    TRUE,
-    Term,
-    arithmetic,
-    compare,
-    constant,
-    error,
-    logic,
-    negate,
-    variable,
+from compiler.targets.columns.lower.constraints import (
+    BYTE,
+    bits_of,
+    bounds_of,
+    is_bits,
+    is_size_test,
+    validity,
 )
-from compiler.targets.columns.values import (
+from compiler.targets.columns.lower.python_source import Function
+from compiler.targets.columns.lower.struct_values import (
     BytesValue,
     Frame,
     Io,
@@ -48,13 +41,27 @@ from compiler.targets.columns.values import (
     integer,
     lower,
 )
+from compiler.targets.columns.lower.terms import (
+    LONG,
+    TRUE,
+    Term,
+    arithmetic,
+    compare,
+    constant,
+    logic,
+    negate,
+    variable,
+)
+from compiler.targets.columns.model.segment_layout import unsupported
+from compiler.targets.columns.write.encoder_arguments import Columns, Scope, Table
+from compiler.targets.columns.write.value_sources import ValueFinder
 
-__all__ = ["Measurer"]
+__all__ = ["StructMeasurer"]
 
 _INT32 = (-(1 << 31), (1 << 31) - 1)
 
 
-class Measurer(Finder):
+class StructMeasurer(ValueFinder):
     """Emits code that measures structs, and refuses values."""
 
     def __init__(
@@ -117,7 +124,7 @@ class Measurer(Finder):
             )
             total = arithmetic("+", total, size, field.place)
         if bits % BYTE:
-            raise error("bits have to fill whole bytes", frame.struct.place)
+            raise unsupported("bits have to fill whole bytes", frame.struct.place)
         return arithmetic("+", constant(bits // BYTE), total, frame.struct.place)
 
     def condition(self, frame: Frame, field: Field) -> Term:
@@ -157,7 +164,7 @@ class Measurer(Finder):
         if isinstance(found, BytesType):
             return self._measure_bytes(frame, field)
         if not isinstance(found, UserType):
-            raise error("a field of this type is not supported", field.place)
+            raise unsupported("a field of this type is not supported", field.place)
         value = frame.member(field.id, field.place)
         if isinstance(value, VarintValue):
             self._checked(frame, field, varint_bounds(self.model.struct(found.path)))
@@ -172,7 +179,7 @@ class Measurer(Finder):
             return constant(0)
         value = frame.member(field.id, field.place)
         if not isinstance(value, BytesValue) or field.terminator is not None:
-            raise error("such bytes are not supported", field.place)
+            raise unsupported("such bytes are not supported", field.place)
         self.require(value.is_there)
         self._has_size(frame, field, value.size)
         return value.size
@@ -191,7 +198,7 @@ class Measurer(Finder):
     def items(self, frame: Frame, field: Field) -> tuple[ListValue, Struct]:
         value = frame.member(field.id, field.place)
         if not isinstance(value, ListValue) or not isinstance(field.type, UserType) or field.size is not None:
-            raise error("such a repeated field is not supported", field.place)
+            raise unsupported("such a repeated field is not supported", field.place)
         return value, self.model.struct(field.type.path)
 
     def each(self, frame: Frame, field: Field, checks: bool, body: Callable[[Frame], None]) -> None:

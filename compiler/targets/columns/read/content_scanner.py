@@ -5,37 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler.frontend.model import (
-    Attribute,
     BoolType,
     Checksum,
     Field,
-    Model,
-    Name,
     Place,
-    UserType,
 )
-from compiler.targets.columns.checks import bounds_of
-from compiler.targets.columns.routes import Content, Routes, Segment, batch_columns, codecs
-from compiler.targets.columns.scans import ScanReader, signature
-from compiler.targets.columns.source import bracketed
-from compiler.targets.columns.terms import error, flag, variable
-from compiler.targets.columns.values import BytesValue, Frame, Io, Position, integer, lower
+from compiler.targets.columns.lower.constraints import bounds_of, region_of
+from compiler.targets.columns.lower.python_source import bracketed
+from compiler.targets.columns.lower.struct_values import BytesValue, Frame, Io, Position, integer, lower
+from compiler.targets.columns.lower.terms import flag, variable
+from compiler.targets.columns.model.segment_layout import (
+    Content,
+    Segment,
+    SegmentLayout,
+    batch_columns,
+    codecs,
+    header_fields,
+    unsupported,
+)
+from compiler.targets.columns.read.scan_reader import ScanReader, signature
 
-__all__ = ["CONTENT_PARAMETERS", "content_function", "described_contents", "header_fields", "region_of"]
+__all__ = ["CONTENT_PARAMETERS", "content_function", "described_contents"]
 
 CONTENT_PARAMETERS = ("data", "start", "end", "limit", "window", "table", "row", "check_crc", "whole")
 
 
-def content_function(number: int, segment: Segment, routes: Routes) -> tuple[list[str], list[str]]:
+def content_function(number: int, segment: Segment, layout: SegmentLayout) -> tuple[list[str], list[str]]:
     """The function for one content: which of the struct's parameters it takes, and its text."""
     content = segment.contents[number]
-    scan = ScanReader(routes, CONTENT_PARAMETERS, "start", "limit", "end")
+    scan = ScanReader(layout, CONTENT_PARAMETERS, "start", "limit", "end")
     frame = scan.frame(content.struct, Io(Position("start"), "end"))
     params = {param.id: scan.names.new(param.id) for param in content.struct.params}
     for param in content.struct.params:
         is_flag, name = isinstance(param.type, BoolType), params[param.id]
         frame.values[param.id] = flag(name) if is_flag else variable(name, bounds_of(param.type))
-    scan.read_fields(frame, header_fields(content, routes.model))
+    scan.read_fields(frame, header_fields(content, layout.model))
     scan.finish()
     _payload(scan, frame, content)
     _check(scan, frame)
@@ -53,24 +57,6 @@ def content_function(number: int, segment: Segment, routes: Routes) -> tuple[lis
         *scan.source.lines(1),
     ]
     return given, text
-
-
-def header_fields(content: Content, model: Model) -> tuple[Field, ...]:
-    """Fields in front of the records; of a content that is one itself, up to the last of the batch."""
-    fields = content.struct.fields
-    if content.records is not None:
-        ends = [at for at, each in enumerate(fields) if each is content.records or each.extensions.codec]
-        return fields[: min(ends, default=len(fields))]
-    wanted = [at for at, each in enumerate(fields) if _is_of_batch(each, model)]
-    return fields[: max(wanted, default=-1) + 1]
-
-
-def _is_of_batch(member: Field, model: Model) -> bool:
-    if member.extensions.batch_column or member.extensions.checksum:
-        return True
-    if not isinstance(member.type, UserType) or member.repeat or member.pos:
-        return False
-    return any(_is_of_batch(each, model) for each in model.struct(member.type.path).fields)
 
 
 def _carrier(content: Content) -> Field | None:
@@ -105,7 +91,7 @@ def _payload(scan: ScanReader, frame: Frame, content: Content) -> None:
     if whole is carrier and not (
         whole.size_eos and (whole in content.struct.fields or whole.pos is not None)
     ):
-        raise error("what is compressed has to go on to the end (size-eos)", whole.place)
+        raise unsupported("what is compressed has to go on to the end (size-eos)", whole.place)
     source.let("payload", start.text)
     source.let("end_payload", "end")
 
@@ -114,7 +100,7 @@ def _compressed(scan: ScanReader, frame: Frame, content: Content, carrier: Field
     """Of a content that is one record: its compressed bytes, which are in it."""
     fields = content.struct.fields
     if carrier not in fields:
-        raise error("what is compressed has to be a field", carrier.place)
+        raise unsupported("what is compressed has to be a field", carrier.place)
     first, last = len(header_fields(content, scan.model)), fields.index(carrier)
     none = next((number for number, name in codecs(content, scan.model).items() if name == "none"), 0)
     with scan.source.block(f"if whole and codec != {none}:"):
@@ -122,7 +108,7 @@ def _compressed(scan: ScanReader, frame: Frame, content: Content, carrier: Field
             scan.read_fields(frame, fields[first : last + 1])
         value = frame.values[carrier.id]
         if not isinstance(value, BytesValue):
-            raise error("what is compressed has to be bytes", carrier.place)
+            raise unsupported("what is compressed has to be bytes", carrier.place)
         scan.require(value.is_there)
         scan.source.add(f"payload = {value.start}", f"end_payload = payload + {value.size.within(10)}")
 
@@ -150,46 +136,30 @@ def _checksums(frame: Frame) -> Iterator[tuple[Frame, Field]]:
             yield from _checksums(value)
 
 
-def region_of(frame: Frame, checksum: Checksum, place: Place) -> tuple[Frame, Field]:
-    """The bytes that a checksum is of: a member, and the struct that it is in."""
-    found = checksum.region
-    if isinstance(found, Attribute) and isinstance(found.object, Name) and found.object.kind == "parent":
-        assert frame.parent is not None
-        owner = frame.parent
-    elif isinstance(found, Name):
-        owner = frame
-    else:
-        raise error("a region of another struct is not supported", place)
-    member = owner.struct.member(found.id)
-    if not isinstance(member, Field):
-        raise error("a region has to be a field or a parse instance", place)
-    return owner, member
-
-
 def _region(scan: ScanReader, frame: Frame, checksum: Checksum, place: Place) -> tuple[str, str]:
     """Start and end of the bytes that a checksum is of."""
     owner, member = region_of(frame, checksum, place)
     if member.pos is None:
         value = owner.member(member.id, place)
         if not isinstance(value, BytesValue):
-            raise error("a region has to be bytes", place)
+            raise unsupported("a region has to be bytes", place)
         return value.start, f"{value.start} + {value.size.within(10)}"
     return scan.start_of(owner, member).text, owner.io.end
 
 
-def described_contents(segment: Segment, routes: Routes) -> list[str]:
+def described_contents(segment: Segment, layout: SegmentLayout) -> list[str]:
     """What a generated module tells of each content."""
     lines = []
     for content in segment.contents:
-        names = [column.name for column, _ in batch_columns(segment.entry, routes.model)]
-        names += [column.name for column, _ in batch_columns(content.struct, routes.model)]
+        names = [column.name for column, _ in batch_columns(segment.entry, layout.model)]
+        names += [column.name for column, _ in batch_columns(content.struct, layout.model)]
         lines += [
             "Content(",
             f'    schema="{content.stem}",',
             f'    decoder="{content.record.path[0]}",',
             f"    is_repeated={content.records is not None},",
             *bracketed(
-                "codecs={", [f'{n}: "{name}"' for n, name in codecs(content, routes.model).items()], "},", 1
+                "codecs={", [f'{n}: "{name}"' for n, name in codecs(content, layout.model).items()], "},", 1
             ),
             *bracketed("columns=(", [f'"{name}"' for name in dict.fromkeys(names)], "),", 1),
             "),",

@@ -31,7 +31,7 @@ from compiler.frontend.model import (
     Unary,
     ValueInstance,
 )
-from compiler.targets.columns.terms import (
+from compiler.targets.columns.lower.terms import (
     FALSE,
     TRUE,
     Term,
@@ -39,11 +39,11 @@ from compiler.targets.columns.terms import (
     choice,
     compare,
     constant,
-    error,
     logic,
     negate,
     negative,
 )
+from compiler.targets.columns.model.segment_layout import unsupported
 
 __all__ = [
     "BytesValue",
@@ -159,14 +159,14 @@ class Frame:
         member = self.struct.member(name)
         if isinstance(member, ValueInstance):
             if member.condition is not None:
-                raise error("a value instance with a condition is not supported", member.place)
+                raise unsupported("a value instance with a condition is not supported", member.place)
             term = lower(member.value, self, member.place)
             if depends_on_io(member.value):
                 term = self.values[name] = self.remember(self, member, term)
             return term
         if isinstance(member, Field):
             return self.missing(self, member)
-        raise error(f"{name} is not known here", place)
+        raise unsupported(f"{name} is not known here", place)
 
 
 Value: TypeAlias = Term | VarintValue | BytesValue | ListValue | Frame | Failure
@@ -193,10 +193,10 @@ def lower(expr: Expr, frame: Frame, place: Place) -> Term:
     if isinstance(expr, Ternary):
         return choice(*(lower(each, frame, place) for each in (expr.condition, expr.then, expr.otherwise)))
     if not isinstance(expr, Name | Attribute | Method):
-        raise error("texts and elements of arrays are not supported in expressions here", place)
+        raise unsupported("texts and elements of arrays are not supported in expressions here", place)
     value = _evaluate(expr, frame, place)
     if not isinstance(value, Term):
-        raise error("this is no number", place)
+        raise unsupported("this is no number", place)
     return value
 
 
@@ -206,7 +206,7 @@ def integer(value: Value, place: Place) -> Term:
         return value.value
     if isinstance(value, Term):
         return value
-    raise error("a number is expected here", place)
+    raise unsupported("a number is expected here", place)
 
 
 def _logic(expr: Logic, frame: Frame, place: Place) -> Term:
@@ -263,7 +263,7 @@ def _name(expr: Name, frame: Frame, place: Place) -> Value:
         return frame.element
     if expr.kind in ("field", "instance", "param"):
         return frame.member(expr.id, place)
-    raise error(f"{expr.id} is not supported here", place)
+    raise unsupported(f"{expr.id} is not supported here", place)
 
 
 def _attribute(owner: Value, expr: Attribute, place: Place) -> Value:
@@ -273,7 +273,7 @@ def _attribute(owner: Value, expr: Attribute, place: Place) -> Value:
         return owner.member(expr.id, place)
     if isinstance(owner, VarintValue) and expr.id in ("value", "len"):
         return owner.value if expr.id == "value" else owner.size
-    raise error(f"{expr.id} is not supported of this", place)
+    raise unsupported(f"{expr.id} is not supported of this", place)
 
 
 def _method(expr: Method, frame: Frame, place: Place) -> Value:
@@ -286,7 +286,7 @@ def _method(expr: Method, frame: Frame, place: Place) -> Value:
         return value
     if expr.id == "size" and isinstance(value, BytesValue | ListValue):
         return value.size
-    raise error(f"{expr.id} is not supported of this", place)
+    raise unsupported(f"{expr.id} is not supported of this", place)
 
 
 def _of_stream(method: str, io: Io, frame: Frame, place: Place) -> Term:
@@ -294,7 +294,7 @@ def _of_stream(method: str, io: Io, frame: Frame, place: Place) -> Term:
         here = frame.here().text
         return Term(f"{here} == {io.end}", 5, 0, 1, (f"{here} != {io.end}", 5))
     if io.start is None:
-        raise error("of this stream only `_io.size - _io.pos` and `_io.eof` are supported", place)
+        raise unsupported("of this stream only `_io.size - _io.pos` and `_io.eof` are supported", place)
     end = io.end if method == "size" else frame.here().text
     return Term(f"{end} - {io.start.operand}", 10, *_FAR)
 

@@ -1,0 +1,1 @@
+"""Schema expressions to Python: terms with bounds, values of struct members, source text."""

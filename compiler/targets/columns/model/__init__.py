@@ -1,0 +1,1 @@
+"""What the schemas describe: segments with their entries and contents, table columns, record columns."""
