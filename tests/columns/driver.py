@@ -22,8 +22,8 @@ STATE = 64
 
 
 def support_of(module: ModuleType) -> Any:
-    """The `_support` that a generated module uses."""
-    return sys.modules[f"{module.__name__.rpartition('.')[0]}._support"]
+    """The `support` that a generated module uses."""
+    return sys.modules[f"{module.__name__.rpartition('.')[0]}.support"]
 
 
 class Runner:

@@ -141,7 +141,7 @@ def test_schemas_without_anything_for_columns_get_no_module() -> None:
     names = columns.generate([], load(sorted(PROJECT.glob("*.ksy")))).keys()
     assert {name.removesuffix(".py") for name in names} == {
         "__init__",
-        "_support",
+        "support",
         "kafka_log_segment",
         "kafka_message_legacy",
         "kafka_offset_index",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_segments.formats import increment_sequence
-from kafka_segments_generated.columns._support import store
+from kafka_segments_generated.columns.support import store
 
 
 @pytest.mark.parametrize("value", [-2147483651, 2147483648, -(1 << 40) - 3, 5, -1])

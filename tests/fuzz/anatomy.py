@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments_generated.columns import _support as support
-from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
+from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record, support
 
 DECODERS = {content.decoder: at for at, content in enumerate(kafka_log_segment.CONTENTS)}
 MODULES = {kafka_message_legacy: DECODERS["kafka_message_legacy"], kafka_record: DECODERS["kafka_record"]}
@@ -80,7 +79,7 @@ def rebound(function: FunctionType, blocks: dict[str, Any], done: dict[Any, Any]
         done[function].__kwdefaults__ = function.__kwdefaults__
         for name, value in function.__globals__.items():
             if isinstance(value, FunctionType) and value.__module__.startswith("kafka_segments"):
-                own = blocks.get(value.__name__) if value.__module__.endswith("_support") else None
+                own = blocks.get(value.__name__) if value.__module__.endswith("support") else None
                 names[name] = own or rebound(value, blocks, done)
     return done[function]
 

@@ -17,7 +17,7 @@ from tests.columns.driver import TYPES
 from tests.fuzz.anatomy import LOADS, rebound
 
 from kafka_segments.native import engine
-from kafka_segments_generated.columns import _support as support
+from kafka_segments_generated.columns import support
 
 
 class OutsideError(AssertionError):

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_segments.native.blocks import call
-from kafka_segments_generated.columns._support import (
+from kafka_segments.native.kernels import call
+from kafka_segments_generated.columns.support import (
     AT,
     BATCH,
     CODEC,

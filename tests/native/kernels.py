@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_segments_generated.columns._support import (
+from kafka_segments_generated.columns.support import (
     Bytes,
     Longs,
     clear_bit,

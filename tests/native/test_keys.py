@@ -87,7 +87,7 @@ EDITS = {
         {"encoder_loops.batcher", "encoder_loops.messenger"},
     ),
     "the bytes that are worked on together": (
-        "kafka_segments/native/blocks.py",
+        "kafka_segments/native/kernels.py",
         "LEN_PIECE = 128 << 10",
         "LEN_PIECE = 64 << 10",
         None,
@@ -102,8 +102,8 @@ EDITS = {
     "the version": ("kafka_segments/__init__.py", "__version__ = ", '__version__ = "9" + ', None),
     "a helper of generated decoders": (
         "kafka_segments_generated/columns/kafka_varint.py",
-        "_support import ",
-        "_support import Bytes as Unused, ",
+        ".support import ",
+        ".support import Bytes as Unused, ",
         set(),
     ),
 }

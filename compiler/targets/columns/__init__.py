@@ -1,7 +1,7 @@
 """Target `columns`: plain Python between segments and columns, both ways, made to be compiled.
 
 A module for each schema that has something to offer: `kafka_segments.native` compiles it, and says what the
-code may use. All of it is in `support.py`, which goes along as `_support.py`.
+code may use. All of it is in `support.py`, which is copied beside them.
 
     varint schemas      read(data, at, end) -> value, position behind it
                         write(out, at, value) -> position behind it
@@ -52,12 +52,14 @@ def generate(_schemas: list[Path], model: Model) -> dict[str, str]:
     Raises:
         SchemaError: a segment, or records in it, that the target cannot do.
     """
+    if "support" in model.schemas:
+        raise SchemaError("the package has a module support already", schema="support.ksy")
     layout = find_layout(model)
     texts = {schema.stem: _module(schema, layout) for schema in model.schemas.values()}
     modules = {stem: text for stem, text in texts.items() if text is not None}
     return {
         "__init__.py": _package(sorted(modules)),
-        "_support.py": _first_line("compiler/targets/columns/support.py") + _SUPPORT.read_text("utf-8"),
+        "support.py": _first_line("compiler/targets/columns/support.py") + _SUPPORT.read_text("utf-8"),
         **{f"{stem}.py": text for stem, text in sorted(modules.items())},
     }
 
@@ -141,7 +143,7 @@ def _imports(body: list[str], layout: SegmentLayout) -> list[str]:
     """Imports of all that the text uses."""
     used = {name for line in body for name in _NAME.findall(line)}
     names = sorted(used & {*support.__all__}, key=lambda name: (not name.isupper(), name.islower(), name))
-    lines = bracketed("from ._support import (", names, ")")
+    lines = bracketed("from .support import (", names, ")")
     if len(lines) == 1:
         lines = [lines[0].replace("(", "").replace(")", "")]
     for stem, schema in sorted(layout.model.schemas.items()):

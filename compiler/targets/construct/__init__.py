@@ -13,8 +13,18 @@ from compiler.frontend.model import Model
 from compiler.targets.construct.modules import ModuleWriter
 
 COMMAND = 'run "python codegen.py"'
-# What users of the declarations need beside them: errors, trees, and the way from these to plain values.
-PUBLIC = ("BuildingError", "CodecError", "ExpressionError", "MissingError", "Tree", "plain")
+# What users of the declarations need beside them: errors, trees, their plain values; kinds of declarations.
+PUBLIC = (
+    "Array",
+    "BuildingError",
+    "Bytes",
+    "CodecError",
+    "ExpressionError",
+    "MissingError",
+    "Struct",
+    "Tree",
+    "plain",
+)
 SUPPORT = Path(__file__).with_name("support")
 
 

@@ -20,7 +20,7 @@ entry behind damage: what is damaged is shown as `partial`, to the end.
 
 from __future__ import annotations
 
-from ._support import (
+from .support import (
     AT,
     CONTENT,
     DAMAGED,

@@ -14,7 +14,7 @@ Kafka 0.7 and before used the magics 0 and 1 for another format, see
 
 from __future__ import annotations
 
-from ._support import (
+from .support import (
     BATCH,
     COLUMNS,
     DAMAGED,

@@ -11,7 +11,7 @@ one behind the other (compressed all together, if the batch is).
 
 from __future__ import annotations
 
-from ._support import (
+from .support import (
     BATCH,
     COLUMNS,
     DAMAGED,

@@ -19,7 +19,7 @@ are 32 bits wide.
 
 from __future__ import annotations
 
-from ._support import Bytes, load_u1, rare, store_1, store_2le
+from .support import Bytes, load_u1, rare, store_1, store_2le
 
 
 def read(data: Bytes, at: int, end: int) -> tuple[int, int]:

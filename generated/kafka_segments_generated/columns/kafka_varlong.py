@@ -20,7 +20,7 @@ up to 2^53, in all other languages always.
 
 from __future__ import annotations
 
-from ._support import Bytes, load_u1, rare, store_1, store_2le, wrap
+from .support import Bytes, load_u1, rare, store_1, store_2le, wrap
 
 
 def read(data: Bytes, at: int, end: int) -> tuple[int, int]:

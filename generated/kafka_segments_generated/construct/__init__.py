@@ -9,13 +9,16 @@ except ModuleNotFoundError as error:
     message = "these declarations need construct: pip install 'kafka-segments[construct]'"
     raise ModuleNotFoundError(message, name="construct") from None
 
-from ._support import BuildingError, CodecError, ExpressionError, MissingError, Tree, plain
+from ._support import Array, BuildingError, Bytes, CodecError, ExpressionError, MissingError, Struct, Tree, plain
 
 __all__ = [
+    "Array",
     "BuildingError",
+    "Bytes",
     "CodecError",
     "ExpressionError",
     "MissingError",
+    "Struct",
     "Tree",
     "plain",
     "aiven_chunk_sizes",

@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 
-def _module(stem: str) -> Any:
-    """A generated module.
+def _declarations(stem: str = "") -> Any:
+    """The generated declarations of a schema, or the package of all.
 
     Raises:
         MissingExtraError: the package construct is not installed.
     """
     try:
-        return import_module(f"kafka_segments_generated.construct.{stem}")
+        return import_module(f"kafka_segments_generated.construct{stem and f'.{stem}'}")
     except ImportError as error:
         if not (error.name or "").startswith("construct"):
             raise
@@ -41,12 +41,12 @@ def _module(stem: str) -> Any:
 @cache
 def control_types() -> dict[str, int]:
     """The types of control records: names as the schema has them, and numbers."""
-    return {kind.name: int(kind) for kind in _module("kafka_control_record_key").ControlRecordType}
+    return {kind.name: int(kind) for kind in _declarations("kafka_control_record_key").ControlRecordType}
 
 
 def build_control_key(kind: str) -> bytes:
     """The key of a control record of one of `control_types`."""
-    key: bytes = _module("kafka_control_record_key").KafkaControlRecordKey.build({"type": kind})
+    key: bytes = _declarations("kafka_control_record_key").KafkaControlRecordKey.build({"type": kind})
     return key
 
 
@@ -61,7 +61,7 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
     Raises:
         EncodeError: a field is missing, does not exist, or cannot have its value.
     """
-    declaration = _module("kafka_control_record_value").KafkaControlRecordValue
+    declaration = _declarations("kafka_control_record_value").KafkaControlRecordValue
     try:
         fields = _declared(declaration.by_name["content"].subcon.cases[kind], content)
         value: bytes = declaration.build({"content": fields}, type=kind)
@@ -75,18 +75,18 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
 
 def _declared(declaration: Any, value: Any) -> Any:
     """A plain value as its declaration takes it; what does not fit is left for that to refuse."""
-    support = _module("_support")
-    while hasattr(declaration, "subcon") and not isinstance(declaration, support.Array):
+    package = _declarations()
+    while hasattr(declaration, "subcon") and not isinstance(declaration, package.Array):
         declaration = declaration.subcon
-    if isinstance(declaration, support.Array) and isinstance(value, (list, tuple)):
+    if isinstance(declaration, package.Array) and isinstance(value, (list, tuple)):
         return [_declared(declaration.subcon, one) for one in value]
-    if declaration is _module("kafka_control_record_value").CompactString and isinstance(value, str):
+    if declaration is _declarations("kafka_control_record_value").CompactString and isinstance(value, str):
         return {"data": value.encode("utf-8")}
-    if isinstance(declaration, support.Bytes) and isinstance(value, str):
+    if isinstance(declaration, package.Bytes) and isinstance(value, str):
         # What has a fixed number of bytes is a uuid: 22 characters of base64url (Kafka's Uuid.toString).
         digits = value.rstrip("=")
         return base64.b64decode(digits + "=" * (-len(digits) % 4), altchars=b"-_", validate=True)
-    if isinstance(declaration, support.Struct) and isinstance(value, Mapping):
+    if isinstance(declaration, package.Struct) and isinstance(value, Mapping):
         members = declaration.by_name
         return {
             name: _declared(members[name].subcon, one) if name in members else one
@@ -108,7 +108,7 @@ def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:
     Args:
         entries: one a producer, by the names of the declaration.
     """
-    declaration = _module("kafka_producer_snapshot").KafkaProducerSnapshot
+    declaration = _declarations("kafka_producer_snapshot").KafkaProducerSnapshot
     snapshot: bytes = declaration.build({"producer_entries": [dict(entry) for entry in entries]})
     return snapshot
 
@@ -119,6 +119,6 @@ def build_transaction_index(entries: Sequence[Mapping[str, int]]) -> bytes:
     Args:
         entries: one an aborted transaction, by the names of the declaration.
     """
-    declaration = _module("kafka_transaction_index").KafkaTransactionIndex
+    declaration = _declarations("kafka_transaction_index").KafkaTransactionIndex
     index: bytes = declaration.build({"entries": [dict(entry) for entry in entries]})
     return index

@@ -123,4 +123,4 @@ CHECKSUMS: dict[str, Callable[..., Any]] = {
     "crc32": crc32,
     "crc32c": _crc32c if target.has_crc32c() else crc32c_by_tables,
 }
-"""By the name of the function in `columns/_support.py` that each stands for."""
+"""By the name of the function in `columns/support.py` that each stands for."""

@@ -26,7 +26,7 @@ from kafka_segments.native.target import settings
 __all__ = ["compile_decoder"]
 
 # Where the plain forms of the building blocks stand: in generated packages, and for our own loops.
-_BLOCKS = ("._support", "kafka_segments.native.blocks")
+_BLOCKS = (".support", "kafka_segments.native.kernels")
 _BUILDING_BLOCKS = INTRINSICS | CHECKSUMS
 # By the name of the annotation in generated code: what the elements of the array are.
 _ELEMENTS = {"Bytes": types.uint8, "Tinies": types.int8, "Ints": types.int32, "Longs": types.int64}

@@ -1,4 +1,4 @@
-"""Machine code for the building blocks of generated decoders (`columns/_support.py`), as numba intrinsics.
+"""Machine code for the building blocks of generated decoders (`columns/support.py`), as numba intrinsics.
 
 Imported only when something is compiled. Each intrinsic does exactly what the plain Python function of the
 same name says; positions are 64-bit integers that the decoder has checked, so no access wraps around or is
@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kafka_segments.native.blocks import LEN_PIECE
+from kafka_segments.native.kernels import LEN_PIECE
 
 __all__ = ["CHECK_BOUNDS", "INTRINSICS", "array_parts", "bytes_loader", "check_place"]
 
@@ -312,4 +312,4 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     "store": _store,
     "wrap": _wrap,
 }
-"""By the name of the function in `columns/_support.py` that each stands for."""
+"""By the name of the function in `columns/support.py` that each stands for."""

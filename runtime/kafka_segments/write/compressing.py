@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafka_segments.codecs import compress
+from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
@@ -25,7 +26,6 @@ from kafka_segments.write.encoder import (
     template_of,
 )
 from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, increment, len_head
-from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_message_legacy
 
 __all__ = ["CompressedEncoding", "WrapperEncoding"]
@@ -55,7 +55,7 @@ class _Compressing(Encoding):
         """Compress the batch that is in the scratch memory, and write it behind the others."""
         machine, state = self._machine, self._machine.state
         row, options = int(state[encoder_loops.BATCH]), self._options
-        plain = self._content.view(int(state[encoder_loops.SIZE_HEAD]), int(machine.encode[support.ENC_AT]))
+        plain = self._content.view(int(state[encoder_loops.SIZE_HEAD]), int(machine.encode[kernels.ENC_AT]))
         payload = compress(options.compression, plain, level=options.compression_level, magic=options.magic)
         if len(payload) > MAX_INT - int(state[encoder_loops.SIZE_HEAD]):
             self._too_large()
@@ -87,7 +87,7 @@ class _Compressing(Encoding):
         data = self._memory.hand_out(self._used, self._used)
         if state[encoder_loops.IS_OPEN]:
             machine.table[0] = machine.table[num_batches]
-            machine.encode[support.ENC_BATCH] = 0
+            machine.encode[kernels.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = self._used = 0
         return EncodedBatches(data, heads)
 
@@ -107,7 +107,7 @@ class CompressedEncoding(_Compressing):
         if self._exact is not None and self._exact.last_offset is not None:
             self._name_last_offset(row, self._exact.last_offset)
         status = machine.write_head(self._memory, start, end, row)
-        if status != support.DONE:
+        if status != kernels.DONE:
             self._refuse(encoder_loops.REFUSED_HEAD)
         last_delta = int(machine.table[row, COLUMN["last_offset_delta"]])
         state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
@@ -161,7 +161,7 @@ class _Message:
     def size(self, value: bytes) -> int:
         """Bytes of the entry."""
         self._run(value, 0, False)
-        return int(self._state[support.ENC_AT])
+        return int(self._state[kernels.ENC_AT])
 
     def write(self, value: bytes, offset: int, timestamp: int, memory: Memory, span: tuple[int, int]) -> None:
         """Write the entry where it belongs."""
@@ -175,7 +175,7 @@ class _Message:
         table.set("value_bytes", data.ctypes.data, data.size)
         self._ends[1] = data.size
         state[:] = 0
-        state[support.ENC_END_ROW], state[support.ENC_AT] = 1, start
-        state[support.ENC_LIMIT] = MAX_INT
+        state[kernels.ENC_END_ROW], state[kernels.ENC_AT] = 1, start
+        state[kernels.ENC_LIMIT] = MAX_INT
         status = self._calls[writes](table)
-        assert status == support.DONE, status  # its size was known, and so was that there is room
+        assert status == kernels.DONE, status  # its size was known, and so was that there is room

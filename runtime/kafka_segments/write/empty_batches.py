@@ -6,12 +6,12 @@ import ctypes
 
 import numpy as np
 
+from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.encoder import COLUMN, new_state, template_of
 from kafka_segments.write.encoding import len_head
 from kafka_segments.write.refusals import refused
-from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["encode_head"]
@@ -33,12 +33,12 @@ def encode_head(options: BatchOptions, *, is_control: bool, **fields: int) -> by
         row[COLUMN[name]] = value
     size = len_head(options.magic)
     out, state = np.zeros(size, np.uint8), new_state()
-    state[support.ENC_AT] = state[support.ENC_PAYLOAD] = state[support.ENC_LIMIT] = size
-    state[support.ENC_GIVEN] = -1
+    state[kernels.ENC_AT] = state[kernels.ENC_PAYLOAD] = state[kernels.ENC_LIMIT] = size
+    state[kernels.ENC_GIVEN] = -1
     encoder = load_decoder(kafka_log_segment.head_encoder, writes=True)
     table = encoder.new_table()
     for name, array in (("batches", row), ("state", state), ("out", out)):
         table.set(name, array.ctypes.data, array.size)
-    if encoder(table) != support.DONE:
+    if encoder(table) != kernels.DONE:
         raise refused("unwritable", "a value does not fit its field", offset=fields.get("base_offset"))
     return ctypes.string_at(out.ctypes.data, size)

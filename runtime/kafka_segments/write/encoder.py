@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.arena import ArenaPool, Lease, pool_of
 from kafka_segments.segment.columnar.native_chain import chain
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder_inputs import NUM_ROWS
-from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
 __all__ = [
@@ -231,7 +231,7 @@ class Machine:
 
     def begin(self, num_rows: int, offsets: int, timestamps: int) -> None:
         """Say which rows come next, and at which addresses their offsets and timestamps are."""
-        self.encode[support.ENC_ROW], self.encode[support.ENC_END_ROW] = 0, num_rows
+        self.encode[kernels.ENC_ROW], self.encode[kernels.ENC_END_ROW] = 0, num_rows
         self._arguments.set("offsets", offsets, num_rows)
         self._arguments.set("timestamps", timestamps, num_rows)
         if self.module is kafka_message_legacy:
@@ -244,8 +244,8 @@ class Machine:
     def write_head(self, memory: Memory, start: int, end: int, row: int) -> int:
         """Write the head of a batch whose payload is there already; returns the encoder's status."""
         encode = self.encode
-        encode[support.ENC_BATCH], encode[support.ENC_HEAD] = row, start
-        encode[support.ENC_PAYLOAD] = start + self.state[encoder_loops.SIZE_HEAD]
-        encode[support.ENC_AT] = end
+        encode[kernels.ENC_BATCH], encode[kernels.ENC_HEAD] = row, start
+        encode[kernels.ENC_PAYLOAD] = start + self.state[encoder_loops.SIZE_HEAD]
+        encode[kernels.ENC_AT] = end
         self.write_heads_to(memory)
         return self._head_encoder(self._heads)

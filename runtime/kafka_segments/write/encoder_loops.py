@@ -1,7 +1,7 @@
 """The loops around the generated encoders: many batches, or messages, with one call from Python.
 
 Strategy: as in `native_chain`, a compiled function calls two others by their addresses: the encoder of
-records and that of heads. They share a state (the generated `_support`, `ENC_*`), and a table with a row for
+records and that of heads. They share a state (`native.kernels`, `ENC_*`), and a table with a row for
 each batch, which begins as a copy of `template`. The loops stop where Python has to do something: memory is
 full, a batch is ready to be compressed, the rows are at their end, or a value cannot be written.
 """
@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, run
-from kafka_segments.write.batch_options import MAX_INT
-from kafka_segments_generated.columns._support import (
+from kafka_segments.native.kernels import (
     DONE,
     ENC_AT,
     ENC_BATCH,
@@ -28,6 +26,8 @@ from kafka_segments_generated.columns._support import (
     load,
     store,
 )
+from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, run
+from kafka_segments.write.batch_options import MAX_INT
 
 __all__ = [
     "CLOSED",

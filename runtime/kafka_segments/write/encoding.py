@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka_segments.formats import increment_sequence
+from kafka_segments.native import kernels
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (
@@ -21,7 +22,6 @@ from kafka_segments.write.encoder import (
 from kafka_segments.write.encoder_inputs import Windows
 from kafka_segments.write.inputs import Incoming
 from kafka_segments.write.refusals import refused
-from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["Encoding", "EncodingStart", "Exact", "PlainEncoding", "increment", "len_head"]
@@ -120,7 +120,7 @@ class Encoding:
         """Encode what is left; yields the rest."""
         machine = self._machine
         machine.state[encoder_loops.IS_LAST] = 1
-        machine.encode[support.ENC_END_ROW] = machine.encode[support.ENC_ROW]
+        machine.encode[kernels.ENC_END_ROW] = machine.encode[kernels.ENC_ROW]
         yield from self._end()
         self._follow()
 
@@ -128,15 +128,15 @@ class Encoding:
         machine = self._machine
         while True:
             status = machine.run()
-            if status == support.DONE:
+            if status == kernels.DONE:
                 return
             if status == encoder_loops.CLOSED:
                 yield from self._close()
-            elif status != support.FULL:
+            elif status != kernels.FULL:
                 self._refuse(status)
             elif machine.state[encoder_loops.START] > 0:
                 yield self._take()
-            elif self._content.grow(int(machine.encode[support.ENC_AT])):
+            elif self._content.grow(int(machine.encode[kernels.ENC_AT])):
                 machine.write_to(self._content)
             else:
                 self._too_large()
@@ -159,7 +159,7 @@ class Encoding:
 
     def _refuse(self, status: int) -> None:
         """Raise what is wrong with the record or head at which an encoder stopped."""
-        machine, row = self._machine, int(self._machine.encode[support.ENC_ROW])
+        machine, row = self._machine, int(self._machine.encode[kernels.ENC_ROW])
         if status == encoder_loops.REFUSED_HEAD:
             base = machine.table[machine.state[encoder_loops.BATCH], COLUMN["base_offset"]]
             raise refused("unwritable", "the head of the batch cannot be written", offset=int(base))
@@ -190,7 +190,7 @@ class Encoding:
         name = "last_offset_delta"
         derived = kafka_log_segment.DERIVED[int(head[COLUMN["content"]])]
         head[COLUMN[name]] = delta
-        self._machine.encode[support.ENC_GIVEN] = 1 << derived.index(name)
+        self._machine.encode[kernels.ENC_GIVEN] = 1 << derived.index(name)
 
     def _check_sizes(self, heads: Any) -> None:
         most = self._options.max_message_bytes
@@ -235,10 +235,10 @@ class PlainEncoding(Encoding):
         assert self._exact.last_offset is not None
         machine, state = self._machine, self._machine.state
         head = machine.table[0]
-        size = int(machine.encode[support.ENC_AT])
+        size = int(machine.encode[kernels.ENC_AT])
         self._name_last_offset(0, self._exact.last_offset)
         status = machine.write_head(self._memory, 0, size, 0)
-        if status != support.DONE:
+        if status != kernels.DONE:
             self._refuse(encoder_loops.REFUSED_HEAD)
         head[COLUMN["end_position"]] = size
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = 1, 0, size
@@ -251,14 +251,14 @@ class PlainEncoding(Encoding):
         is_open = bool(state[encoder_loops.IS_OPEN])
         heads = machine.table[:num_batches].copy()
         self._check_sizes(heads)
-        used = int(encode[support.ENC_AT]) if is_open else start
+        used = int(encode[kernels.ENC_AT]) if is_open else start
         data = self._memory.hand_out(start, used)
         if is_open:
             machine.table[0] = machine.table[num_batches]
             machine.table[0, COLUMN["position"]] = 0
-            for slot in (support.ENC_AT, support.ENC_HEAD, support.ENC_PAYLOAD):
+            for slot in (kernels.ENC_AT, kernels.ENC_HEAD, kernels.ENC_PAYLOAD):
                 encode[slot] -= start
-            encode[support.ENC_BATCH] = 0
+            encode[kernels.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = state[encoder_loops.START] = 0
         machine.write_to(self._memory)
         return EncodedBatches(data, heads)
@@ -287,12 +287,12 @@ class Sizing(Encoding):
         return int(self._machine.state[encoder_loops.START])
 
     def _drain(self) -> Iterator[EncodedBatches]:
-        status = support.FULL
-        while status == support.FULL:
+        status = kernels.FULL
+        while status == kernels.FULL:
             status = self._machine.run()
             if self._machine.state[encoder_loops.BATCH]:
                 self._forget()
-        if status != support.DONE:
+        if status != kernels.DONE:
             self._refuse(status)
         return iter(())
 
@@ -306,5 +306,5 @@ class Sizing(Encoding):
         self._check_sizes(machine.table[:num_batches])
         if state[encoder_loops.IS_OPEN] and num_batches < MAX_BATCHES:
             machine.table[0] = machine.table[num_batches]
-            machine.encode[support.ENC_BATCH] = 0
+            machine.encode[kernels.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = 0

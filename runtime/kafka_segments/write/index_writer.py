@@ -17,10 +17,10 @@ import numpy as np
 
 from kafka_segments.formats.building import build_transaction_index
 from kafka_segments.native.engine import load_decoder
+from kafka_segments.native.kernels import Longs, load, store
 from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write.encoder import COLUMN
 from kafka_segments_generated.columns import kafka_log_segment, kafka_offset_index, kafka_time_index
-from kafka_segments_generated.columns._support import Longs, load, store
 
 __all__ = ["INDEX_SUFFIXES", "Indexes", "index_loop"]
 

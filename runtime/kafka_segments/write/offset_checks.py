@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.native.engine import load_decoder
-from kafka_segments_generated.columns._support import Longs, load, rare, store
+from kafka_segments.native.kernels import Longs, load, rare, store
 
 __all__ = ["SOUND", "WRONG_TIMESTAMP", "Checker", "check_loop"]
 

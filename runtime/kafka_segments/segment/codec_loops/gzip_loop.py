@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_segments.codecs.gzip import LEN_FIXED_HEADER, PLAIN_START
-from kafka_segments.native.blocks import call
+from kafka_segments.native.kernels import Bytes, Longs, call, load, load_u4le, store
 from kafka_segments.segment.codec_loops.clibs import VOID, Held, find_address, find_function, find_library
 from kafka_segments.segment.codec_loops.loops import (
     AT,
@@ -19,7 +19,6 @@ from kafka_segments.segment.codec_loops.loops import (
     USED,
     WORD,
 )
-from kafka_segments_generated.columns._support import Bytes, Longs, load, load_u4le, store
 
 __all__ = ["loop", "loop_needs"]
 

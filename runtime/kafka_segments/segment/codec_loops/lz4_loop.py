@@ -11,18 +11,18 @@ from kafka_segments.codecs.lz4 import (
     LEN_SHORTEST_HEADER,
     plain_headers,
 )
-from kafka_segments.native.blocks import call
-from kafka_segments.segment.codec_loops.clibs import find_address, find_library
-from kafka_segments.segment.codec_loops.loops import AT, COUNT, ENOUGH, FIRST, ROOM, SOURCE, TARGET, USED
-from kafka_segments_generated.columns._support import (
+from kafka_segments.native.kernels import (
     Bytes,
     Longs,
+    call,
     copy_bytes,
     load,
     load_u4le,
     load_u8le,
     store,
 )
+from kafka_segments.segment.codec_loops.clibs import find_address, find_library
+from kafka_segments.segment.codec_loops.loops import AT, COUNT, ENOUGH, FIRST, ROOM, SOURCE, TARGET, USED
 
 __all__ = ["loop", "loop_needs"]
 

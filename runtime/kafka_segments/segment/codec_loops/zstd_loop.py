@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_segments.codecs.zstd import FRAME_NUMBER, LEN_JAVA_READ, LEN_JAVA_ROOM, LEN_MAGIC
-from kafka_segments.native.blocks import call
+from kafka_segments.native.kernels import Bytes, Longs, call, load, load_u4le, store
 from kafka_segments.segment.codec_loops.clibs import (
     INT,
     SIZE,
@@ -27,7 +27,6 @@ from kafka_segments.segment.codec_loops.loops import (
     USED,
     WORD,
 )
-from kafka_segments_generated.columns._support import Bytes, Longs, load, load_u4le, store
 
 __all__ = ["loop", "loop_needs"]
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.batch_records import RecordPlace
 from kafka_segments.segment.columnar.arena import Arena, ArenaPool, Lease, pool_of
@@ -29,7 +30,6 @@ from kafka_segments.segment.columnar.record_columns import (
     columns_of,
     take_batch,
 )
-from kafka_segments_generated.columns import _support as support
 
 __all__ = ["RecordDecoder", "Spans", "Stop"]
 
@@ -62,7 +62,7 @@ class RecordDecoder:
 
     Attributes:
         max_items: as above; may be set before a batch is decoded.
-        state: the compiled decoder's; see the generated `_support`.
+        state: the compiled decoder's; see `native.kernels`.
         entry: addresses of the compiled decoder and of its arguments.
     """
 
@@ -101,7 +101,7 @@ class RecordDecoder:
     @property
     def num_rows(self) -> int:
         """Rows that wait for `flush`."""
-        return 0 if self._lease is None else int(self.state[support.RECORD_ROW])
+        return 0 if self._lease is None else int(self.state[kernels.RECORD_ROW])
 
     def decode(
         self,
@@ -123,18 +123,18 @@ class RecordDecoder:
             is too large for one row, or behind the last record. What was decoded is to be flushed then.
         """
         state = self.state
-        state[support.BATCH] = state[support.RECORD] = 0
-        state[support.NUM_BATCHES] = len(spans) if sweep is None else 0
+        state[kernels.BATCH] = state[kernels.RECORD] = 0
+        state[kernels.NUM_BATCHES] = len(spans) if sweep is None else 0
         self._table.set("data", *data)
         self._table.set("batches", *batches)
         self._table.set("spans", spans.ctypes.data, spans.size)
         while True:
             self._ensure_arena()
             status = self._native(self._table) if sweep is None else sweep()
-            if status == support.DONE:
+            if status == kernels.DONE:
                 return None
-            batch = int(state[support.BATCH])
-            if status != support.FULL:
+            batch = int(state[kernels.BATCH])
+            if status != kernels.FULL:
                 return self._stop(data, batches, spans[batch : batch + 1], batch)
             if self.num_rows == 0:
                 if not self._enlarge(int(spans[batch, 1] - spans[batch, 0])):
@@ -176,11 +176,11 @@ class RecordDecoder:
         self._has_refused = True  # what it wrote of the next record before it noticed, nobody counted
         if self.num_rows == 0:
             self._lease = None  # and goes with the arena
-        num_records = int(self.state[support.RECORD])
+        num_records = int(self.state[kernels.RECORD])
         if num_records == 0:
             return Stop(batch, RecordPlace())
         known, last_offset = span.copy(), None
-        known[0, 1] = self.state[support.PLACE]
+        known[0, 1] = self.state[kernels.PLACE]
         if self._tells_offsets and num_records > _FEW_RECORDS:
             last_offset = self._last_offset(data, batches, known)
         return Stop(batch, RecordPlace(num_records, int(known[0, 1] - known[0, 0]), last_offset))
@@ -204,8 +204,8 @@ class RecordDecoder:
             min(max(len_records, self._capacity.num_bytes), LARGEST_CAPACITY),
             max(self.max_items, self._capacity.num_items),
         )
-        if capacity.num_bytes <= self.state[support.MAX_BYTES] and (
-            capacity.num_items <= self.state[support.MAX_ITEMS]
+        if capacity.num_bytes <= self.state[kernels.MAX_BYTES] and (
+            capacity.num_items <= self.state[kernels.MAX_ITEMS]
         ):
             return False
         arrays = _arrays(self._columns, capacity)
@@ -216,11 +216,11 @@ class RecordDecoder:
         self._lease = lease
         self._has_refused = False
         state = self.state
-        state[support.RECORD_ROW] = state[support.NUM_BYTES] = 0
-        state[support.COLUMNS :] = 0
-        state[support.RECORD_MAX_ROWS] = capacity.num_rows
-        state[support.MAX_BYTES] = capacity.num_bytes
-        state[support.MAX_ITEMS] = capacity.num_items
+        state[kernels.RECORD_ROW] = state[kernels.NUM_BYTES] = 0
+        state[kernels.COLUMNS :] = 0
+        state[kernels.RECORD_MAX_ROWS] = capacity.num_rows
+        state[kernels.MAX_BYTES] = capacity.num_bytes
+        state[kernels.MAX_ITEMS] = capacity.num_items
         arena = lease.arena
         if arena is not self._arena:
             self._arena = arena

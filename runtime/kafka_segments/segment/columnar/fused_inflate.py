@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_segments.native.engine import load_decoder
+from kafka_segments.native.kernels import BATCH, DONE, NUM_BATCHES, Longs, load, store
 from kafka_segments.segment.codec_loops.loops import AT, COUNT, Loop
 from kafka_segments.segment.columnar.decoding import RecordDecoder, Stop
 from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
-from kafka_segments_generated.columns._support import BATCH, DONE, NUM_BATCHES, Longs, load, store
 
 __all__ = ["Inflation", "inflater"]
 

@@ -15,13 +15,8 @@ from types import ModuleType
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.native.blocks import LEN_PIECE
 from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.batch_records import RecordPlace
-from kafka_segments.segment.columnar.decoding import RecordDecoder
-from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
-from kafka_segments.segment.columnar.scanner import HeaderScan
-from kafka_segments_generated.columns._support import (
+from kafka_segments.native.kernels import (
     AT,
     BATCH,
     CODEC,
@@ -29,6 +24,7 @@ from kafka_segments_generated.columns._support import (
     DONE,
     END_PAYLOAD,
     FULL,
+    LEN_PIECE,
     LEN_WINDOW,
     MAX_ROWS,
     NUM_BATCHES,
@@ -40,6 +36,10 @@ from kafka_segments_generated.columns._support import (
     load,
     store,
 )
+from kafka_segments.segment.batch_records import RecordPlace
+from kafka_segments.segment.columnar.decoding import RecordDecoder
+from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
+from kafka_segments.segment.columnar.scanner import HeaderScan
 
 __all__ = ["FusedScan", "sweeper"]
 

@@ -20,12 +20,12 @@ from kafka_segments.formats import TIMESTAMP_TYPE_NAMES
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.storage import Source
+from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.damage_events import dispose
 from kafka_segments.segment.columnar.entry_table import EntryTable, row_of
 from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments_generated.columns import _support as support
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = [
@@ -179,15 +179,15 @@ class _Headers:
         """Tables of entries, each good until the next; damage, if nobody else disposes of it."""
         while position < self._source.size:
             status = self._fill(position)
-            entries = EntryTable(self._rows[: self._state[support.ROW]], kafka_log_segment)
+            entries = EntryTable(self._rows[: self._state[kernels.ROW]], kafka_log_segment)
             if len(entries):
                 self._slow.sound_offset = entries.last_offset(len(entries) - 1)
                 yield entries
-                is_far = self._state[support.AT] - position >= _FAR * len(entries)
+                is_far = self._state[kernels.AT] - position >= _FAR * len(entries)
                 self._max_rows, self._hops = min(_GROWTH * self._max_rows, _MAX_ROWS), is_far
-            has_moved = self._state[support.AT] > position
-            position = int(self._state[support.AT])
-            if status == support.DAMAGED or (status == support.SHORT and not has_moved):
+            has_moved = self._state[kernels.AT] > position
+            position = int(self._state[kernels.AT])
+            if status == kernels.DAMAGED or (status == kernels.SHORT and not has_moved):
                 position = yield from self._trouble(position)
 
     def _fill(self, position: int) -> int:
@@ -195,27 +195,27 @@ class _Headers:
         row = 0
         while True:
             status = self._run(position, row)
-            at, row = int(self._state[support.AT]), int(self._state[support.ROW])
-            if status != support.SHORT or at == position or row == self._max_rows:
+            at, row = int(self._state[kernels.AT]), int(self._state[kernels.ROW])
+            if status != kernels.SHORT or at == position or row == self._max_rows:
                 return status
             position = at
 
     def _run(self, position: int, row: int) -> int:
         state = self._state
-        state[support.AT] = state[support.WINDOW] = position
-        state[support.ROW] = row
-        state[support.MAX_ROWS] = self._max_rows
-        state[support.SIZE] = self._source.size
-        state[support.FILE] = -1
+        state[kernels.AT] = state[kernels.WINDOW] = position
+        state[kernels.ROW] = row
+        state[kernels.MAX_ROWS] = self._max_rows
+        state[kernels.SIZE] = self._source.size
+        state[kernels.FILE] = -1
         window = None if self._hops and self._source.descriptor >= 0 else self._window_at(position)
         if window is None:
             window, size = self._buffer[:_LEN_SHORT], 0
-            state[support.FILE] = self._source.descriptor
-            state[support.WINDOW] = -1  # nothing is in it yet
+            state[kernels.FILE] = self._source.descriptor
+            state[kernels.WINDOW] = -1  # nothing is in it yet
         else:
             size = len(window)
         self._window = window
-        state[support.LEN_WINDOW] = size
+        state[kernels.LEN_WINDOW] = size
         self._arguments.set("data", pa.py_buffer(window).address, len(window))
         return self._scan(self._arguments)
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_segments.native.blocks import call
-from kafka_segments_generated.columns._support import Longs, load
+from kafka_segments.native.kernels import Longs, call, load
 
 __all__ = ["DECODER", "FIRST", "NUM_CHAINED", "RETURNED", "chain", "run"]
 

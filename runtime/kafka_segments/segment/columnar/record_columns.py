@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.native import kernels
 from kafka_segments.segment.columnar.arena import Lease
-from kafka_segments_generated.columns import _support as support
 
 __all__ = ["ABSENT", "LARGEST_CAPACITY", "Absent", "Array", "Capacity", "Column", "columns_of", "take_batch"]
 
@@ -160,7 +160,7 @@ def columns_of(described: Sequence[Any], nones: Mapping[str, int] | None = None)
         nones: its `RECORD_NONES`, the numbers that stand for none.
     """
     numbers = nones or {}
-    slot = support.COLUMNS
+    slot = kernels.COLUMNS
 
     def column(description: Any, prefix: str) -> Column:
         nonlocal slot
@@ -184,7 +184,7 @@ def take_batch(
         lease: of the arena with the columns' arrays.
         state: the decoder's.
     """
-    num_rows = state[support.RECORD_ROW]
+    num_rows = state[kernels.RECORD_ROW]
     arrays = []
     for column, field in zip(columns, schema, strict=True):
         array = column.take(field.type, lease, state, num_rows)

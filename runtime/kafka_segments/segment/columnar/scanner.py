@@ -17,10 +17,9 @@ import pyarrow as pa
 from kafka_segments import formats
 from kafka_segments.errors import ReadError
 from kafka_segments.io.storage import Source
-from kafka_segments.native import cpu
+from kafka_segments.native import cpu, kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.arena import Scratch
-from kafka_segments_generated.columns import _support as support
 
 __all__ = ["HeaderScan"]
 
@@ -55,7 +54,7 @@ class HeaderScan:
         window: the bytes that the last scan was of; valid until the next one.
         window_position: where they are in the source.
         address: where they are in memory.
-        state: the compiled scanner's; see the generated `_support`.
+        state: the compiled scanner's; see `native.kernels`.
         entry: addresses of the compiled scanner and of its arguments.
         max_rows: how many rows the table has.
         can_sweep: whether the scanner itself finds out what is sound.
@@ -127,11 +126,11 @@ class HeaderScan:
                 continue
             self._begin(position)
             status = self._scan(self._arguments) if sweep is None else (yield from sweep.run(size))
-            rows, end = self._rows[: self.state[support.ROW]], int(self.state[support.AT])
+            rows, end = self._rows[: self.state[kernels.ROW]], int(self.state[kernels.AT])
             if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
                 return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
-            if status != support.SHORT or len(rows):
-                return rows, end, status not in (support.DONE, support.FULL, support.SHORT)
+            if status != kernels.SHORT or len(rows):
+                return rows, end, status not in (kernels.DONE, kernels.FULL, kernels.SHORT)
             larger = self._len_entry()
             if not size < larger <= readable:
                 return rows, position, True
@@ -164,12 +163,12 @@ class HeaderScan:
 
     def _begin(self, position: int) -> None:
         state = self.state
-        state[support.AT] = state[support.WINDOW] = position
-        state[support.ROW] = 0
-        state[support.MAX_ROWS] = _MAX_ROWS
-        state[support.SIZE] = self._source.size
-        state[support.FILE] = -1
-        state[support.LEN_WINDOW] = len(self.window)
+        state[kernels.AT] = state[kernels.WINDOW] = position
+        state[kernels.ROW] = 0
+        state[kernels.MAX_ROWS] = _MAX_ROWS
+        state[kernels.SIZE] = self._source.size
+        state[kernels.FILE] = -1
+        state[kernels.LEN_WINDOW] = len(self.window)
 
     def _count_sound(self, rows: Any) -> int:
         """How many of the rows have right checksums, up to the first that has not."""

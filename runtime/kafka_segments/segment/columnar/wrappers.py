@@ -17,9 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.columnar.decoding import RecordDecoder
-from kafka_segments.segment.columnar.native_chain import FIRST, NUM_CHAINED, chain, run
-from kafka_segments_generated.columns._support import (
+from kafka_segments.native.kernels import (
     AT,
     BATCH,
     CODEC,
@@ -41,6 +39,8 @@ from kafka_segments_generated.columns._support import (
     store,
     wrap,
 )
+from kafka_segments.segment.columnar.decoding import RecordDecoder
+from kafka_segments.segment.columnar.native_chain import FIRST, NUM_CHAINED, chain, run
 
 __all__ = ["Unwrapping", "unwrapper"]
 

@@ -19,21 +19,22 @@ from kafka_segments import formats
 from kafka_segments.errors import ReadError
 from kafka_segments.formats import checksum
 from kafka_segments.io.storage import BLOCK_SIZE, Source
-from kafka_segments.native.blocks import call
+from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply, power_of_x
-from kafka_segments_generated.columns import _support, kafka_log_segment
-from kafka_segments_generated.columns._support import (
+from kafka_segments.native.kernels import (
     CONTENT,
     DONE,
     Bytes,
     Longs,
+    call,
     crc32,
     crc32c,
     load,
     rare,
     store,
 )
+from kafka_segments.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply, power_of_x
+from kafka_segments_generated.columns import kafka_log_segment
 from kafka_segments_generated.columns.kafka_log_segment import scan_entry
 
 __all__ = ["Searcher", "finder", "lines_maker", "sound_messages"]
@@ -356,14 +357,14 @@ def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
     rows = np.zeros((_NUM_ROWS, kafka_log_segment.WIDTH), np.int64)
     for name, array in (("data", np.frombuffer(content, np.uint8)), ("state", state), ("table", rows)):
         arguments.set(name, array.ctypes.data, array.size)
-    state[_support.AT], state[_support.FILE], state[_support.MAX_ROWS] = place, -1, _NUM_ROWS
-    state[_support.SIZE] = state[_support.LEN_WINDOW] = len(content)
+    state[kernels.AT], state[kernels.FILE], state[kernels.MAX_ROWS] = place, -1, _NUM_ROWS
+    state[kernels.SIZE] = state[kernels.LEN_WINDOW] = len(content)
     is_message = np.array([not one.is_repeated for one in kafka_log_segment.CONTENTS])
-    status = _support.FULL
-    while status == _support.FULL:
-        state[_support.ROW] = 0
+    status = kernels.FULL
+    while status == kernels.FULL:
+        state[kernels.ROW] = 0
         status = scanner(arguments)
-        table = rows[: state[_support.ROW]]
+        table = rows[: state[kernels.ROW]]
         others = np.flatnonzero(~is_message[table[:, CONTENT]])
         if len(others):
             table, status = table[: others[0]], DONE
