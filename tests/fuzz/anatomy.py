@@ -235,7 +235,7 @@ def _row_of(data: bytearray) -> tuple[int, ...]:
 def _length_place() -> tuple[int, ...]:
     from kafka_segments import formats
 
-    return tuple(formats.length_digits()[0])
+    return tuple(range(formats.OFS_LEN_BODY, formats.LEN_LOG_OVERHEAD))
 
 
 @cache

@@ -16,14 +16,13 @@ SCHEMA = Path(__file__).resolve().parents[2] / "schemas" / "kafka_log_segment.ks
 
 def test_the_magics_are_the_cases_of_the_schemas_switch() -> None:
     cases = re.findall(r"^            (-?\d+): (kafka_\w+)", SCHEMA.read_text(encoding="utf-8"), re.MULTILINE)
-    known = {magic: cls.__module__.rpartition(".")[2] for magic, cls in formats.known_magics().items()}
+    known = {magic: content.schema for magic, content in formats.MAGICS.items()}
     assert known == {int(magic): schema for magic, schema in cases}
 
 
 def test_the_length_field_is_where_the_schema_has_it() -> None:
-    positions, least = formats.length_digits()
-    assert positions == [8, 9, 10, 11]
-    assert least == 14
+    assert list(range(formats.OFS_LEN_BODY, formats.LEN_LOG_OVERHEAD)) == [8, 9, 10, 11]
+    assert formats.MIN_LEN_BODY == 14
 
 
 def test_frames_are_as_the_generated_class_reads_them() -> None:
@@ -42,4 +41,4 @@ def test_the_search_looks_for_known_magics_alone(magic: int) -> None:
     entry[formats.OFS_MAGIC] = magic % 256
     entry[shift + 2] = 1  # a length of 256
     found = pattern.search(entry, shift)
-    assert (found is not None and found.start() == shift) == (magic in formats.known_magics())
+    assert (found is not None and found.start() == shift) == (magic in formats.MAGICS)

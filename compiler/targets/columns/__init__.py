@@ -125,12 +125,14 @@ def _or_why(write: Callable[[], Written]) -> Written:
 
 
 def _table(layout: SegmentLayout) -> list[str]:
-    lines = ["# The columns of the table, all numbers of 64 bits, with what they are in Arrow."]
+    """The columns of the table: names, Arrow types, numbers that stand for null, positions in a row."""
+    lines = ["# The columns of the table, all numbers of 64 bits, with their Arrow types."]
     lines += ["BATCH_COLUMNS = (", *(f'    "{name}",' for name in layout.columns), ")"]
     lines += ["BATCH_TYPES = (", *(f'    "{kind}",' for kind in layout.columns.values()), ")"]
     found = (f'"{name}": {none}' for name, none in layout.nones.items())
     lines += [f"BATCH_NONES = {{{', '.join(found)}}}"]
-    return [*lines, f"WIDTH = {layout.width}"]
+    lines += [f"WIDTH = {layout.width}", "# Where each column is in a row.", "("]
+    return [*lines, *(f"    COL_{name.upper()}," for name in layout.columns), ") = range(WIDTH)"]
 
 
 def _docstring(schema: Schema) -> list[str]:

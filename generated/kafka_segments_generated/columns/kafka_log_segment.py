@@ -66,7 +66,7 @@ from .support import (
     store_8be,
 )
 
-# The columns of the table, all numbers of 64 bits, with what they are in Arrow.
+# The columns of the table, all numbers of 64 bits, with their Arrow types.
 BATCH_COLUMNS = (
     "position",
     "end_position",
@@ -119,11 +119,38 @@ BATCH_TYPES = (
 )
 BATCH_NONES = {"max_timestamp": -1, "base_timestamp": -1}
 WIDTH = 23
+# Where each column is in a row.
+(
+    COL_POSITION,
+    COL_END_POSITION,
+    COL_CONTENT,
+    COL_PAYLOAD,
+    COL_END_PAYLOAD,
+    COL_CODEC,
+    COL_BASE_OFFSET,
+    COL_LEN_BODY,
+    COL_CRC,
+    COL_MAGIC,
+    COL_TIMESTAMP_TYPE,
+    COL_COMPRESSION,
+    COL_MAX_TIMESTAMP,
+    COL_PARTITION_LEADER_EPOCH,
+    COL_HAS_DELETE_HORIZON,
+    COL_IS_CONTROL,
+    COL_IS_TRANSACTIONAL,
+    COL_LAST_OFFSET_DELTA,
+    COL_BASE_TIMESTAMP,
+    COL_PRODUCER_ID,
+    COL_PRODUCER_EPOCH,
+    COL_BASE_SEQUENCE,
+    COL_NUM_RECORDS,
+) = range(WIDTH)
 # By the number in the column `content`.
 CONTENTS = (
     Content(
         schema="kafka_message_legacy",
         decoder="kafka_message_legacy",
+        cases=(0, 1),
         is_repeated=False,
         codecs={0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"},
         columns=("base_offset", "len_body", "crc", "magic", "timestamp_type", "compression", "max_timestamp"),
@@ -131,6 +158,7 @@ CONTENTS = (
     Content(
         schema="kafka_record_batch_v2",
         decoder="kafka_record",
+        cases=(2,),
         is_repeated=True,
         codecs={0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"},
         columns=(

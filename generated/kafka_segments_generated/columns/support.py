@@ -169,6 +169,7 @@ class Content(NamedTuple):
     Attributes:
         schema: stem of its schema.
         decoder: name of the module here that decodes its records.
+        cases: the values by which the schema chooses it, such as magics.
         is_repeated: whether it has records; else it is one, and its span is all of it.
         codecs: what the numbers in the column `codec` are called.
         columns: those of the table that it fills, beside the first six. What is in the others is left over.
@@ -176,6 +177,7 @@ class Content(NamedTuple):
 
     schema: str
     decoder: str
+    cases: tuple[int, ...]
     is_repeated: bool
     codecs: dict[int, str]
     columns: tuple[str, ...]

@@ -1,10 +1,9 @@
 """Bytes to named values through the generated classes, and their errors to ours.
 
-No position, width or order of a field is written here. Where the search for entries needs to know a place
-without parsing, it is asked of the schema (`len_prefix`, `ofs_*`, `len_*`) or, for the digits of the length
-field and the magics, learned by parsing probes: see `length_digits` and `known_magics`.
+No position, width or order of a field is written here: positions that are needed without parsing are the
+constants of the schemas (`ofs_*`, `len_*`), and magics those of the generated table of entries.
 
-Java's integer arithmetic is here too: what Kafka adds up (offsets, timestamps, sequences) wraps silently.
+Java's integer arithmetic is here too: sums of offsets, timestamps and sequences wrap silently in Kafka.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from kafka_segments.formats.entry_header import (
     LEN_HEAD,
     LEN_LOG_OVERHEAD,
     LEN_PREFIX,
+    MAGICS,
+    MIN_LEN_BODY,
+    OFS_LEN_BODY,
     OFS_MAGIC,
     TIMESTAMP_TYPE_NAMES,
-    EntryHeader,
     FrameReader,
     Prefix,
     checksum_region,
-    known_magics,
-    length_digits,
     read_entry_header,
     read_prefix,
 )
@@ -56,11 +55,13 @@ __all__ = [
     "LEN_REDPANDA_HEADER",
     "LEN_TIME_ENTRY",
     "LEN_TRANSACTION_ENTRY",
+    "MAGICS",
     "MAX_LEN_OFFSET_CHECKPOINT",
+    "MIN_LEN_BODY",
+    "OFS_LEN_BODY",
     "OFS_MAGIC",
     "TIMESTAMP_TYPE_NAMES",
     "Body",
-    "EntryHeader",
     "FrameReader",
     "Message",
     "Prefix",
@@ -69,8 +70,6 @@ __all__ = [
     "find_value",
     "increment_sequence",
     "java_text",
-    "known_magics",
-    "length_digits",
     "message_0_7_size",
     "num_sequences_between",
     "read_chunk_sizes",

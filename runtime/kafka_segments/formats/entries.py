@@ -15,14 +15,15 @@ __all__ = ["Batch", "ControlRecord", "Damage", "Header", "Padding", "Record", "S
 Header = tuple[bytes, bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """A record batch (magic 2) or an outer entry of the old formats (a message or a wrapper, magic 0 and 1).
 
     `size` counts all bytes, the offset and length fields included. `crc_valid` is None where the checksum
     was not computed. `compression` is None for an unknown codec number (`compression_id`). In magic 0 and 1
     `base_timestamp` is None, and `base_offset` and `num_records` are None where only the inner messages
-    could tell. `previous_offset` is no field of the file: the last sound offset before this entry.
+    could tell. `previous_offset` is no field of the file: the last sound offset before this entry. Defaults
+    are for what magic 0 and 1 lack.
     """
 
     path: str
@@ -31,21 +32,21 @@ class Batch:
     magic: int
     base_offset: int | None
     last_offset: int
-    partition_leader_epoch: int
+    partition_leader_epoch: int = -1
     crc: int
-    crc_valid: bool | None
+    crc_valid: bool | None = None
     compression: str | None
     compression_id: int
     timestamp_type: str
-    is_transactional: bool
-    is_control: bool
-    delete_horizon_ms: int | None
-    base_timestamp: int | None
+    is_transactional: bool = False
+    is_control: bool = False
+    delete_horizon_ms: int | None = None
+    base_timestamp: int | None = None
     max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    last_sequence: int
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    last_sequence: int = -1
     num_records: int | None
     previous_offset: int | None = field(default=None, compare=False, repr=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache
 from io import BytesIO
 
 from kaitaistruct import KaitaiStream
@@ -11,8 +10,8 @@ from kaitaistruct import KaitaiStream
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.formats.entry_header import (
     LEN_LOG_OVERHEAD,
+    MAGICS,
     OFS_MAGIC,
-    known_magics,
     message_timestamp_type,
 )
 from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, explain, release, release_failed, stream
@@ -21,6 +20,7 @@ from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLeg
 __all__ = ["Message", "find_value", "read_inner_message", "read_message"]
 
 _OFS_MAGIC = OFS_MAGIC - LEN_LOG_OVERHEAD
+_MAGICS = [magic for magic, content in MAGICS.items() if not content.is_repeated]
 
 
 class Message:
@@ -71,12 +71,6 @@ class Message:
     def taken_from(self, body: bytes | memoryview) -> None:
         """Say that these are the bytes: another magic stands in them than it was read with."""
         self.magic, self._body = None, body
-
-
-@cache
-def _magics() -> list[int]:
-    """Those of this format, in their order."""
-    return sorted(magic for magic, kind in known_magics().items() if kind is KafkaMessageLegacy)
 
 
 def read_message(body: bytes | memoryview, offset: int) -> Message:
@@ -132,10 +126,10 @@ def read_inner_message(body: bytes | memoryview, offset: int) -> Message:
     Raises:
         CorruptBatchError: its lengths contradict each other.
     """
-    if body[_OFS_MAGIC] in _magics():
+    if body[_OFS_MAGIC] in _MAGICS:
         return read_message(body, offset)
     taken = bytearray(body)
-    taken[_OFS_MAGIC] = max(_magics())
+    taken[_OFS_MAGIC] = max(_MAGICS)
     message = read_message(bytes(taken), offset)
     message.taken_from(body)
     return message

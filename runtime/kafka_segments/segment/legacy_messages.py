@@ -166,7 +166,7 @@ def iter_frames(data: Data) -> Iterator[tuple[int, Data]]:
     Raises:
         CorruptBatchError: a size that no message can have.
     """
-    view, least = memoryview(data), formats.length_digits()[1]
+    view, least = memoryview(data), formats.MIN_LEN_BODY
     position, frames = 0, formats.FrameReader(data)
     while len(view) - position >= LEN_LOG_OVERHEAD:
         offset, len_body = frames.read(position)

@@ -21,10 +21,11 @@ from kafka_segments.write.batch_options import (
 )
 from kafka_segments.write.compressing import CompressedEncoding, WrapperEncoding
 from kafka_segments.write.empty_batches import encode_head
-from kafka_segments.write.encoder import COLUMN, EncodedBatches
+from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, PlainEncoding, Sizing
 from kafka_segments.write.inputs import Data, iter_incoming
 from kafka_segments.write.refusals import refused
+from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET
 
 __all__ = [
     "encode_batch",
@@ -140,7 +141,7 @@ def encode_exactly(data: Data, options: BatchOptions, exact: Exact, sequence: in
     if num_batches == 0:
         raise refused("no_records", "a batch without records")
     if num_batches > 1:
-        first = int(pieces[0][1][0, COLUMN["base_offset"]])
+        first = int(pieces[0][1][0, COL_BASE_OFFSET])
         raise refused("offset_delta", f"the records make {num_batches} batches or messages", offset=first)
     return pieces[0][0]
 

@@ -122,7 +122,7 @@ class BatchOptions:
     compacted: bool = False
 
     def __post_init__(self) -> None:
-        if not is_integer(self.magic) or self.magic not in tuple(formats.known_magics()):
+        if not is_integer(self.magic) or self.magic not in tuple(formats.MAGICS):
             raise refused_option("unknown_magic", f"magic is {shown(self.magic)}")
         _check_ranges(self)
         check_flags(is_transactional=self.is_transactional, compacted=self.compacted)

@@ -17,7 +17,6 @@ from kafka_segments.native.engine import load_decoder
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (
-    COLUMN,
     MAX_BATCHES,
     SIZE_PIECE,
     EncodedBatches,
@@ -27,6 +26,13 @@ from kafka_segments.write.encoder import (
 )
 from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, increment, len_head
 from kafka_segments_generated.columns import kafka_message_legacy
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_END_POSITION,
+    COL_LAST_OFFSET_DELTA,
+    COL_MAX_TIMESTAMP,
+    COL_POSITION,
+)
 
 __all__ = ["CompressedEncoding", "WrapperEncoding"]
 
@@ -68,7 +74,7 @@ class _Compressing(Encoding):
                 self._too_large()
         self._write_entry(row, payload, self._used, self._used + size)
         head = machine.table[row]
-        head[COLUMN["position"]], head[COLUMN["end_position"]] = self._used, self._used + size
+        head[COL_POSITION], head[COL_END_POSITION] = self._used, self._used + size
         self._used += size
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = row + 1, 0, 0
 
@@ -109,7 +115,7 @@ class CompressedEncoding(_Compressing):
         status = machine.write_head(self._memory, start, end, row)
         if status != kernels.DONE:
             self._refuse(encoder_loops.REFUSED_HEAD)
-        last_delta = int(machine.table[row, COLUMN["last_offset_delta"]])
+        last_delta = int(machine.table[row, COL_LAST_OFFSET_DELTA])
         state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
 
 
@@ -127,10 +133,8 @@ class WrapperEncoding(_Compressing):
 
     def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
         head = self._machine.table[row]
-        last_offset = int(head[COLUMN["base_offset"]] + head[COLUMN["last_offset_delta"]])
-        self._message.write(
-            payload, last_offset, int(head[COLUMN["max_timestamp"]]), self._memory, (start, end)
-        )
+        last_offset = int(head[COL_BASE_OFFSET] + head[COL_LAST_OFFSET_DELTA])
+        self._message.write(payload, last_offset, int(head[COL_MAX_TIMESTAMP]), self._memory, (start, end))
 
 
 class _Message:

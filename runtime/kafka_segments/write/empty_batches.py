@@ -9,7 +9,7 @@ import numpy as np
 from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.write.batch_options import BatchOptions
-from kafka_segments.write.encoder import COLUMN, new_state, template_of
+from kafka_segments.write.encoder import new_state, template_of
 from kafka_segments.write.encoding import len_head
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns import kafka_log_segment
@@ -30,7 +30,7 @@ def encode_head(options: BatchOptions, *, is_control: bool, **fields: int) -> by
     """
     row = template_of(options, compression="none", is_control=is_control)
     for name, value in fields.items():
-        row[COLUMN[name]] = value
+        row[kafka_log_segment.BATCH_COLUMNS.index(name)] = value
     size = len_head(options.magic)
     out, state = np.zeros(size, np.uint8), new_state()
     state[kernels.ENC_AT] = state[kernels.ENC_PAYLOAD] = state[kernels.ENC_LIMIT] = size

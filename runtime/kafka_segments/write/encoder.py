@@ -24,7 +24,6 @@ from kafka_segments.write.encoder_inputs import NUM_ROWS
 from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
 
 __all__ = [
-    "COLUMN",
     "MAX_BATCHES",
     "SIZE_PIECE",
     "EncodedBatches",
@@ -35,8 +34,6 @@ __all__ = [
     "template_of",
 ]
 
-COLUMN = {name: at for at, name in enumerate(kafka_log_segment.BATCH_COLUMNS)}
-"""Where the columns of the table of batches are."""
 SIZE_PIECE = 1 << 20
 """Bytes that are handed out at once, about."""
 MAX_BATCHES = 1024
@@ -108,34 +105,31 @@ class Memory:
 
 def content_of(magic: int) -> int:
     """The number of what entries of a magic hold, in the generated table of batches."""
-    is_repeated = magic >= 2
-    contents = kafka_log_segment.CONTENTS
-    return next(at for at, one in enumerate(contents) if one.is_repeated == is_repeated)
+    return next(at for at, one in enumerate(kafka_log_segment.CONTENTS) if magic in one.cases)
 
 
 def template_of(options: BatchOptions, *, compression: str, is_control: bool = False) -> Any:
     """What the options say of every batch, as a row of the table."""
     content = content_of(options.magic)
     codecs = {name: number for number, name in kafka_log_segment.CONTENTS[content].codecs.items()}
-    values = {
-        "content": content,
-        "magic": options.magic,
-        "compression": codecs[compression],
-        "codec": codecs[compression],
-        "timestamp_type": int(options.is_append_time),
-        "max_timestamp": -1 if options.log_append_time is None else options.log_append_time,
-        "partition_leader_epoch": options.partition_leader_epoch,
-        "has_delete_horizon": int(options.delete_horizon_ms is not None),
-        "base_timestamp": -1 if options.delete_horizon_ms is None else options.delete_horizon_ms,
-        "is_control": int(is_control),
-        "is_transactional": int(options.is_transactional),
-        "producer_id": options.producer_id,
-        "producer_epoch": options.producer_epoch,
-        "base_sequence": -1,
-    }
     row = np.zeros(kafka_log_segment.WIDTH, np.int64)
-    for name, value in values.items():
-        row[COLUMN[name]] = value
+    row[kafka_log_segment.COL_CONTENT] = content
+    row[kafka_log_segment.COL_MAGIC] = options.magic
+    row[kafka_log_segment.COL_COMPRESSION] = row[kafka_log_segment.COL_CODEC] = codecs[compression]
+    row[kafka_log_segment.COL_TIMESTAMP_TYPE] = options.is_append_time
+    row[kafka_log_segment.COL_MAX_TIMESTAMP] = (
+        -1 if options.log_append_time is None else options.log_append_time
+    )
+    row[kafka_log_segment.COL_PARTITION_LEADER_EPOCH] = options.partition_leader_epoch
+    row[kafka_log_segment.COL_HAS_DELETE_HORIZON] = options.delete_horizon_ms is not None
+    row[kafka_log_segment.COL_BASE_TIMESTAMP] = (
+        -1 if options.delete_horizon_ms is None else options.delete_horizon_ms
+    )
+    row[kafka_log_segment.COL_IS_CONTROL] = is_control
+    row[kafka_log_segment.COL_IS_TRANSACTIONAL] = options.is_transactional
+    row[kafka_log_segment.COL_PRODUCER_ID] = options.producer_id
+    row[kafka_log_segment.COL_PRODUCER_EPOCH] = options.producer_epoch
+    row[kafka_log_segment.COL_BASE_SEQUENCE] = -1
     return row
 
 
@@ -189,23 +183,11 @@ class Machine:
 
     def _set_state(self, options: BatchOptions, heads: int, size_head: int) -> None:
         state = self.state
-        state[encoder_loops.MAX_BATCHES], state[encoder_loops.WIDTH] = MAX_BATCHES, kafka_log_segment.WIDTH
+        state[encoder_loops.MAX_BATCHES] = MAX_BATCHES
         state[encoder_loops.SIZE_HEAD], state[encoder_loops.SIZE_BATCH] = size_head, options.batch_size
         state[encoder_loops.HAS_HEADS], state[encoder_loops.GIVEN_BASE] = heads, -1
         state[encoder_loops.HAS_HORIZON] = int(options.delete_horizon_ms is not None)
         state[encoder_loops.SEQUENCE] = -1
-        columns = {
-            encoder_loops.POSITION_AT: "position",
-            encoder_loops.END_AT: "end_position",
-            encoder_loops.BASE_OFFSET_AT: "base_offset",
-            encoder_loops.BASE_TIMESTAMP_AT: "base_timestamp",
-            encoder_loops.SEQUENCE_AT: "base_sequence",
-            encoder_loops.DELTA_AT: "last_offset_delta",
-            encoder_loops.MAX_TIMESTAMP_AT: "max_timestamp",
-            encoder_loops.COUNT_AT: "num_records",
-        }
-        for place, name in columns.items():
-            state[place] = COLUMN[name]
 
     def _set_arguments(self) -> None:
         arrays = {

@@ -28,6 +28,17 @@ from kafka_segments.native.kernels import (
 )
 from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, run
 from kafka_segments.write.batch_options import MAX_INT
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_BASE_SEQUENCE,
+    COL_BASE_TIMESTAMP,
+    COL_END_POSITION,
+    COL_LAST_OFFSET_DELTA,
+    COL_MAX_TIMESTAMP,
+    COL_NUM_RECORDS,
+    COL_POSITION,
+    WIDTH,
+)
 
 __all__ = [
     "CLOSED",
@@ -49,15 +60,12 @@ RECORDS, HEADS = FIRST, DECODER
 # that has; whether a batch is under way, and where it (or the next one) begins; bytes of a head and of a
 # batch, of the memory; whether heads are written now; whether what is under way is the last; the first offset
 # if it is given; the next sequence number, -1 for none; whether the base timestamp is the template's; whether
-# inner offsets are relative; the table's width and columns.
+# entries are wrappers, and inner offsets relative.
 BATCH, MAX_BATCHES, IS_OPEN, START, SIZE_HEAD, SIZE_BATCH, SIZE_OUT, HAS_HEADS, IS_LAST = range(
     NUM_CHAINED, NUM_CHAINED + 9
 )
-GIVEN_BASE, SEQUENCE, HAS_HORIZON, IS_WRAPPER, IS_RELATIVE, WIDTH = range(NUM_CHAINED + 9, NUM_CHAINED + 15)
-POSITION_AT, END_AT, BASE_OFFSET_AT, BASE_TIMESTAMP_AT, SEQUENCE_AT, DELTA_AT, MAX_TIMESTAMP_AT, COUNT_AT = (
-    range(NUM_CHAINED + 15, NUM_CHAINED + 23)
-)
-NUM_STATE = NUM_CHAINED + 23
+GIVEN_BASE, SEQUENCE, HAS_HORIZON, IS_WRAPPER, IS_RELATIVE = range(NUM_CHAINED + 9, NUM_CHAINED + 14)
+NUM_STATE = NUM_CHAINED + 14
 
 HEADS_LATER, HEADS_NOW, NO_HEADS = range(3)
 """Whether Python writes the heads, the loop does, or nobody, where only sizes are asked for."""
@@ -70,24 +78,23 @@ REFUSED_HEAD = -3
 
 def begin(state: Longs, encode: Longs, table: Longs, template: Longs) -> int:
     """Begin a batch; returns where its row of the table is."""
-    width = load(state, WIDTH)
-    place = load(state, BATCH) * width
-    for at in range(width):
+    place = load(state, BATCH) * WIDTH
+    for at in range(WIDTH):
         store(table, place + at, load(template, at))
     store(encode, ENC_BATCH, load(state, BATCH))
     store(encode, ENC_COUNT, 0)
     store(encode, ENC_HEAD, load(state, START))
     store(encode, ENC_AT, load(state, START) + load(state, SIZE_HEAD))
     store(encode, ENC_PAYLOAD, load(state, START) + load(state, SIZE_HEAD))
-    store(table, place + load(state, POSITION_AT), load(state, START))
+    store(table, place + COL_POSITION, load(state, START))
     store(state, IS_OPEN, 1)
     return place
 
 
 def end(state: Longs, encode: Longs, table: Longs) -> None:
     """End a batch; the next one begins behind it."""
-    place = load(state, BATCH) * load(state, WIDTH)
-    store(table, place + load(state, END_AT), load(encode, ENC_AT))
+    place = load(state, BATCH) * WIDTH
+    store(table, place + COL_END_POSITION, load(encode, ENC_AT))
     store(state, START, load(encode, ENC_AT))
     store(state, BATCH, load(state, BATCH) + 1)
     store(state, IS_OPEN, 0)
@@ -102,9 +109,9 @@ def close(state: Longs, encode: Longs, table: Longs) -> int:
         return DONE
     if run(state, HEADS) != DONE:
         return REFUSED_HEAD
-    place = load(state, BATCH) * load(state, WIDTH)
+    place = load(state, BATCH) * WIDTH
     if load(state, SEQUENCE) >= 0:
-        following = load(state, SEQUENCE) + load(table, place + load(state, DELTA_AT)) + 1
+        following = load(state, SEQUENCE) + load(table, place + COL_LAST_OFFSET_DELTA) + 1
         # 0 comes after the greatest (DefaultRecordBatch.incrementSequence).
         store(state, SEQUENCE, following if following <= MAX_INT else following - MAX_INT - 1)
     end(state, encode, table)
@@ -117,10 +124,10 @@ def begin_batch(  # noqa: PLR0917
     """Begin a batch whose first record has an offset and a timestamp."""
     place = begin(state, encode, table, template)
     given = load(state, GIVEN_BASE)
-    store(table, place + load(state, BASE_OFFSET_AT), given if given >= 0 else first)
+    store(table, place + COL_BASE_OFFSET, given if given >= 0 else first)
     if load(state, HAS_HORIZON) == 0:
-        store(table, place + load(state, BASE_TIMESTAMP_AT), time)
-    store(table, place + load(state, SEQUENCE_AT), load(state, SEQUENCE))
+        store(table, place + COL_BASE_TIMESTAMP, time)
+    store(table, place + COL_BASE_SEQUENCE, load(state, SEQUENCE))
 
 
 def one_record(state: Longs, encode: Longs) -> int:
@@ -151,7 +158,7 @@ def is_too_far(state: Longs, encode: Longs, table: Longs, offsets: Longs) -> boo
     """Whether the record that was refused has an offset that another batch can hold."""
     if load(encode, ENC_COUNT) == 0 or load(state, GIVEN_BASE) >= 0:
         return False
-    base = load(table, load(state, BATCH) * load(state, WIDTH) + load(state, BASE_OFFSET_AT))
+    base = load(table, load(state, BATCH) * WIDTH + COL_BASE_OFFSET)
     return load(offsets, load(encode, ENC_ROW)) - base > MAX_INT
 
 
@@ -203,12 +210,12 @@ def one_message(state: Longs, encode: Longs) -> int:
 
 def count_message(state: Longs, encode: Longs, table: Longs, offset: int, time: int) -> None:
     """Note a message in the table."""
-    place = load(state, BATCH) * load(state, WIDTH)
-    base = load(table, place + load(state, BASE_OFFSET_AT))
-    store(table, place + load(state, DELTA_AT), offset - base)
-    store(table, place + load(state, COUNT_AT), load(encode, ENC_COUNT))
-    if load(encode, ENC_COUNT) == 1 or time > load(table, place + load(state, MAX_TIMESTAMP_AT)):
-        store(table, place + load(state, MAX_TIMESTAMP_AT), time)
+    place = load(state, BATCH) * WIDTH
+    base = load(table, place + COL_BASE_OFFSET)
+    store(table, place + COL_LAST_OFFSET_DELTA, offset - base)
+    store(table, place + COL_NUM_RECORDS, load(encode, ENC_COUNT))
+    if load(encode, ENC_COUNT) == 1 or time > load(table, place + COL_MAX_TIMESTAMP):
+        store(table, place + COL_MAX_TIMESTAMP, time)
 
 
 def messenger() -> Callable[..., int]:
@@ -231,7 +238,7 @@ def messenger() -> Callable[..., int]:
             row = load(encode, ENC_ROW)
             offset = load(offsets, row)
             time = load(timestamps, row)
-            place = load(state, BATCH) * load(state, WIDTH) + load(state, BASE_OFFSET_AT)
+            place = load(state, BATCH) * WIDTH + COL_BASE_OFFSET
             if load(state, IS_OPEN) == 0:
                 if load(state, BATCH) == load(state, MAX_BATCHES):
                     return FULL

@@ -10,7 +10,6 @@ from kafka_segments.native import kernels
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (
-    COLUMN,
     MAX_BATCHES,
     SIZE_PIECE,
     EncodedBatches,
@@ -23,6 +22,13 @@ from kafka_segments.write.encoder_inputs import Windows
 from kafka_segments.write.inputs import Incoming
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns import kafka_log_segment
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_CONTENT,
+    COL_END_POSITION,
+    COL_LAST_OFFSET_DELTA,
+    COL_POSITION,
+)
 
 __all__ = ["Encoding", "EncodingStart", "Exact", "PlainEncoding", "increment", "len_head"]
 
@@ -161,12 +167,12 @@ class Encoding:
         """Raise what is wrong with the record or head at which an encoder stopped."""
         machine, row = self._machine, int(self._machine.encode[kernels.ENC_ROW])
         if status == encoder_loops.REFUSED_HEAD:
-            base = machine.table[machine.state[encoder_loops.BATCH], COLUMN["base_offset"]]
+            base = machine.table[machine.state[encoder_loops.BATCH], COL_BASE_OFFSET]
             raise refused("unwritable", "the head of the batch cannot be written", offset=int(base))
         self._windows.check_arrays()
         offset, number = self._windows.offset_of(row), self._windows.row + row
         if machine.state[encoder_loops.IS_OPEN]:
-            base = int(machine.table[machine.state[encoder_loops.BATCH], COLUMN["base_offset"]])
+            base = int(machine.table[machine.state[encoder_loops.BATCH], COL_BASE_OFFSET])
             if not 0 <= offset - base <= MAX_INT:
                 raise refused("offset_delta", f"in a batch from offset {base} on", offset=offset, row=number)
         size, num_headers = self._windows.num_bytes(row), self._windows.num_headers(row)
@@ -177,7 +183,7 @@ class Encoding:
     def _name_last_offset(self, row: int, last_offset: int) -> None:
         """Have a batch's head name a last offset behind that of its last record, as compaction leaves it."""
         head = self._machine.table[row]
-        delta = last_offset - int(head[COLUMN["base_offset"]])
+        delta = last_offset - int(head[COL_BASE_OFFSET])
         if last_offset < self._windows.next_offset - 1:
             raise refused(
                 "offset_order",
@@ -187,27 +193,26 @@ class Encoding:
         if delta > MAX_INT:
             base = last_offset - delta
             raise refused("offset_delta", f"in a batch from offset {base} on", offset=last_offset)
-        name = "last_offset_delta"
-        derived = kafka_log_segment.DERIVED[int(head[COLUMN["content"]])]
-        head[COLUMN[name]] = delta
-        self._machine.encode[kernels.ENC_GIVEN] = 1 << derived.index(name)
+        derived = kafka_log_segment.DERIVED[int(head[COL_CONTENT])]
+        head[COL_LAST_OFFSET_DELTA] = delta
+        self._machine.encode[kernels.ENC_GIVEN] = 1 << derived.index("last_offset_delta")
 
     def _check_sizes(self, heads: Any) -> None:
         most = self._options.max_message_bytes
         if most is None or not len(heads):
             return
-        sizes = heads[:, COLUMN["end_position"]] - heads[:, COLUMN["position"]]
+        sizes = heads[:, COL_END_POSITION] - heads[:, COL_POSITION]
         if sizes.max() > most:
             at = int((sizes > most).argmax())
             raise refused(
                 "batch_too_large",
                 f"a batch of {int(sizes[at])} bytes, and max_message_bytes is {most}",
-                offset=int(heads[at, COLUMN["base_offset"]]),
+                offset=int(heads[at, COL_BASE_OFFSET]),
             )
 
     def _too_large(self) -> None:
         heads, open_row = self._machine.table, self._machine.state[encoder_loops.BATCH]
-        base = int(heads[open_row, COLUMN["base_offset"]])
+        base = int(heads[open_row, COL_BASE_OFFSET])
         raise refused("record_too_large", f"a batch of more than {MAX_INT} bytes", offset=base)
 
 
@@ -240,7 +245,7 @@ class PlainEncoding(Encoding):
         status = machine.write_head(self._memory, 0, size, 0)
         if status != kernels.DONE:
             self._refuse(encoder_loops.REFUSED_HEAD)
-        head[COLUMN["end_position"]] = size
+        head[COL_END_POSITION] = size
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = 1, 0, size
         return iter(())
 
@@ -255,7 +260,7 @@ class PlainEncoding(Encoding):
         data = self._memory.hand_out(start, used)
         if is_open:
             machine.table[0] = machine.table[num_batches]
-            machine.table[0, COLUMN["position"]] = 0
+            machine.table[0, COL_POSITION] = 0
             for slot in (kernels.ENC_AT, kernels.ENC_HEAD, kernels.ENC_PAYLOAD):
                 encode[slot] -= start
             encode[kernels.ENC_BATCH] = 0

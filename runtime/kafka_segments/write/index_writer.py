@@ -19,8 +19,15 @@ from kafka_segments.formats.building import build_transaction_index
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.native.kernels import Longs, load, store
 from kafka_segments.segment.index_files import AbortedTxn
-from kafka_segments.write.encoder import COLUMN
-from kafka_segments_generated.columns import kafka_log_segment, kafka_offset_index, kafka_time_index
+from kafka_segments_generated.columns import kafka_offset_index, kafka_time_index
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_END_POSITION,
+    COL_LAST_OFFSET_DELTA,
+    COL_MAX_TIMESTAMP,
+    COL_POSITION,
+    WIDTH,
+)
 
 __all__ = ["INDEX_SUFFIXES", "Indexes", "index_loop"]
 
@@ -29,7 +36,7 @@ INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
 
 # What the loop's state holds: entries that were made of either index, bytes since the last of the first one,
 # how many make another, the greatest timestamp so far with its offset, the last one in the time index; then
-# the bytes before the table's, the table's rows and width, and where its columns are.
+# the bytes before the table's, and the table's rows.
 (
     NUM_OFFSETS,
     NUM_TIMES,
@@ -40,13 +47,7 @@ INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
     IN_TIME_INDEX,
     BEFORE,
     NUM_ROWS,
-    WIDTH,
-    START_AT,
-    END_AT,
-    OFFSET_AT,
-    DELTA_AT,
-    TIME_AT,
-) = range(15)
+) = range(9)
 
 
 def index_loop() -> Callable[..., int]:
@@ -56,10 +57,10 @@ def index_loop() -> Callable[..., int]:
         num_offsets, num_times, since = 0, 0, load(state, SINCE)
         greatest, greatest_at = load(state, GREATEST), load(state, GREATEST_AT)
         for row in range(load(state, NUM_ROWS)):
-            place = row * load(state, WIDTH)
-            start, end = load(table, place + load(state, START_AT)), load(table, place + load(state, END_AT))
-            last = load(table, place + load(state, OFFSET_AT)) + load(table, place + load(state, DELTA_AT))
-            time = load(table, place + load(state, TIME_AT))
+            place = row * WIDTH
+            start, end = load(table, place + COL_POSITION), load(table, place + COL_END_POSITION)
+            last = load(table, place + COL_BASE_OFFSET) + load(table, place + COL_LAST_OFFSET_DELTA)
+            time = load(table, place + COL_MAX_TIMESTAMP)
             if time > greatest:
                 greatest, greatest_at = time, last
             if since > load(state, INTERVAL):
@@ -99,19 +100,9 @@ class Indexes:
         self._aborted: list[AbortedTxn] = []
         self._loop = load_decoder(index_loop)
         self._arguments = self._loop.new_table()
-        self._state = state = np.zeros(TIME_AT + 1, np.int64)
+        self._state = state = np.zeros(NUM_ROWS + 1, np.int64)
         state[INTERVAL], state[GREATEST], state[IN_TIME_INDEX] = interval, -1, -1
         state[GREATEST_AT] = base_offset
-        state[WIDTH] = kafka_log_segment.WIDTH
-        columns = {
-            START_AT: "position",
-            END_AT: "end_position",
-            OFFSET_AT: "base_offset",
-            DELTA_AT: "last_offset_delta",
-            TIME_AT: "max_timestamp",
-        }
-        for place, name in columns.items():
-            state[place] = COLUMN[name]
         self._arguments.set("state", state.ctypes.data, state.size)
 
     def append(self, heads: Any, position: int) -> None:

@@ -16,8 +16,13 @@ from kafka_segments.formats import increment_sequence
 from kafka_segments.formats.entries import Batch
 from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write.batch_options import BatchOptions
-from kafka_segments.write.encoder import COLUMN
 from kafka_segments.write.refusals import refused
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_BASE_SEQUENCE,
+    COL_LAST_OFFSET_DELTA,
+    COL_MAX_TIMESTAMP,
+)
 
 __all__ = ["Appended", "Producers"]
 
@@ -44,17 +49,17 @@ class Appended:
     def by_heads(cls, options: BatchOptions, heads: Any) -> Appended:
         """Batches that were encoded by some options; `heads` as in `encoder.Piece`."""
         first, last = heads[0], heads[-1]
-        offset_delta = int(last[COLUMN["last_offset_delta"]])
+        offset_delta = int(last[COL_LAST_OFFSET_DELTA])
         return cls(
             options.producer_id,
             options.producer_epoch,
             options.is_transactional,
-            int(first[COLUMN["base_offset"]]),
-            int(first[COLUMN["base_sequence"]]),
-            increment_sequence(int(last[COLUMN["base_sequence"]]), offset_delta),
-            int(last[COLUMN["base_offset"]]) + offset_delta,
+            int(first[COL_BASE_OFFSET]),
+            int(first[COL_BASE_SEQUENCE]),
+            increment_sequence(int(last[COL_BASE_SEQUENCE]), offset_delta),
+            int(last[COL_BASE_OFFSET]) + offset_delta,
             offset_delta,
-            int(last[COLUMN["max_timestamp"]]),
+            int(last[COL_MAX_TIMESTAMP]),
         )
 
     @classmethod

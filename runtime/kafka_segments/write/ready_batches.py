@@ -12,9 +12,15 @@ from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.segment.columnar.entry_table import row_of
 from kafka_segments.segment.segment import Segment, open_segment
-from kafka_segments.write.encoder import COLUMN, EncodedBatches
+from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.refusals import refused
 from kafka_segments_generated.columns import kafka_log_segment
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_END_POSITION,
+    COL_LAST_OFFSET_DELTA,
+    COL_POSITION,
+)
 
 __all__ = ["Foreign", "read_foreign"]
 
@@ -98,13 +104,8 @@ def _group(data: memoryview, batches: list[Batch], control: Record | None) -> Fo
 def _head(batch: Batch, start: int) -> Any:
     row = row_of(batch, kafka_log_segment)
     base_offset = batch.last_offset if batch.base_offset is None else batch.base_offset
-    values = {
-        "position": batch.position - start,
-        "end_position": batch.end_position - start,
-        "base_offset": base_offset,
-        "last_offset_delta": batch.last_offset - base_offset,
-        "num_records": batch.num_records or 0,
-    }
-    for name, value in values.items():
-        row[0, COLUMN[name]] = value
+    row[0, COL_POSITION] -= start
+    row[0, COL_END_POSITION] -= start
+    row[0, COL_BASE_OFFSET] = base_offset
+    row[0, COL_LAST_OFFSET_DELTA] = batch.last_offset - base_offset
     return row

@@ -11,10 +11,16 @@ from kafka_segments.formats.building import build_producer_snapshot
 from kafka_segments.io import outputs
 from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write.batch_options import MAX_INT, MAX_LONG
-from kafka_segments.write.encoder import COLUMN, EncodedBatches
+from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.index_writer import INDEX_SUFFIXES, Indexes
 from kafka_segments.write.producer_state import Producers
 from kafka_segments.write.refusals import refused
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_END_POSITION,
+    COL_LAST_OFFSET_DELTA,
+    COL_POSITION,
+)
 
 __all__ = ["OneSegment", "PartitionFiles", "Store", "base_offset_of"]
 
@@ -101,7 +107,7 @@ class Store:
         """
         while len(piece.heads):
             if not self._segments:
-                first = int(piece.heads[0, COLUMN["base_offset"]])
+                first = int(piece.heads[0, COL_BASE_OFFSET])
                 self._begin(first if self.base_offset is None else self.base_offset)
             segment = self._segments[-1]
             fitting = self._num_fitting(segment, piece.heads)
@@ -120,21 +126,21 @@ class Store:
 
     def _num_fitting(self, segment: _Segment, heads: Any) -> int:
         """How many of the batches still go into a segment."""
-        ends = heads[:, COLUMN["end_position"]] - int(heads[0, COLUMN["position"]]) + segment.size
-        lasts = heads[:, COLUMN["base_offset"]] + heads[:, COLUMN["last_offset_delta"]] - segment.base_offset
-        if int(heads[0, COLUMN["base_offset"]]) < segment.base_offset:
+        ends = heads[:, COL_END_POSITION] - int(heads[0, COL_POSITION]) + segment.size
+        lasts = heads[:, COL_BASE_OFFSET] + heads[:, COL_LAST_OFFSET_DELTA] - segment.base_offset
+        if int(heads[0, COL_BASE_OFFSET]) < segment.base_offset:
             raise refused(
                 "segment_offset",
                 f"below the segment's base offset {segment.base_offset}",
-                offset=int(heads[0, COLUMN["base_offset"]]),
+                offset=int(heads[0, COL_BASE_OFFSET]),
             )
         wrong = (ends > self._bytes) | (lasts > MAX_INT)
         return int(wrong.argmax()) if wrong.any() else len(heads)
 
     def _roll(self, segment: _Segment, heads: Any) -> None:
         """Begin another segment for a batch, or say why it cannot be."""
-        size = int(heads[0, COLUMN["end_position"]] - heads[0, COLUMN["position"]])
-        offset = int(heads[0, COLUMN["base_offset"]])
+        size = int(heads[0, COL_END_POSITION] - heads[0, COL_POSITION])
+        offset = int(heads[0, COL_BASE_OFFSET])
         if size > self._bytes:
             found = f"a batch of {size} bytes, and segment_bytes is {self._bytes}"
             raise refused("segment_too_small", found, offset=offset)
@@ -167,10 +173,9 @@ def _split(piece: EncodedBatches, number: int) -> tuple[EncodedBatches, EncodedB
     """The first batches of a piece, and the others."""
     if number == len(piece.heads):
         return piece, EncodedBatches(piece.data[len(piece.data) :], piece.heads[number:])
-    cut = int(piece.heads[number, COLUMN["position"]])
+    cut = int(piece.heads[number, COL_POSITION])
     rest = piece.heads[number:].copy()
-    for name in ("position", "end_position"):
-        rest[:, COLUMN[name]] -= cut
+    rest[:, [COL_POSITION, COL_END_POSITION]] -= cut
     return EncodedBatches(piece.data[:cut], piece.heads[:number]), EncodedBatches(piece.data[cut:], rest)
 
 

@@ -27,12 +27,17 @@ from kafka_segments.write import batch_options
 from kafka_segments.write.api import encode_empty_batch, iter_pieces, start_of
 from kafka_segments.write.batch_options import BatchOptions, Options, check_choice, check_numbers, options_of
 from kafka_segments.write.control_batches import MARKERS, Control, encode_control
-from kafka_segments.write.encoder import COLUMN, EncodedBatches
+from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import EncodingStart
 from kafka_segments.write.inputs import Data
 from kafka_segments.write.producer_state import Appended, Producers
 from kafka_segments.write.ready_batches import read_foreign
 from kafka_segments.write.segment_files import OneSegment, PartitionFiles, Store
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_LAST_OFFSET_DELTA,
+    COL_NUM_RECORDS,
+)
 
 __all__ = ["SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment"]
 
@@ -386,10 +391,10 @@ class SegmentWriter:
             return
         first, last = heads[0], heads[-1]
         if self._first_offset is None:
-            self._first_offset = int(first[COLUMN["base_offset"]])
+            self._first_offset = int(first[COL_BASE_OFFSET])
         self._store.write(piece)
-        self._last_offset = int(last[COLUMN["base_offset"]] + last[COLUMN["last_offset_delta"]])
+        self._last_offset = int(last[COL_BASE_OFFSET] + last[COL_LAST_OFFSET_DELTA])
         self.next_offset = self._last_offset + 1
         self._num_batches += len(heads)
-        self._num_records += int(heads[:, COLUMN["num_records"]].sum())
+        self._num_records += int(heads[:, COL_NUM_RECORDS].sum())
         self._num_bytes += len(piece.data)

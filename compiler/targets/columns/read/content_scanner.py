@@ -148,15 +148,20 @@ def _region(scan: ScanReader, frame: Frame, checksum: Checksum, place: Place) ->
 
 
 def described_contents(segment: Segment, layout: SegmentLayout) -> list[str]:
-    """What a generated module tells of each content."""
+    """The entries of `CONTENTS` in a generated module."""
     lines = []
+    frame = ScanReader(layout, CONTENT_PARAMETERS, "start", "limit", "end").frame(
+        segment.entry, Io(None, "end")
+    )
     for content in segment.contents:
+        cases = [lower(value, frame, segment.switch.place).text for value, _ in content.cases]
         names = [column.name for column, _ in batch_columns(segment.entry, layout.model)]
         names += [column.name for column, _ in batch_columns(content.struct, layout.model)]
         lines += [
             "Content(",
             f'    schema="{content.stem}",',
             f'    decoder="{content.record.path[0]}",',
+            *bracketed("cases=(", cases if len(cases) > 1 else [f"{cases[0]},"], "),", 1),
             f"    is_repeated={content.records is not None},",
             *bracketed(
                 "codecs={", [f'{n}: "{name}"' for n, name in codecs(content, layout.model).items()], "},", 1

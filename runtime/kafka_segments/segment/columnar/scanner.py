@@ -7,7 +7,7 @@ that is not; what is to be said of that one is not decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -22,8 +22,6 @@ from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.arena import Scratch
 
 __all__ = ["HeaderScan"]
-
-Checksum = Callable[[bytes | memoryview, int], int]
 
 _LEN_WINDOW = 4 << 20
 _LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
@@ -70,7 +68,7 @@ class HeaderScan:
         # Where decoders cannot compute CRC-32C (ARM, old x86), the package does it here.
         self._verifies = check_crc and not cpu.has_crc32c()
         self.can_sweep = not self._verifies
-        self._checks: dict[int, tuple[int, Checksum]] = {}
+        self._contents = module.CONTENTS
         self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=True)
         self.max_rows = _MAX_ROWS
         self._rows = np.zeros((_MAX_ROWS, module.WIDTH), np.int64)
@@ -176,11 +174,8 @@ class HeaderScan:
         places = [self.column(rows, name).tolist() for name in ("position", "end_position", "content", "crc")]
         for at, (position, end, content, stored) in enumerate(zip(*places, strict=True)):
             start = position - self.window_position
-            if content not in self._checks:
-                head = formats.read_entry_header(window[start : start + formats.LEN_HEAD], "", position, None)
-                self._checks[content] = head.ofs_crc_region, head.checksum
-            ofs_crc_region, function = self._checks[content]
-            if function(window[start + ofs_crc_region : end - self.window_position], 0) != stored:
+            ofs_region, function = formats.checksum_region(self._contents[content].cases[0])
+            if function(window[start + ofs_region : end - self.window_position], 0) != stored:
                 return at
         return len(rows)
 

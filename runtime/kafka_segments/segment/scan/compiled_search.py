@@ -35,7 +35,7 @@ from kafka_segments.native.kernels import (
 )
 from kafka_segments.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply, power_of_x
 from kafka_segments_generated.columns import kafka_log_segment
-from kafka_segments_generated.columns.kafka_log_segment import scan_entry
+from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET, COL_CRC, scan_entry
 
 __all__ = ["Searcher", "finder", "lines_maker", "sound_messages"]
 
@@ -45,9 +45,8 @@ __all__ = ["Searcher", "finder", "lines_maker", "sound_messages"]
 # checksum. After it: the place of what was found (in AT), and the line or block that is needed.
 AT, STOP, WINDOW, LEN_WINDOW, SIZE, LOWEST, GRID, FIRST_LINE, LAST_LINE, FILE, PREAD, CACHE = range(12)
 NUM_LINES, NUM_POWERS, NEEDED = range(12, 15)
-# Where two columns stand in the scanner's row. Then for each content: where the bytes begin that its checksum
-# covers, and which of the two that is.
-BASE_OFFSET, CRC, REGIONS = range(15, 18)
+# Then for each content: where the bytes begin that its checksum covers, and which of the two that is.
+REGIONS = 15
 _NUM_STATE = REGIONS + 2 * len(kafka_log_segment.CONTENTS)
 # What `find` returns: it found something, or nothing in this window; or what it needs to go on.
 FOUND, OVER, NEEDS_LINES, NEEDS_BLOCK = range(4)
@@ -177,7 +176,7 @@ def judge(  # noqa: PLR0917
     grid, window, len_window = load(state, GRID), load(state, WINDOW), load(state, LEN_WINDOW)
     region = REGIONS + 2 * load(row, CONTENT)
     start, kind = load(state, AT) + load(state, region), load(state, region + 1)
-    crc = load(row, load(state, CRC))
+    crc = load(row, COL_CRC)
     line = end // grid
     behind = (start + grid - 1) // grid * grid
     if behind >= line * grid:
@@ -206,10 +205,10 @@ def finder() -> Callable[..., int]:
     ) -> int:
         at, stop, lowest = load(state, AT), load(state, STOP), load(state, LOWEST)
         window, len_window = load(state, WINDOW), load(state, LEN_WINDOW)
-        size, base_offset = load(state, SIZE) - window, load(state, BASE_OFFSET)
+        size = load(state, SIZE) - window
         while at < stop:
             status, end = scan_entry(data, at - window, len_window, size, window, row, 0, False, False)
-            if status == DONE and load(row, base_offset) >= lowest:
+            if status == DONE and load(row, COL_BASE_OFFSET) >= lowest:
                 store(state, AT, at)
                 judged = judge(data, state, row, lines, powers, tags, cache, window + end)
                 if rare(judged != OVER):
@@ -247,10 +246,8 @@ class Searcher:
         state[NUM_POWERS] = self._powers.shape[1]
         state[FILE], state[CACHE] = source.descriptor, self._cache.ctypes.data
         state[PREAD] = ctypes.cast(ctypes.CDLL(None).pread, ctypes.c_void_p).value or 0
-        state[BASE_OFFSET] = kafka_log_segment.BATCH_COLUMNS.index("base_offset")
-        state[CRC] = kafka_log_segment.BATCH_COLUMNS.index("crc")
         for at, content in enumerate(kafka_log_segment.CONTENTS):
-            ofs_region, function = formats.checksum_region(is_batch=content.is_repeated)
+            ofs_region, function = formats.checksum_region(content.cases[0])
             state[REGIONS + 2 * at : REGIONS + 2 * at + 2] = ofs_region, _CHECKSUMS.index(function)
         self._arguments = self._find.new_table()
         self._of_lines = self._make_lines.new_table()
@@ -368,8 +365,7 @@ def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
         others = np.flatnonzero(~is_message[table[:, CONTENT]])
         if len(others):
             table, status = table[: others[0]], DONE
-        columns = ("position", "end_position")
-        starts, ends = (table[:, kafka_log_segment.BATCH_COLUMNS.index(name)] for name in columns)
+        starts, ends = table[:, kernels.POSITION], table[:, kernels.END_POSITION]
         found.update(zip(starts.tolist(), (ends - starts).tolist(), strict=True))
         place = int(ends[-1]) if len(table) else place
     return place

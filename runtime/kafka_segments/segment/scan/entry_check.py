@@ -97,34 +97,34 @@ class Probe:
         sensible_end = end if position < end <= self.source.size else None
         try:
             self._check_prefix(prefix, position, left)
-            head = self._read_head(prefix, position, previous_offset)
+            batch = self._read_header(prefix, position, previous_offset)
             if not check_crc:
-                self._touch(head, position)
-                return CheckedEntry(head.batch, None, end)
-            computed = self._checksum(head, position)
+                self._touch(batch)
+                return CheckedEntry(batch, None, end)
+            computed = self._checksum(batch)
         except KafkaFormatError as error:
             return CheckedEntry(None, error, sensible_end)
-        if computed == head.batch.crc:
-            return CheckedEntry(replace(head.batch, crc_valid=True), None, end)
+        if computed == batch.crc:
+            return CheckedEntry(replace(batch, crc_valid=True), None, end)
         mismatch = ChecksumMismatchError(
-            f"stored 0x{head.batch.crc:08x}, computed 0x{computed:08x}",
-            stored=head.batch.crc,
+            f"stored 0x{batch.crc:08x}, computed 0x{computed:08x}",
+            stored=batch.crc,
             computed=computed,
             position=position,
             path=self.source.name,
         )
-        return CheckedEntry(replace(head.batch, crc_valid=False), mismatch, end)
+        return CheckedEntry(replace(batch, crc_valid=False), mismatch, end)
 
     def _check_prefix(self, prefix: formats.Prefix, position: int, left: int) -> None:
         where = {"position": position, "path": self.source.name}
-        if prefix.len_body < formats.length_digits()[1]:
+        if prefix.len_body < formats.MIN_LEN_BODY:
             if prefix.len_body == 0:
                 self._read_zeros(position)
-            raise self._too_short(prefix, formats.length_digits()[1], position)
+            raise self._too_short(prefix, formats.MIN_LEN_BODY, position)
         if prefix.len_entry > left:
             raise self._truncated(position, prefix.len_entry, left)
         if not prefix.is_known:
-            known = sorted(formats.known_magics())
+            known = sorted(formats.MAGICS)
             one_of = f"{', '.join(map(str, known[:-1]))} or {known[-1]}"
             detail = f"magic {prefix.magic} is not {one_of}: a newer format, another program's, or damage"
             raise UnsupportedMagicError(detail, magic=prefix.magic, **where)
@@ -139,29 +139,28 @@ class Probe:
                 return
             position = end
 
-    def _read_head(
-        self, prefix: formats.Prefix, position: int, previous_offset: int | None
-    ) -> formats.EntryHeader:
+    def _read_header(self, prefix: formats.Prefix, position: int, previous_offset: int | None) -> Batch:
         data = self._window.read(position, min(formats.LEN_HEAD, prefix.len_entry))
         try:
-            head = formats.read_entry_header(data, self.source.name, position, previous_offset)
+            batch = formats.read_entry_header(data, self.source.name, position, previous_offset)
         except CorruptBatchError as error:
             # Magic 1 is the longer of the old formats: above their limit, it may have no room for a time.
             raise LengthMismatchError(error.detail, position=position, path=self.source.name) from error
-        if self._headers_only and head.batch.magic < 2:
-            return replace(head, batch=replace(head.batch, base_offset=None, num_records=None))
-        return head
+        if self._headers_only and batch.magic < 2:
+            return replace(batch, base_offset=None, num_records=None)
+        return batch
 
-    def _checksum(self, head: formats.EntryHeader, position: int) -> int:
+    def _checksum(self, batch: Batch) -> int:
+        ofs_region, function = formats.checksum_region(batch.magic)
         value = 0
-        for piece in self._pieces(position + head.ofs_crc_region, position + head.batch.size):
-            value = head.checksum(piece, value)
+        for piece in self._pieces(batch.position + ofs_region, batch.end_position):
+            value = function(piece, value)
         return value
 
-    def _touch(self, head: formats.EntryHeader, position: int) -> None:
+    def _touch(self, batch: Batch) -> None:
         """With the checksum off, bytes that cannot be read are an error all the same."""
         if not self._headers_only:
-            for _ in self._pieces(position, position + head.batch.size):
+            for _ in self._pieces(batch.position, batch.end_position):
                 pass
 
     def _pieces(self, start: int, end: int) -> Iterator[bytes | memoryview]:

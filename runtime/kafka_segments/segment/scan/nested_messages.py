@@ -61,7 +61,7 @@ class NestedMessages:
             return False
         magic, codec, start = self._head
         self._follow(codec, magic, batch.end_position - start)
-        ofs_size = formats.length_digits()[0][0]
+        ofs_size = formats.OFS_LEN_BODY
         place, size = batch.position + ofs_size - start, batch.size - ofs_size
         at = bisect_right(self._runs, place, key=lambda run: run.place) - 1
         if at < 0 or place + size > self._runs[at].place + self._runs[at].size:

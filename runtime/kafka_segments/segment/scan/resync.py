@@ -42,13 +42,13 @@ def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
     Args:
         largest_body: lengths above this need not be found.
     """
-    digits, least = formats.length_digits()
-    first, behind = digits[0], digits[1:]
-    highest = min(0x7F, max(0, largest_body) >> (8 * len(behind)))
+    first = formats.OFS_LEN_BODY
+    num_lower = formats.LEN_LOG_OVERHEAD - first - 1
+    highest = min(0x7F, max(0, largest_body) >> (8 * num_lower))
     # Runs of zeros must not match: they are common, and each match is parsed.
-    small = bytes(len(behind)) + _any_of(range(least))
+    small = bytes(num_lower) + _any_of(range(formats.MIN_LEN_BODY))
     gap = formats.OFS_MAGIC - first - 1
-    text = b"(?!%s)%s(?=.{%d}%s)" % (small, _any_of(range(highest + 1)), gap, _any_of(formats.known_magics()))
+    text = b"(?!%s)%s(?=.{%d}%s)" % (small, _any_of(range(highest + 1)), gap, _any_of(formats.MAGICS))
     return re.compile(text, re.DOTALL), first
 
 
@@ -147,12 +147,12 @@ class Resync:
     def _judge(self, prefix: formats.Prefix, position: int) -> Batch | None:
         try:
             data = self._source.read(position, min(formats.LEN_HEAD, prefix.len_entry))
-            head = formats.read_entry_header(data, self._source.name, position, None)
-            spans = self._spans[head.checksum]
-            computed = spans.checksum(position + head.ofs_crc_region, position + prefix.len_entry)
+            batch = formats.read_entry_header(data, self._source.name, position, None)
+            ofs_region, function = formats.checksum_region(batch.magic)
+            computed = self._spans[function].checksum(position + ofs_region, position + prefix.len_entry)
         except (CorruptBatchError, ReadError):
             return None
-        return head.batch if computed == head.batch.crc else None
+        return batch if computed == batch.crc else None
 
     def _candidates(self, position: int) -> Iterator[tuple[int, formats.Prefix]]:
         pattern, shift = candidate_pattern(self._source.size - position - formats.LEN_LOG_OVERHEAD)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
-from kafka_segments.formats import known_magics
+from kafka_segments.formats import MAGICS
 from kafka_segments.formats.entries import Batch, Record
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.storage import SourceLike
@@ -118,7 +118,7 @@ def down_convert(
         >>> down_convert(b"", to_magic=1).to_bytes()
         b''
     """
-    if not is_integer(to_magic) or to_magic not in known_magics() or to_magic >= 2:
+    if not is_integer(to_magic) or to_magic not in MAGICS or to_magic >= 2:
         raise OptionError(f"to_magic is {to_magic!r}; batches go down to 0 or 1 (up_convert makes magic 2)")
     if first_offset is not None and not is_integer(first_offset):
         raise OptionError(f"first_offset is {first_offset!r}; it must be an integer or None")
