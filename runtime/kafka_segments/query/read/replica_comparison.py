@@ -21,6 +21,7 @@ import numpy as np
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import ReadError, ReplicaMismatchError, raise_unless_file_at_fault
+from kafka_segments.formats import MAGICS
 from kafka_segments.formats.entries import Batch
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
@@ -35,19 +36,11 @@ from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["compare_copies", "hold_together"]
 
-_KEPT = (
-    "last_offset_delta",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "timestamp_type",
-    "is_control",
-    "is_transactional",
-)
 _CHANGED = ("num_records", "base_timestamp", "max_timestamp", "compression", "has_delete_horizon")
 _PLACE = ("base_offset", "partition_leader_epoch", "position", "len_body", "crc")
+_KEPT = tuple(name for name in MAGICS[2].columns if name not in (*_PLACE, *_CHANGED, "magic"))
 _OF_BATCHES = (*_PLACE, *_KEPT, *_CHANGED)
-_OF_MESSAGES = (*_PLACE, "magic", "timestamp_type", "max_timestamp")
+_OF_MESSAGES = ("position", *MAGICS[1].columns)
 
 Columns = dict[str, Any]
 

@@ -1,22 +1,12 @@
-"""A row for each batch: what its header says, with nothing decompressed and no checksum verified.
+"""A row for each batch, from its header alone: nothing is decompressed and no checksum verified.
 
-| column | type | meaning |
-|---|---|---|
-| `position`, `size` | int64, int32 | where it is in the segment, in bytes |
-| `base_offset`, `last_offset` | int64 | of its records; the first of a wrapper is null, for it is inside |
-| `num_records` | int32 | null for a wrapper |
-| `magic`, `compression` | int8, string | the format, and the codec's name (null for an unknown one) |
-| `timestamp_type` | int8 | Kafka's ids: -1 none (magic 0), 0 CreateTime, 1 LogAppendTime |
-| `base_timestamp`, `max_timestamp` | timestamp[ms, UTC] | null where the format has none |
-| `leader_epoch`, `producer_id` | int32, int64 | null for none |
-| `producer_epoch`, `base_sequence` | int32, int32 | null for none |
-| `is_transactional`, `is_control`, `has_delete_horizon` | bool | false in the old formats |
-| `crc` | int64 | as it is stored |
+Columns are those of the table of entries, with these differences: `size` in bytes, `last_offset` of a batch,
+`leader_epoch` for `partition_leader_epoch`, `compression` by name (null if unknown), `timestamp_type` -1 in
+magic 0. Null is what a format does not have or where -1 stands for none; of a wrapper, `base_offset` and
+`num_records`, which its content has. Flags are false in the old formats.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,47 +45,32 @@ _CODECS = pa.array(["none", *CODEC_NAMES], pa.string())
 
 def overview(entries: EntryTable) -> pa.RecordBatch:
     """Some entries as rows of `BATCHES_SCHEMA`."""
-    is_batch, is_wrapper = entries.is_batch(), entries.is_wrapper()
-    is_old = entries.column("magic") < 1
+    is_batch, is_wrapper, is_old = entries.is_batch(), entries.is_wrapper(), entries.column("magic") < 1
+    values = {
+        "size": entries.column("end_position") - entries.column("position"),
+        "last_offset": entries.last_offsets(),
+        "num_records": np.where(is_batch, entries.column("num_records"), 1),
+        "timestamp_type": np.where(is_old, NONE, entries.column("timestamp_type")),
+        "leader_epoch": entries.column("partition_leader_epoch"),
+    }
+    absent = {
+        "base_offset": is_wrapper,
+        "num_records": is_wrapper,
+        "base_timestamp": ~is_batch,
+        "max_timestamp": is_old,
+    }
     everywhere = np.zeros(len(entries), bool)
 
-    def numbers(name: str, absent: Any = everywhere, values: Any = None) -> pa.Array:
-        return array_of(entries.column(name) if values is None else values, kinds[name], absent)
+    def column(field: pa.Field) -> pa.Array:
+        if field.name == "compression":
+            return _compression(entries)
+        found = entries.column(field.name) if field.name not in values else values[field.name]
+        if pa.types.is_boolean(field.type):
+            found = np.where(is_batch, found, 0)
+        nulls = absent.get(field.name, ~is_batch | (found == NONE)) if field.nullable else everywhere
+        return array_of(found, field.type, nulls)
 
-    def of_batches(name: str, column: str) -> pa.Array:
-        values = entries.column(column)
-        return numbers(name, ~is_batch | (values == NONE), values)
-
-    def flag(name: str) -> pa.Array:
-        return numbers(name, values=np.where(is_batch, entries.column(name), 0))
-
-    kinds = {field.name: field.type for field in BATCHES_SCHEMA}
-    sizes = entries.column("end_position") - entries.column("position")
-    counts = np.where(is_batch, entries.column("num_records"), 1)
-    types = np.where(is_old, -1, entries.column("timestamp_type"))
-    return pa.RecordBatch.from_arrays(
-        [
-            numbers("position"),
-            numbers("size", values=sizes),
-            numbers("base_offset", is_wrapper),
-            numbers("last_offset", values=entries.last_offsets()),
-            numbers("num_records", is_wrapper, counts),
-            numbers("magic"),
-            _compression(entries),
-            numbers("timestamp_type", values=types),
-            numbers("base_timestamp", ~is_batch),
-            numbers("max_timestamp", is_old),
-            of_batches("leader_epoch", "partition_leader_epoch"),
-            of_batches("producer_id", "producer_id"),
-            of_batches("producer_epoch", "producer_epoch"),
-            of_batches("base_sequence", "base_sequence"),
-            flag("is_transactional"),
-            flag("is_control"),
-            flag("has_delete_horizon"),
-            numbers("crc"),
-        ],
-        schema=BATCHES_SCHEMA,
-    )
+    return pa.RecordBatch.from_arrays([column(field) for field in BATCHES_SCHEMA], schema=BATCHES_SCHEMA)
 
 
 def _compression(entries: EntryTable) -> pa.Array:
