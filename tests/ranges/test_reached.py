@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tests.plan.logs import PLACES
 from tests.ranges.logs import losses, offsets, partition, run, write
-from tests.runtime.build import batch, record
+from tests.runtime.build import batch, message, record
 
+from kafka_segments.log import log_end
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
@@ -41,6 +42,10 @@ def read_all(planned: list[Split]) -> tuple[list[int], Collected]:
         got, told = offsets(split)
         found += got
     return found, told
+
+
+def flipped(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
 
 
 def delete(log: Path) -> None:
@@ -162,6 +167,34 @@ def test_what_the_cleaner_may_have_taken_is_no_loss(log: Path) -> None:
     assert (found, told.losses) == (list(range(220)), [])
 
 
+@pytest.fixture(params=[True, False], ids=["compiled", "plain"])
+def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of looking at the end of a small segment."""
+    monkeypatch.setattr(log_end, "_NUM_SLOW", 0 if request.param else 1 << 30)
+
+
+ENDS = {
+    "whole": (run(200, 5), 225),
+    "a damaged batch at the end": (run(200, 4) + flipped(run(220, 1)), 220),
+    "a damaged batch before others": (flipped(run(200, 1)) + run(205, 4), 225),
+    "a batch cut off": (run(200, 5)[:-7], 220),
+    "zeros": (run(200, 4) + bytes(4096), 220),
+    "nothing": (b"", 200),
+    "offsets below the name": (run(100, 5), None),
+    "a message of an old format": (run(200, 4) + message(220), 221),
+}
+
+
+@pytest.mark.usefixtures("anyhow")
+@pytest.mark.parametrize("content", ENDS)
+def test_the_end_of_a_small_segment_is_found_alike_in_both_ways(log: Path, content: str) -> None:
+    data, end = ENDS[content]
+    write(log, 200, data)
+    (segment,) = (split.segment for split in splits(log)[-1:])
+    assert find_reached(PLACES, segment) == end
+
+
+@pytest.mark.usefixtures("anyhow")
 def test_headers_that_leave_the_end_open_tell_nothing(log: Path) -> None:
     (segment,) = (split.segment for split in splits(log)[-1:])
     assert find_reached(PLACES, segment) == 250

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 
 from kafka_segments.errors import ReadError
 from kafka_segments.io.filesystem import FileEntry, PlacedSource
@@ -31,18 +30,10 @@ class LocalFiles:
         """
         try:
             with os.scandir(directory) as found:
-                names = sorted(entry.name for entry in found)
+                names = sorted(found, key=lambda entry: entry.name)
         except OSError as error:
             raise _cannot_list(directory, error) from error
-        entries = (self._listed(os.path.join(directory, name)) for name in names)
-        return [entry for entry in entries if entry is not None]
-
-    def _listed(self, path: str) -> FileEntry | None:
-        with suppress(ReadError):
-            entry = self.entry(path)
-            if entry is not None or not os.path.islink(path):
-                return entry
-        return FileEntry(path, os.path.basename(path), False, 0, 0, "")
+        return [entry for entry in map(_listed, names) if entry is not None]
 
     def files_below(self, directory: str) -> list[FileEntry]:
         """All files in a directory and in those in it, by path; links to directories are not followed."""
@@ -62,10 +53,7 @@ class LocalFiles:
             return None
         except OSError as error:
             raise _cannot_list(path, error) from error
-        is_directory = stat.S_ISDIR(status.st_mode)
-        size = 0 if is_directory else status.st_size
-        name = os.path.basename(os.path.normpath(path))
-        return FileEntry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
+        return _entry_of(path, os.path.basename(os.path.normpath(path)), status)
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:
         """Open a file for reading; through the cache, the kernel reads ahead as it sees fit."""
@@ -94,6 +82,21 @@ class _LocalSource:
         """Close the file."""
         self.descriptor = -1
         self._source.close()
+
+
+def _listed(found: os.DirEntry[str]) -> FileEntry | None:
+    """What a listing shows; None if it has vanished since."""
+    try:
+        return _entry_of(found.path, found.name, found.stat())
+    except OSError as error:
+        is_gone = isinstance(error, (FileNotFoundError, NotADirectoryError)) and not found.is_symlink()
+        return None if is_gone else FileEntry(found.path, found.name, False, 0, 0, "")
+
+
+def _entry_of(path: str, name: str, status: os.stat_result) -> FileEntry:
+    is_directory = stat.S_ISDIR(status.st_mode)
+    size = 0 if is_directory else status.st_size
+    return FileEntry(path, name, is_directory, size, status.st_mtime_ns, _identity_of(status))
 
 
 def _identity_of(status: os.stat_result) -> str:

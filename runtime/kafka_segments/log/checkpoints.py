@@ -40,6 +40,7 @@ class Checkpoints:
         self._places = places
         self._errors: dict[str, KafkaFormatError] = {}
         self._offsets: dict[str, Offsets | None] = {}
+        self._roots: dict[str, list[str]] = {}  # by directory: to find out where it lies takes a while
         self._is_live: dict[str, bool] = {}
         self._lock = threading.Lock()
 
@@ -64,7 +65,7 @@ class Checkpoints:
 
     def is_live(self, directory: Directory) -> bool:
         """Whether a broker holds the log directory open at this moment; see `file_locks`."""
-        for root in _roots(directory):
+        for root in self._roots_of(directory):
             if root not in self._is_live:
                 self._is_live[root] = not is_address(root) and is_locked(_join(root, _LOCK))
             if self._is_live[root]:
@@ -73,12 +74,12 @@ class Checkpoints:
 
     def findings(self, directory: Directory) -> list[KafkaFormatError]:
         """What of all this could not be read."""
-        roots = _roots(directory)
+        roots = self._roots_of(directory)
         return [error for path, error in self._errors.items() if above(path) in roots]
 
     def _noted(self, directory: Directory, file: str) -> int | None:
         key = (directory.name.topic, directory.name.partition)
-        for root in _roots(directory):
+        for root in self._roots_of(directory):
             is_listed = directory.beside is not None and root == above(directory.path)
             if is_listed and directory.beside is not None and file not in directory.beside:
                 continue
@@ -86,6 +87,13 @@ class Checkpoints:
             if offsets is not None and key in offsets:
                 return offsets[key]
         return None
+
+    def _roots_of(self, directory: Directory) -> list[str]:
+        """The directory above, as it was given and where it really lies."""
+        path = directory.path or "."
+        if path not in self._roots:
+            self._roots[path] = list(dict.fromkeys((above(path), above(real_path(path)))))
+        return self._roots[path]
 
     def _read(self, path: str) -> Offsets | None:
         with self._lock:  # threads ask for several directories below one
@@ -112,12 +120,6 @@ class Checkpoints:
 
 
 _CONSEQUENCES = {LOG_START: ": deleted records may come along"}
-
-
-def _roots(directory: Directory) -> list[str]:
-    """The directory above, as it was given and where it really lies."""
-    path = directory.path or "."
-    return list(dict.fromkeys((above(path), above(real_path(path)))))
 
 
 def _join(root: str, name: str) -> str:

@@ -11,7 +11,7 @@ import errno
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import is_address
@@ -34,6 +34,7 @@ _log = get_logger(__name__)
 
 _LEADER_EPOCHS = "leader-epoch-checkpoint"
 _METADATA = "partition.metadata"
+_LEN_SHORT = 256  # bytes of a note that is kept
 
 T = TypeVar("T")
 
@@ -166,6 +167,7 @@ class _Reader:
         self._places = places
         self._chooser = chooser
         self._checkpoints = checkpoints
+        self._known: dict[tuple[Callable[[bytes], Any], bytes], Any] = {}
 
     def copy(self, directory: Directory) -> PartitionCopy:
         return self._tiers_copy(directory) if directory.is_tiered else self._brokers_copy(directory)
@@ -236,7 +238,13 @@ class _Reader:
     def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
         """What a small file says; None, and a finding, if it cannot be understood."""
         try:
-            return read(read_file(self._places, stored_file(entry)))
+            data = read_file(self._places, stored_file(entry))
+            if (read, data) in self._known:  # most partitions of a topic note the same
+                return self._known[read, data]  # type: ignore[no-any-return]
+            found = read(data)
+            if len(data) <= _LEN_SHORT:
+                self._known[read, data] = found
+            return found
         except KafkaFormatError as error:
             error.path = entry.path
             raise_unless_file_at_fault(error)

@@ -19,7 +19,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.index_claims import is_before
 from kafka_segments.log.java_regex import java_pattern
-from kafka_segments.log.log_end import find_end
+from kafka_segments.log.log_end import find_end, find_end_of_small
 from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog
 from kafka_segments.log.opening import open_offsets, open_stored
 from kafka_segments.log.segment_extents import extent_of
@@ -361,6 +361,8 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
 def _end_of(log: PartitionLog, places: Places, finder: TimeFinder) -> int:
     """Behind the last whole valid batch of the newest segment; of all, if that one is misnamed."""
     segment = log.pieces[-1].segment
+    if (small := find_end_of_small(places, segment)) is not None:
+        return max(log.pieces[-1].start, small)
     source = open_stored(places, segment)
     try:
         position = 0

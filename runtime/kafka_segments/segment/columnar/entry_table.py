@@ -125,6 +125,10 @@ class EntryTable:
         highest, last = int(lasts.max()), int(lasts[-1])
         return [highest] if last == highest else [highest, last]
 
+    def may_exceed_last_offsets(self) -> bool:
+        """Whether a count of records leads beyond a last offset; see `Batch.highest_offset`."""
+        return bool((self._counted_offsets() > self.last_offsets()).any())
+
     def _counted_offsets(self) -> Any:
         """The offset of each entry's last record if none are missing; no higher than there can be."""
         first = self.column("base_offset")

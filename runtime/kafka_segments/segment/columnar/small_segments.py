@@ -11,7 +11,7 @@ from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.scanner import HeaderScan
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["LARGEST_SMALL", "sound_table"]
+__all__ = ["LARGEST_SMALL", "last_offsets", "sound_table"]
 
 LARGEST_SMALL = 64 << 10
 """Bytes of a segment that is read at once, at most; the table has room for all its entries."""
@@ -40,6 +40,22 @@ def sound_table(source: Source) -> EntryTable | None:
         scan.turn_to(open_source(b""))  # it is not kept open
     is_whole = len(rows) > 0 and end == source.size and not is_stuck
     return EntryTable(rows, kafka_log_segment) if is_whole else None
+
+
+def last_offsets(source: Source) -> tuple[int, int] | None:
+    """The least and the greatest offset that a batch of such a segment ends with.
+
+    Returns:
+        None unless it holds sound batches of magic 2 alone, whose headers agree on where they end.
+
+    Raises:
+        StoreError: see `sound_table`.
+    """
+    table = sound_table(source)
+    if table is None or not table.is_batch().all() or table.may_exceed_last_offsets():
+        return None
+    lasts = table.last_offsets()
+    return int(lasts.min()), int(lasts.max())
 
 
 def _returned(generator: Generator[Any, None, T]) -> T:
