@@ -10,14 +10,14 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
 # console opens the null device; `native` keeps compiled decoders; `memory` is such that no file is behind;
 # `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
-# Spark's and Hadoop's settings stand in files of theirs; `direct` has the kernel open again, in another way,
-# what `storage` holds open.
+# Spark's and Hadoop's settings stand in files of theirs; `page_cache` maps what `storage` holds open, to ask
+# which of its pages are cached.
 OPENERS = {
     "cli/console.py",
     "io/memory.py",
     "native/cache.py",
     "io/outputs.py",
-    "io/direct_reads.py",
+    "io/page_cache.py",
     "io/file_locks.py",
     "spark/parquet.py",
     "spark/publish.py",
@@ -74,8 +74,7 @@ def test_nothing_at_run_time_reads_the_schemas() -> None:
 
 
 # Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one, `probe`
-# to the scan and `tidy` to the plain file, which raise it; threads hand it over; where memory is short, a
-# size is a courtesy.
+# to the scan, which raises it; threads hand it over; where memory is short, a size is a courtesy.
 TAKERS = {
     "cli/aborted.py",
     "cli/dump.py",
@@ -83,7 +82,6 @@ TAKERS = {
     "cli/sources.py",
     "segment/columnar/reader.py",
     "io/readahead.py",
-    "io/page_cache.py",
     "io/retry.py",
     "segment/scan/entry_check.py",
     "spark/reading.py",

@@ -23,7 +23,6 @@ class Remembered:
     """Bytes in memory, and what was asked of them."""
 
     address, identity = "memory://data", "1"
-    block = 1
 
     def __init__(self, data: bytes = DATA) -> None:
         self.data = data
@@ -66,7 +65,7 @@ def test_whatever_is_asked_for_comes(requests: list[tuple[str, int, int]], end: 
         size = min(most, len(DATA) - position)
         assert source.window(position, size, buffer) == DATA[position : position + size]
         assert source.read(position, size) == DATA[position : position + size]
-        kept = [piece.memory for piece in source._pieces] + source._spare
+        kept = [piece.memory for piece in source._pieces] + readahead._spare
         assert sum(map(len, kept)) <= 5 * readahead.LEN_PIECE
         last = position + size
     source.close()
@@ -147,11 +146,11 @@ def test_without_memory_nothing_is_got_ahead(monkeypatch: pytest.MonkeyPatch) ->
     ranges = Remembered()
     left = [0]
 
-    def scarce(size: int, *, is_shared: bool) -> mmap.mmap:
+    def scarce(size: int) -> mmap.mmap:
         left[0] -= 1
         if left[0] < 0:
             raise MemoryError
-        return new_pages(size, is_shared=is_shared)
+        return new_pages(size)
 
     monkeypatch.setattr(readahead, "new_pages", scarce)
     readahead._spare.clear()

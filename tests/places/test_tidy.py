@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,13 +17,14 @@ from typing import Any
 import pytest
 from tests.places.pagecache import drop, pages_of, warm
 
-from kafka_segments.io import cached_pages as pages
+from kafka_segments.errors import ReadError
 from kafka_segments.io import local_files, page_cache
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.page_cache import TidySource, tidy_source
 from kafka_segments.io.storage import open_source
 
 PAGE = 4096
+ROOT = Path(__file__).resolve().parents[2]
 SIZE = 24 << 20
 WINDOW = 4 << 20
 
@@ -60,13 +63,6 @@ def read_through(source: page_cache.TidySource | local_files._LocalSource, end: 
         size = min(WINDOW, end - position)
         assert len(source.window(position, size, buffer)) == size
         position += size if position + size >= end else size - 5_000
-
-
-@pytest.fixture(autouse=True, params=["past the cache", "through the cache"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that are not in the cache are read past it; where that cannot be, through it."""
-    if request.param == "through the cache":
-        monkeypatch.setattr(page_cache, "open_direct", lambda *arguments: None)
 
 
 @pytest.fixture(params=["as owner", "as another user"])
@@ -190,6 +186,50 @@ def test_the_bytes_are_the_files(file: Path, places: Places) -> None:
     source.close()
 
 
+def test_a_read_that_fails_is_left_to_the_plain_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(descriptor: int, buffers: list[memoryview], position: int, *flags: int) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    source = Places().open(str(file))
+    assert isinstance(source, TidySource)
+    monkeypatch.setattr(page_cache.os, "preadv", failing)  # type: ignore[attr-defined]
+    read_through(source)
+    source.close()
+
+
+def test_a_file_that_shrinks_is_said_to(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / file.name
+    shutil.copy(file, copy)
+    source = Places().open(str(copy))
+    os.truncate(copy, 1 << 20)
+    with pytest.raises(ReadError, match="the file shrank while it was read"):
+        source.read(2 << 20, 10)
+    source.close()
+
+
+STARVED = """
+import sys
+from tests import addresses
+from kafka_segments.io.filesystems import Places
+source = Places().open(sys.argv[1])
+buffer, got = memoryview(bytearray(1 << 20)), 0
+addresses.bound(int(sys.argv[2]) << 20)
+while got < source.size:
+    view = source.window(got, min(len(buffer), source.size - got), buffer)
+    sys.stdout.buffer.write(view)
+    got += len(view)
+"""
+
+
+@pytest.mark.parametrize("mebibytes", [2, 7, 40])
+def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int) -> None:
+    drop(file)
+    command = [sys.executable, "-c", STARVED, str(file), str(mebibytes)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == file.read_bytes()
+
+
 def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "_may_know", lambda source, status: False)
     monkeypatch.setattr(page_cache, "_knows_dontcache", lambda descriptor: False)
@@ -211,7 +251,7 @@ def test_counting_and_listing_say_the_same(
 ) -> None:
     warm(file, start, end)
     counted = pages_of(file)
-    monkeypatch.setattr(pages, "_num_cached", lambda *arguments: -1)
+    monkeypatch.setattr(page_cache, "_MACHINES", ())
     assert pages_of(file) == counted
     assert sum(counted) == (end - start) // PAGE
 

@@ -7,15 +7,13 @@ import pytest
 from kafka_segments.io.memory import new_pages
 
 
-@pytest.mark.parametrize("is_shared", [False, True])
-def test_pages_are_zeros_and_can_be_written(is_shared: bool) -> None:
-    pages = new_pages(10_000, is_shared=is_shared)
+def test_pages_are_zeros_and_can_be_written() -> None:
+    pages = new_pages(10_000)
     assert pages[:] == bytes(10_000)
     pages[9_999] = 7
     assert pages[9_999] == 7
 
 
-@pytest.mark.parametrize("is_shared", [False, True])
-def test_no_pages_are_no_memory(is_shared: bool) -> None:
+def test_no_pages_are_no_memory() -> None:
     with pytest.raises(MemoryError, match=f"no {1 << 62} bytes"):
-        new_pages(1 << 62, is_shared=is_shared)
+        new_pages(1 << 62)

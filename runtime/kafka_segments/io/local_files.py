@@ -55,13 +55,13 @@ class LocalFiles:
             raise _cannot_list(path, error) from error
         return _entry_of(path, os.path.basename(os.path.normpath(path)), status)
 
-    def open(self, path: str, end: int | None = None) -> PlacedSource:
-        """Open a file for reading; through the cache, the kernel reads ahead as it sees fit."""
+    def open(self, path: str, end: int | None = None) -> PlacedSource:  # noqa: ARG002
+        """Open a file for reading; the kernel reads ahead, so `end` changes nothing."""
         source = open_source(path, only_files=True)
         try:
             status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
             identity = _identity_of(status)
-            tidy = None if self._keep_cache else tidy_source(source, identity, status, end)
+            tidy = None if self._keep_cache else tidy_source(source, identity, status)
             return tidy or _LocalSource(source, identity)
         except OSError as error:
             source.close()

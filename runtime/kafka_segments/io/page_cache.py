@@ -1,63 +1,102 @@
 """Reading local files without leaving them in the page cache, which is the broker's.
 
-Strategy: before a part of a file is read, `mincore` says which of its pages are in the cache. Where none is,
-the disk is read past the cache (see `direct`). Where some are, or past it is no way, the cache is read
-through; what is there beside these when the reader has passed is given up (POSIX_FADV_DONTNEED), and at the
-end what the kernel has read ahead, too. `mincore` tells the truth to the file's owner, to root and to who may
-write the file. For others Linux 6.14 and newer are asked with each read to keep no page that was not there
-(RWF_DONTCACHE); what was read ahead of a reader that stops early is then left, and it is half as fast. Where
-neither can be had, nothing is done.
+Strategy: before a part of a file is read, `mincore` says which of its pages are in the cache. The kernel then
+reads as it does for every reader, ahead too; the pages that were not there are given back after the reader
+has passed (POSIX_FADV_DONTNEED). `mincore` answers the file's owner, root and those who may write the file.
+For others Linux 6.14 and newer are asked with each read to keep no page that was not there (RWF_DONTCACHE);
+what was read ahead of a reader that stops early then stays. Where neither is available, pages stay.
 
-`preadv2` with RWF_NOWAIT would tell everybody what is in the cache, but not truly: a page that another reader
-has marked for read-ahead sets off that of our descriptor, whatever it was advised, and what comes looks as
-if it had been there.
+`preadv2` with RWF_NOWAIT cannot ask instead: it starts to read what it is asked about (docs/stores.md).
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import mmap
 import os
 import sys
 import threading
+from functools import cache
+from typing import Any
 
-from kafka_segments.errors import StoreError
-from kafka_segments.io.cached_pages import can_tell, resident_pages
-from kafka_segments.io.direct_reads import open_direct
-from kafka_segments.io.readahead import AheadSource
 from kafka_segments.io.storage import Source
 
-__all__ = ["TidySource", "tidy_source"]
+__all__ = ["TidySource", "resident_pages", "tidy_source"]
 
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _NOT_KNOWN = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+_CACHESTAT = 451  # the same on all machines but Alpha
+_NUM_COUNTS = 5  # cached, dirty, under writeback, evicted, recently evicted
+_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x")
+_LOWEST_BIT = bytes(value & 1 for value in range(256))  # the others are reserved
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
 _LEN_STRETCH = 32 << 20
-_LARGEST = 1 << 40  # who reads past us leaves pages anywhere, so that all of them are asked for before
-_SMALL = 64 << 10  # bytes of a file that is sooner read through the cache than past it
-_LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given up twice
+_LARGEST = 1 << 40  # a file whose pages are all asked for at once
+_LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given back twice
 
 
-def tidy_source(
-    source: Source, identity: str, status: os.stat_result, end: int | None = None
-) -> TidySource | None:
-    """The same file, read so; None if that cannot be had here.
+def resident_pages(descriptor: int, position: int, size: int) -> bytes | None:
+    """A byte a page of a part of a file, 1 if it is in the page cache; None if the system does not say.
+
+    Nothing is read. A user who neither owns the file nor may write it gets 1 for each page.
+
+    Args:
+        descriptor: of the file.
+        position: where a page begins.
+        size: bytes.
+    """
+    libc = _libc()
+    if libc is None:
+        return None
+    num_pages = -(-size // mmap.PAGESIZE)
+    # Linux 6.5 counts a hundred times as fast as it lists, and mostly all or nothing is there.
+    if os.uname().machine in _MACHINES:
+        part, counts = (ctypes.c_uint64 * 2)(position, size), (ctypes.c_uint64 * _NUM_COUNTS)()
+        failed = libc.syscall(_CACHESTAT, descriptor, part, counts, 0)
+        if not failed and counts[0] in (0, num_pages):
+            return bytes([counts[0] > 0]) * num_pages
+    states = ctypes.create_string_buffer(num_pages)
+    try:
+        # The map is not looked at, so no bad sector can end the process.
+        with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, offset=position) as part_of_file:
+            address = ctypes.addressof(ctypes.c_char.from_buffer(part_of_file))
+            failed = libc.mincore(address, size, states)
+    except (OSError, ValueError):  # no memory for the map, or the file has shrunk
+        return None
+    return None if failed else states.raw.translate(_LOWEST_BIT)
+
+
+@cache
+def _libc() -> Any:
+    try:
+        libc = ctypes.CDLL(None)
+        libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+        libc.syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
+        libc.syscall.restype = ctypes.c_long
+    except (OSError, AttributeError):
+        return None
+    return libc
+
+
+def tidy_source(source: Source, identity: str, status: os.stat_result) -> TidySource | None:
+    """The same file, without effect on the page cache; None if that is not available here.
 
     Args:
         source: a file; it is closed with what is returned.
-        identity: see `Entry`.
+        identity: of the file, see `FileEntry`.
         status: of the file.
-        end: see `FileSystem.open`.
     """
     is_linux = sys.platform == "linux" and hasattr(os, "posix_fadvise")
     if not is_linux or source.descriptor < 0 or source.size == 0:
         return None
-    if _may_know(source, status) and can_tell():
-        return TidySource(source, identity, 0, end)
-    return TidySource(source, identity, _DONTCACHE, end) if _knows_dontcache(source.descriptor) else None
+    if _may_know(source, status) and _libc() is not None:
+        return TidySource(source, identity, 0)
+    return TidySource(source, identity, _DONTCACHE) if _knows_dontcache(source.descriptor) else None
 
 
 def _may_know(source: Source, status: os.stat_result) -> bool:
-    """As `can_do_mincore` of the kernel decides; others are told that every page is there."""
+    """As `can_do_mincore` of the kernel decides; for others every page counts as cached."""
     is_owner = os.geteuid() in (0, status.st_uid)
     return is_owner or os.access(f"/proc/self/fd/{source.descriptor}", os.W_OK, effective_ids=True)
 
@@ -78,35 +117,30 @@ def _stretches(position: int, end: int) -> range:
 
 
 class TidySource:
-    """See `PlacedSource`.
+    """A `PlacedSource` that gives back the pages it has brought into the page cache.
 
     Args:
         source: the open file, closed with this.
-        identity: see `Entry`.
-        flags: to read with; 0 is for who may know what is in the cache.
-        end: see `FileSystem.open`.
+        identity: of the file, see `FileEntry`.
+        flags: of `preadv`; 0 if `resident_pages` answers this user.
     """
 
     is_memory = False
 
-    def __init__(self, source: Source, identity: str, flags: int, end: int | None) -> None:
+    def __init__(self, source: Source, identity: str, flags: int) -> None:
         self._source = source
         self.name, self.size, self.identity = source.name, source.size, identity
         self._descriptor = source.descriptor
         self._flags = flags
-        self._page = os.sysconf("SC_PAGE_SIZE")
-        # By stretches of `_LEN_STRETCH`, a byte a page, 1 if it was in the cache; none if nobody knows.
+        # By stretches of `_LEN_STRETCH`, a byte a page, 1 if it was in the cache; empty if that is not known.
         self._pages: dict[int, bytes] = {}
         self._lock = threading.Lock()
         self._span = (self.size, 0)  # where pages of ours may be
         self._last = 0  # the last window's position
-        self._end = end
-        self._direct: AheadSource | None = None
-        self._may_go_direct = True  # until it is seen that it cannot
 
     @property
     def descriptor(self) -> int:
-        """For those who read past us, if it can be known afterwards what they have left behind."""
+        """For reads anywhere in the file; -1 if their pages could not be given back."""
         if self._flags or self.size > _LARGEST:
             return -1
         with self._lock:
@@ -115,52 +149,28 @@ class TidySource:
         return self._descriptor
 
     def read(self, position: int, size: int) -> bytes | memoryview:
-        """See `Source`."""
+        """Read exactly `size` bytes."""
         return self.window(position, size, memoryview(bytearray(size)))
 
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
-        """See `Source`."""
+        """Read exactly `size` bytes, into the buffer if all can be read at once."""
         view = buffer[:size]
         with self._lock:
             self._learn(position, position + size + _LEN_READ_AHEAD)
-            is_cold = self.size > _SMALL and self._is_cold(position, position + size)
-            direct = self._past_cache() if is_cold else None
-            if direct is None:
-                self._pass(position, size)
-        if direct is not None:
-            try:
-                return direct.window(position, size, buffer)
-            except (StoreError, MemoryError):
-                self._may_go_direct = False
-                return self.window(position, size, buffer)
+            self._pass(position, size)
         try:
             if os.preadv(self._descriptor, [view], position, self._flags) == size:
                 return view
         except OSError:
-            pass  # the plain file finds out which block it is, and words it
+            pass  # the plain file finds the block that cannot be read, and names it
         return self._source.read(position, size)
 
-    def _past_cache(self) -> AheadSource | None:
-        if self._direct is None and self._may_go_direct:
-            self._direct = open_direct(self._descriptor, self.name, self.size, self._end)
-            self._may_go_direct = self._direct is not None
-        return self._direct if self._may_go_direct else None
-
-    def _is_cold(self, position: int, end: int) -> bool:
-        """Whether no page of a part is in the cache, as far as that is known."""
-        for stretch in _stretches(position, end):
-            pages, base = self._pages.get(stretch, b""), stretch * _LEN_STRETCH
-            first, behind = max(0, position - base) // self._page, -(-(end - base) // self._page)
-            if not pages or pages.find(1, first, behind) >= 0:
-                return False
-        return position < end <= self.size
-
     def _pass(self, position: int, size: int) -> None:
-        """Take note of what will be read through the cache, and let go of what lies behind it."""
+        """Note what is read next, and give back what lies before it."""
         start, end = self._span
         self._span = (min(start, position), max(end, position + size))
         if start < position <= end:
-            self._give_up(max(start, self._last - _LEN_FOLIO), position)
+            self._give_back(max(start, self._last - _LEN_FOLIO), position)
         self._last = position
 
     def _learn(self, position: int, end: int) -> None:
@@ -173,31 +183,28 @@ class TidySource:
                 pages = resident_pages(self._descriptor, start, min(_LEN_STRETCH, self.size - start))
                 self._pages[stretch] = pages or b""
 
-    def _give_up(self, position: int, end: int) -> None:
-        """Let go of the pages that lie wholly in a span and were not there before."""
+    def _give_back(self, position: int, end: int) -> None:
+        """Give back the pages that lie wholly in a span and were not in the cache before."""
         for stretch in _stretches(position, min(end, self.size)):
             pages, base = self._pages.get(stretch, b""), stretch * _LEN_STRETCH
-            page = max(0, -(-(position - base) // self._page))
-            last = min(len(pages), (end - base) // self._page)
+            page = max(0, -(-(position - base) // mmap.PAGESIZE))
+            last = min(len(pages), (end - base) // mmap.PAGESIZE)
             while (start := pages.find(0, page, last)) >= 0:
                 page = pages.find(1, start, last)
                 page = last if page < 0 else page
-                length = (page - start) * self._page
-                os.posix_fadvise(self._descriptor, base + start * self._page, length, os.POSIX_FADV_DONTNEED)
+                first, length = base + start * mmap.PAGESIZE, (page - start) * mmap.PAGESIZE
+                os.posix_fadvise(self._descriptor, first, length, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
-        """Let go of everything, what the kernel has read ahead too."""
+        """Give back everything, with what the kernel has read ahead."""
         with self._lock:
             if self._descriptor >= 0:
                 start, end = self._span
                 if start < end:
-                    start = start // self._page * self._page
-                    self._give_up(start, min(end, self.size) + _LEN_READ_AHEAD)
+                    start = start // mmap.PAGESIZE * mmap.PAGESIZE
+                    self._give_back(start, min(end, self.size) + _LEN_READ_AHEAD)
                 self._descriptor = -1
                 self._source.close()
-                if self._direct is not None:
-                    self._direct.close()
-                    self._direct = None
 
     def __del__(self) -> None:
         try:  # noqa: SIM105 (when Python is being taken apart, contextlib is gone)

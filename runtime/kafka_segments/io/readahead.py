@@ -1,7 +1,7 @@
-"""Reading a stored object, or a file from its disk, from front to back without waiting for each range.
+"""Reading a stored object from front to back without waiting for each range.
 
 Strategy: the first request gets little more than it asks for: it may be a look at a header or an index. Each
-further one that goes on where the last one ended gets more, up to pieces of 8 MiB (of a file: 4); from 1 MiB
+further one that goes on where the last one ended gets more, up to pieces of 8 MiB; from 1 MiB
 on the next two pieces are asked for while the reader is busy with this one. A jump begins anew. So there are
 never more than five pieces, 40 MiB, and a reader that stops early has cost little. Their memory is kept for
 the next source: to have new memory mapped costs more than to fill it. Where threads run out (Spark limits the
@@ -28,8 +28,8 @@ _LEN_FIRST = 64 << 10
 _LEN_AHEAD_FROM = 1 << 20
 _GROWTH = 4
 
-# Memory of whole pieces that nobody uses, by their size; to be used again.
-_spare: dict[int, list[mmap.mmap]] = {}
+# Memory of whole pieces that are read and given up; to be used again.
+_spare: list[mmap.mmap] = []
 
 
 class Ranges(Protocol):
@@ -47,11 +47,6 @@ class Ranges(Protocol):
         """See `Entry`."""
         ...
 
-    @property
-    def block(self) -> int:
-        """What positions and sizes of ranges have to be multiples of; memory then begins with a page."""
-        ...
-
     def fetch(self, position: int, view: memoryview) -> None:
         """Fill `view` from a position on, up to the end; called from several threads at the same time."""
         ...
@@ -67,21 +62,17 @@ class AheadSource:
     Args:
         ranges: the object; closed with this.
         end: a position behind which nothing is got that is not asked for; None is the object's end.
-        len_piece: bytes at most of a range; None is `LEN_PIECE`.
     """
 
     descriptor = -1
     is_memory = False
 
-    def __init__(self, ranges: Ranges, end: int | None = None, len_piece: int | None = None) -> None:
+    def __init__(self, ranges: Ranges, end: int | None = None) -> None:
         self._ranges = ranges
-        self._block = ranges.block
-        self._len_piece = len_piece or LEN_PIECE
         self.name, self.size, self.identity = ranges.address, ranges.size, ranges.identity
         self._end = self.size if end is None else min(end, self.size)
         self._lock = threading.Lock()
         self._pieces: list[_Piece] = []  # by position
-        self._spare = _spare.setdefault(self._len_piece, [])
         self._last = (0, 0)  # what was asked for before
         self._len_next = _LEN_FIRST
         self._is_closed = False
@@ -117,22 +108,18 @@ class AheadSource:
 
     def _begin(self, position: int, needed: int) -> _Piece:
         """Ask for a piece that nobody expected."""
-        most = self._len_piece
-        needed += position % self._block
-        position -= position % self._block
-        self._len_next = min(max(self._len_next, needed), most)
-        piece = self._ask(position, max(min(needed, most), min(self._len_next, self._end - position)))
-        self._len_next = min(_GROWTH * self._len_next, most)
+        self._len_next = min(max(self._len_next, needed), LEN_PIECE)
+        piece = self._ask(position, max(min(needed, LEN_PIECE), min(self._len_next, self._end - position)))
+        self._len_next = min(_GROWTH * self._len_next, LEN_PIECE)
         return piece
 
     def _ask(self, position: int, size: int) -> _Piece:
-        """Begin a piece of at most this size, in whole blocks; it ends where another one begins."""
-        end = min(position + -(-size // self._block) * self._block, self.size)
+        """Begin a piece of at most this size; it ends where another one begins."""
+        end = min(position + size, self.size)
         end = min([end, *(piece.position for piece in self._pieces if piece.position > position)])
-        len_read = -(-(end - position) // self._block) * self._block
-        is_whole = len_read > self._len_piece // 2
-        memory = self._spare_memory() if is_whole else new_pages(len_read, is_shared=True)
-        piece = _Piece(self._ranges, (position, end), len_read, memory)
+        is_whole = end - position > LEN_PIECE // 2
+        memory = self._spare_memory() if is_whole else new_pages(end - position)
+        piece = _Piece(self._ranges, (position, end), memory)
         self._pieces.append(piece)
         self._bound()
         self._pieces.sort(key=lambda one: one.position)
@@ -140,20 +127,20 @@ class AheadSource:
 
     def _spare_memory(self) -> mmap.mmap:
         try:
-            return self._spare.pop()
+            return _spare.pop()
         except IndexError:  # another source may have taken the last
-            return new_pages(self._len_piece, is_shared=True)
+            return new_pages(LEN_PIECE)
 
     def _give_back(self, pieces: Sequence[_Piece]) -> None:
         """Keep the memory of pieces that nobody reads or fills any more."""
         for piece in pieces:
-            if len(piece.memory) == self._len_piece and piece.is_sound:
-                self._spare.append(piece.memory)
+            if len(piece.memory) == LEN_PIECE and piece.is_sound:
+                _spare.append(piece.memory)
         self._bound()
 
     def _bound(self) -> None:
         """Let spare memory go that would pass the bound together with the pieces there are."""
-        del self._spare[max(0, _MOST_PIECES - len(self._pieces)) :]
+        del _spare[max(0, _MOST_PIECES - len(self._pieces)) :]
 
     def _go_ahead(self, piece: _Piece) -> None:
         """Ask for those behind this piece, if the reader goes on and on."""
@@ -164,7 +151,7 @@ class AheadSource:
             for _ in range(NUM_AHEAD):
                 if end >= self._end:
                     break
-                following = self._piece_at(end) or self._ask(end, min(self._len_piece, self._end - end))
+                following = self._piece_at(end) or self._ask(end, min(LEN_PIECE, self._end - end))
                 end = following.end
 
     def _wait(self, piece: _Piece) -> memoryview:
@@ -178,7 +165,7 @@ class AheadSource:
         """Let go of what lies behind: all but the last piece, in which the next window may begin."""
         behind = [piece for piece in self._pieces if piece.end <= position]
         ahead = [piece for piece in self._pieces if piece.end > position]
-        near = [piece for piece in ahead if piece.position <= position + NUM_AHEAD * self._len_piece]
+        near = [piece for piece in ahead if piece.position <= position + NUM_AHEAD * LEN_PIECE]
         self._pieces = behind[-1:] + near[: NUM_AHEAD + 2]
         self._give_back(behind[:-1])
 
@@ -195,11 +182,11 @@ class AheadSource:
 class _Piece:
     """A range that is being got, in a thread of its own if there can be one, into memory for all of it."""
 
-    def __init__(self, ranges: Ranges, span: tuple[int, int], len_read: int, memory: mmap.mmap) -> None:
+    def __init__(self, ranges: Ranges, span: tuple[int, int], memory: mmap.mmap) -> None:
         self.position, self.end = span
         self.memory = memory
         self.is_sound = False
-        self._view = memoryview(memory)[:len_read]
+        self._view = memoryview(memory)[: self.end - self.position]
         self._ranges = ranges
         self._error: StoreError | None = None
         self._done = threading.Event()
@@ -225,4 +212,4 @@ class _Piece:
         self._done.wait()
         if self._error is not None:
             raise self._error
-        return self._view[: self.end - self.position]
+        return self._view

@@ -49,8 +49,6 @@ class StoredObject:
         StoreError: the store refused or failed.
     """
 
-    block = 1
-
     def __init__(self, system: Any, key: str, address: str, patience: Patience) -> None:
         self._system, self._key = system, key
         self._patience = patience
