@@ -40,11 +40,13 @@ record: ## Start real Kafka brokers and record tests/vectors/ anew (needs a JDK 
 	$(DEV) tests/recording/record.py
 	$(DEV) tests/connector/record.py
 
-generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not on the PATH)
+generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not on the PATH), and tables of docs/
 	$(DEV) codegen.py
+	$(DEV) tools/tables.py
 
 check-generated: ## Say which generated files are stale, missing or orphans
 	$(DEV) codegen.py --check
+	$(DEV) tools/tables.py --check
 
 picture: ## Draw the rooms of the runtime from its imports into docs/architecture.md
 	$(DEV) tools/picture.py

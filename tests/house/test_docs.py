@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.packaging import readme
+from tools import tables
 
 import kafka_segments
 
@@ -100,6 +101,18 @@ def test_the_readme_runs_in_pyspark(tmp_path: Path) -> None:
     done = run_here("python", "-c", programs["spark"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "|orders|    2|" in done.stdout
+
+
+def test_tables_of_documents_are_as_the_code_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tables.main(["--check"]) == 0, capsys.readouterr().err
+    for page in tables.TABLES:
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        (tmp_path / page).write_text(text.replace("|---|", "|---|---|"), encoding="utf-8")
+    assert tables.main(["--check"], tmp_path) == 1
+    assert "stale: docs/" in capsys.readouterr().err
+    assert tables.main([], tmp_path) == tables.main(["--check"], tmp_path) == 0
 
 
 def test_every_room_stands_in_the_layers() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_segments.errors import OptionError
+from kafka_segments.query.options import option_names
 from kafka_segments.query.query import (
     Bound,
     Condition,
@@ -16,7 +17,7 @@ from kafka_segments.query.query import (
     at_timestamp,
     at_timestamps,
 )
-from kafka_segments.query.query_options import QUERY_OPTIONS, query_of, unused_options
+from kafka_segments.query.query_options import query_of, unused_options
 
 
 def test_without_options_everything_is_read() -> None:
@@ -109,7 +110,7 @@ def test_what_cannot_be_is_refused_with_its_reason(options: dict[str, str], why:
         query_of(options)
 
 
-@given(st.dictionaries(st.sampled_from(QUERY_OPTIONS), st.text(max_size=20)))
+@given(st.dictionaries(st.sampled_from(option_names("query")), st.text(max_size=20)))
 def test_any_text_makes_a_query_or_our_error(options: dict[str, str]) -> None:
     try:
         query_of(options)

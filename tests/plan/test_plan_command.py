@@ -243,6 +243,22 @@ def test_conditions_in_all_their_forms(capsys: pytest.CaptureFixture[str]) -> No
     assert all(one["end"] == 1 for one in of_type(found, "split"))
 
 
+def test_flags_are_those_of_ingest(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(RECORDED / "kafka-4.3/clean")
+
+    def ranges(*arguments: str) -> list[dict[str, Any]]:
+        return of_type(lines(capsys, folder, *arguments)[1], "range")
+
+    for flag, value, option in (
+        ("--subscribe", "idempotent, multi", "subscribe=idempotent,multi"),
+        ("--subscribe-pattern", "^trans", "subscribePattern=^trans"),
+        ("--isolation", "read_committed", "isolationLevel=read_committed"),
+    ):
+        by_flag = ranges(flag, value)
+        assert by_flag == ranges("-o", option) != ranges()
+    assert main(["plan", folder, "--subscribe", "a", "--subscribe-pattern", "a"]) == 2
+
+
 def test_options_that_are_not_used_are_told(capsys: pytest.CaptureFixture[str], partition: str) -> None:
     assert main(["plan", partition, "-o", "startingTimestamp=5", "-o", "startingOffsets=earliest"]) == 0
     assert "startingOffsets is not looked at: startingTimestamp goes before it" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 from kafka_segments.errors import OptionError, TimestampRangeError
 from kafka_segments.segment.columnar.arrow_schema import schema_of as schema_of_columns
 from kafka_segments.spark.columns import RowColumns
-from kafka_segments.spark.options import VIEWS, ReadOptions
+from kafka_segments.spark.options import ReadOptions
 from kafka_segments.spark.schema import HEADERS, VIEW_SCHEMAS, arrow_schema, check_schema, schema_of
 
 LATEST = (2**63 - 1) // 1000
@@ -63,7 +63,7 @@ def rows_of(batch: pa.RecordBatch, **given: str) -> list[dict[str, Any]]:
 def test_usual_columns() -> None:
     assert schema_of(options()).names == USUAL
     assert schema_of(options(includeHeaders="true")).names == [*USUAL, "headers"]
-    assert all(field.nullable for view in VIEWS for field in VIEW_SCHEMAS[view])
+    assert all(field.nullable for schema in VIEW_SCHEMAS.values() for field in schema)
 
 
 def test_columns_asked_for() -> None:

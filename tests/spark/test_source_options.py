@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
+from pyspark.sql.datasource import CaseInsensitiveDict
 
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions
+from kafka_segments.query.options import OPTIONS
 from kafka_segments.query.query import Bound, Topics
 from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 
 def parse(**options: str) -> ReadOptions:
@@ -190,6 +195,30 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_wrong_options(options: dict[str, str], words: str) -> None:
     with pytest.raises(OptionError, match=re.escape(words)):
         parse(**options)
+
+
+def test_a_load_checks_its_options_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark pickles the source between `schema` and `reader`."""
+    parsed = []
+
+    def count(cls: type[ReadOptions], options: dict[str, str]) -> ReadOptions:
+        parsed.append(options)
+        return original(options)
+
+    original = ReadOptions.parse
+    monkeypatch.setattr(ReadOptions, "parse", classmethod(count))
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", "columns": "offset"}))
+    assert source.schema().names == ["offset"]
+    pickle.loads(cloudpickle.dumps(source)).reader(source.schema())
+    assert len(parsed) == 1
+
+
+def test_every_option_is_parsed_by_the_table() -> None:
+    """A default is a text that its own parser takes, and the classes have the same defaults."""
+    for option in OPTIONS.values():
+        assert option.default is None or option.parse(option.name, option.default) is not None
+        assert not option.choices or all(option.parse(option.name, one) == one for one in option.choices)
+    assert len({name for option in OPTIONS.values() for name in option.names}) == len(OPTIONS) + 1
 
 
 def test_a_path_is_needed() -> None:

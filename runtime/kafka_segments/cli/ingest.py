@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafka_segments.cli import console
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
-from kafka_segments.query.query import Topics
-from kafka_segments.query.query_options import size_of
+from kafka_segments.cli.parsing import add_options, options_of
+from kafka_segments.errors import OutputError, TimestampRangeError
+from kafka_segments.query.options import GivenOptions
+from kafka_segments.query.query_options import query_of
 
 if TYPE_CHECKING:
     from kafka_segments.spark.report import PartitionReport
@@ -42,35 +42,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sources", nargs="+", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
     )
     parser.add_argument("destination", metavar="DEST", help="a new or empty directory, not below a source")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--subscribe", metavar="TOPICS", help="write these topics, with commas between them, and no others"
-    )
-    which.add_argument(
-        "--subscribe-pattern",
-        metavar="PATTERN",
-        help="write the topics in whose names this regular expression (Java's syntax) is found",
-    )
-    parser.add_argument(
-        "--isolation",
-        choices=("read_uncommitted", "read_committed"),
-        default="read_uncommitted",
-        help="read_committed leaves out records of aborted transactions, and all behind the last stable "
-        "offset; default: read_uncommitted",
+    add_options(
+        parser, "subscribe", "subscribePattern", "kafka.isolation.level", "checkCrc", "maxDecompressedBytes"
     )
     parser.add_argument(
         "--master", default="local[*]", help="Spark's master; default: local[*], all cores of this machine"
-    )
-    parser.add_argument(
-        "--no-crc", dest="check_crc", action="store_false", help="trust the batches' checksums"
-    )
-    parser.add_argument(
-        "--max-decompressed-bytes",
-        dest="max_decompressed",
-        type=_size,
-        default=DEFAULT_MAX_DECOMPRESSED,
-        metavar="BYTES",
-        help="what one batch may decompress to, such as 64m; a larger one is damage; default: 256m",
     )
     parser.add_argument(
         "--progress",
@@ -81,21 +57,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
     )
     parser.set_defaults(run=run)
-
-
-def _size(text: str) -> int:
-    """A number of bytes, with Spark's suffixes."""
-    try:
-        return size_of({"value": text}, "value", 0)
-    except OptionError:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a number of bytes, such as 67108864, 64m") from None
-
-
-def _topics(arguments: argparse.Namespace) -> Topics:
-    if arguments.subscribe is not None:
-        names = (name.strip() for name in arguments.subscribe.split(","))
-        return Topics(names=frozenset(name for name in names if name))
-    return Topics(pattern=arguments.subscribe_pattern)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -134,7 +95,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from kafka_segments.spark.ingest import ingest, plan_ingest
 
     started = time.monotonic()
-    plan = plan_ingest(arguments.sources, arguments.destination, _topics(arguments), arguments.isolation)
+    options = options_of(arguments)
+    query, given = query_of(options), GivenOptions(options)
+    check_crc, max_decompressed = given["checkCrc"], given["maxDecompressedBytes"]
+    plan = plan_ingest(arguments.sources, arguments.destination, query.topics, query.isolation)
     if plan.internal:
         console.say(
             f"left out: internal topics {', '.join(plan.internal)}; --subscribe writes those it names"
@@ -151,8 +115,8 @@ def _run(arguments: argparse.Namespace) -> int:
             done = ingest(
                 plan,
                 master=arguments.master,
-                check_crc=arguments.check_crc,
-                max_decompressed=arguments.max_decompressed,
+                check_crc=check_crc,
+                max_decompressed=max_decompressed,
                 show=progress.show,
                 say=console.say,
             )

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from kafka_segments.cli import console
 from kafka_segments.errors.escaping import shown
+from kafka_segments.query.options import OPTIONS
 
-__all__ = ["did_you_mean", "new_parser"]
+__all__ = ["add_options", "did_you_mean", "new_parser", "options_of"]
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -95,3 +96,22 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """What to say behind a word that is unknown: the one that is most like it, if any is."""
     close = difflib.get_close_matches(word, list(known), 1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add the flags of some of the Spark source's options; at most one that chooses topics may be given."""
+    topics = parser.add_mutually_exclusive_group()
+    for option in (OPTIONS[name] for name in names):
+        words = option.help.replace("`", "")
+        how: dict[str, Any] = {"choices": option.choices, "metavar": option.metavar}
+        if option.default == "true":
+            words, how = f"do not {words}", {"action": "store_const", "const": "false"}
+        elif option.default is not None:
+            words += f"; default: {option.default}"
+        group = topics if option.name.startswith("subscribe") else parser
+        group.add_argument(str(option.flag), dest=option.name, help=words, **how)
+
+
+def options_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The options that flags were given for, as text by name."""
+    return {name: text for name, text in vars(arguments).items() if name in OPTIONS and text is not None}

@@ -13,14 +13,13 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.parsing import did_you_mean
+from kafka_segments.cli.parsing import add_options, did_you_mean, options_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
-from kafka_segments.log.file_options import FILE_OPTIONS, files_of
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_check import check_log
 from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog, Split
@@ -28,15 +27,16 @@ from kafka_segments.log.skipped_files import PassedOver
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.offsets import Range
+from kafka_segments.query.options import option_names
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Column, Condition, Query, TopicPartition
-from kafka_segments.query.query_options import QUERY_OPTIONS, query_of, unused_options
+from kafka_segments.query.query_options import files_of, query_of, unused_options
 from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.query.snapshot import Changed, pinned_logs, read_snapshot, take_snapshot, write_snapshot
 
 __all__ = ["add_parser", "run"]
 
-_OPTIONS = (*QUERY_OPTIONS, *FILE_OPTIONS)
+_OPTIONS = option_names("query", "file")
 
 Told = TypeVar("Told", LeftOut, OffsetLoss)
 
@@ -71,6 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=f"an option of the source: {', '.join(_OPTIONS)}; or a setting for stores, such as "
         "fs.s3a.endpoint",
     )
+    add_options(parser, "subscribe", "subscribePattern", "kafka.isolation.level")
     parser.add_argument(
         "-w",
         "--where",
@@ -90,7 +91,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
-    options = _options(arguments.option)
+    options = _options(arguments.option) | options_of(arguments)
     query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
     for words in unused_options(options):
         console.say(words)

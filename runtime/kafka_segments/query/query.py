@@ -59,10 +59,11 @@ class Topics:
     partitions: frozenset[TopicPartition] | None = None
 
     def __post_init__(self) -> None:
-        given = [one for one in (self.names, self.pattern, self.partitions) if one is not None]
+        values = {"subscribe": self.names, "subscribePattern": self.pattern, "assign": self.partitions}
+        given = [name for name, value in values.items() if value is not None]
         if len(given) > 1:
-            raise OptionError("give one of subscribe, subscribePattern and assign, not two")
-        if given and not given[0]:
+            raise OptionError(f"give {given[0]} or {given[1]}, not both")
+        if given and not values[given[0]]:
             raise OptionError("subscribe, subscribePattern or assign names nothing; leave it out to read all")
         if self.pattern is not None:
             java_pattern(self.pattern)

@@ -1,4 +1,4 @@
-"""A query in the words of Spark's `kafka` source: options as text.
+"""Queries and choices of files made of options.
 
 Source: KafkaSourceProvider.getKafkaOffsetRangeLimit, validateGeneralOptions, JsonUtils of Spark's
 connector/kafka-0-10-sql; times go before times by partition, these before offsets.
@@ -6,57 +6,15 @@ connector/kafka-0-10-sql; times go before times by partition, these before offse
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 from kafka_segments.errors import OptionError
-from kafka_segments.query.query import (
-    Bound,
-    Limits,
-    Query,
-    TopicPartition,
-    Topics,
-    at_offsets,
-    at_timestamp,
-    at_timestamps,
-)
+from kafka_segments.log.discovery import FileOptions
+from kafka_segments.query.options import GivenOptions
+from kafka_segments.query.query import Bound, Limits, Query, Topics
 
-__all__ = ["QUERY_OPTIONS", "query_of", "size_of", "unused_options"]
-
-QUERY_OPTIONS = (
-    "subscribe",
-    "subscribePattern",
-    "assign",
-    "startingOffsets",
-    "endingOffsets",
-    "startingTimestamp",
-    "endingTimestamp",
-    "startingOffsetsByTimestamp",
-    "endingOffsetsByTimestamp",
-    "startingOffsetsByTimestampStrategy",
-    "minPartitions",
-    "maxRecordsPerPartition",
-    "maxPartitionBytes",
-    "maxWalkBytes",
-    "maxTimestampSkewMs",
-    "failOnDataLoss",
-    "kafka.isolation.level",
-)
-"""Names of the options that make a query, in any case."""
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
-_SUFFIXES = {
-    "": 1,
-    "b": 1,
-    "k": 1 << 10,
-    "kb": 1 << 10,
-    "m": 1 << 20,
-    "mb": 1 << 20,
-    "g": 1 << 30,
-    "gb": 1 << 30,
-}
+__all__ = ["files_of", "query_of", "unused_options"]
 
 
 def query_of(options: Mapping[str, str]) -> Query:
@@ -73,137 +31,85 @@ def query_of(options: Mapping[str, str]) -> Query:
         >>> query_of({"subscribe": "a, b", "startingOffsets": "earliest"}).topics.names == {"a", "b"}
         True
     """
-    given = {name.lower(): value.strip() for name, value in options.items()}
-    limits = Limits(
-        max_partition_bytes=size_of(given, "maxPartitionBytes", Limits().max_partition_bytes),
-        min_partitions=_positive(given, "minPartitions"),
-        max_records=_positive(given, "maxRecordsPerPartition"),
-        max_walk_bytes=size_of(given, "maxWalkBytes", Limits().max_walk_bytes, least=0),
-    )
+    given = GivenOptions(options)
     return Query(
-        topics=_topics(given),
-        start=_bound(given, "starting", ("earliest",)),
-        end=_bound(given, "ending", ("latest", "high-watermark", "log-end")),
-        no_match=_one_of(given, "startingOffsetsByTimestampStrategy", ("error", "latest")),
-        isolation=_one_of(given, "kafka.isolation.level", ("read_uncommitted", "read_committed")),
-        limits=limits,
-        fail_on_data_loss=_one_of(given, "failOnDataLoss", ("true", "false")) == "true",
-        max_timestamp_skew_ms=_number(given, "maxTimestampSkewMs"),
+        topics=Topics(given["subscribe"], given["subscribePattern"], given["assign"]),
+        start=_bound(given, "starting"),
+        end=_bound(given, "ending"),
+        no_match=given["startingOffsetsByTimestampStrategy"],
+        isolation=given["kafka.isolation.level"],
+        limits=Limits(
+            max_partition_bytes=given["maxPartitionBytes"],
+            min_partitions=given["minPartitions"],
+            max_records=given["maxRecordsPerPartition"],
+            max_walk_bytes=given["maxWalkBytes"],
+        ),
+        fail_on_data_loss=given["failOnDataLoss"],
+        max_timestamp_skew_ms=given["maxTimestampSkewMs"],
     )
 
 
 def unused_options(options: Mapping[str, str]) -> list[str]:
-    """What is to be said of options that others make useless, as in the connector."""
-    given = {name.lower() for name in options}
-    said = []
+    """Warnings about options that others make useless, as in the connector."""
+    given = GivenOptions(options)
+    warnings = []
     for side in ("starting", "ending"):
-        names = [f"{side}Timestamp", f"{side}OffsetsByTimestamp", f"{side}Offsets"]
-        used, *others = [name for name in names if name.lower() in given] or [""]
-        said += [f"{name} is not looked at: {used} goes before it" for name in others]
-    return said
+        used, *others = [name for name in _bound_names(side) if name in given] or [""]
+        warnings += [f"{name} is not looked at: {used} goes before it" for name in others]
+    return warnings
 
 
-def _topics(given: Mapping[str, str]) -> Topics:
-    names = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in given]
-    if len(names) > 1:
-        raise OptionError(f"give {names[0]} or {names[1]}, not both")
-    if not names:
-        return Topics()
-    value = given[names[0].lower()]
-    if names[0] == "subscribe":
-        return Topics(names=frozenset(filter(None, map(str.strip, value.split(",")))))
-    if names[0] == "subscribePattern":
-        return Topics(pattern=value)
-    found: set[TopicPartition] = set()
-    for topic, partitions in _json(value, "assign", '{"topicA":[0,1]}').items():
-        if not isinstance(partitions, list):
-            raise _no_json(value, "assign", '{"topicA":[0,1]}')
-        found |= {(topic, _int(number, "assign", value)) for number in partitions}
-    return Topics(partitions=frozenset(found))
+def _bound_names(side: str) -> tuple[str, str, str]:
+    """The options for one side of ranges; the first that is given counts."""
+    return f"{side}Timestamp", f"{side}OffsetsByTimestamp", f"{side}Offsets"
 
 
-def _bound(given: Mapping[str, str], side: str, words: tuple[str, ...]) -> Bound:
-    """Where ranges begin or end; `words` are what it may be besides, the default first."""
-    timestamp = _number(given, f"{side}Timestamp")
-    if timestamp is not None:
-        return at_timestamp(timestamp)
-    name = f"{side}OffsetsByTimestamp"
-    if name.lower() in given:
-        return at_timestamps(_by_partition(given[name.lower()], name))
-    name = f"{side}Offsets"
-    value = given.get(name.lower(), words[0])
-    if value.lower() in (*words, "earliest", "latest"):
-        return Bound(value.lower())  # type: ignore[arg-type]
-    if not value.startswith("{"):
-        raise OptionError(f'option {name} is {value!r}; it is {", ".join(words)}, or {{"topic":{{"0":23}}}}')
-    return at_offsets(_by_partition(value, name))
+def _bound(given: GivenOptions, side: str) -> Bound:
+    names = _bound_names(side)
+    bound: Bound = given[next((name for name in names if name in given), names[-1])]
+    return bound
 
 
-def _by_partition(text: str, name: str) -> dict[TopicPartition, int]:
-    example = '{"topicA":{"0":23,"1":-1}}'
-    found = {}
-    for topic, numbers in _json(text, name, example).items():
-        if not isinstance(numbers, dict):
-            raise _no_json(text, name, example)
-        for partition, number in numbers.items():
-            found[topic, _int(partition, name, text)] = _int(number, name, text)
-    return found
+def files_of(options: Mapping[str, str]) -> FileOptions:
+    """Which files count by some options; others are passed over.
 
-
-def _json(text: str, name: str, example: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _no_json(text, name, example) from error
-    if not isinstance(found, dict):
-        raise _no_json(text, name, example)
-    return found
-
-
-def _no_json(text: str, name: str, example: str) -> OptionError:
-    return OptionError(f"option {name} is {text!r:.80}; it is JSON such as {example}")
-
-
-def _int(value: object, name: str, text: str) -> int:
-    if isinstance(value, str) and _INTEGER.fullmatch(value):
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 63) <= value < 1 << 63:
-        raise OptionError(f"option {name}: {value!r:.40} in {text!r:.80} is no integer of 64 bits")
-    return value
-
-
-def _number(given: Mapping[str, str], name: str) -> int | None:
-    value = given.get(name.lower())
-    return None if value is None else _int(value, name, value)
-
-
-def _positive(given: Mapping[str, str], name: str) -> int | None:
-    number = _number(given, name)
-    if number is not None and number <= 0:
-        raise OptionError(f"option {name} is {number}; it must be above 0")
-    return number
-
-
-def size_of(given: Mapping[str, str], name: str, default: int, *, least: int = 1) -> int:
-    """The value of an option that is a number of bytes, with Spark's suffixes.
+    Args:
+        options: as Spark has them: names in any case, values as text.
 
     Raises:
-        OptionError: it is none.
+        OptionError: a value that is none of those allowed; with the option's name.
+
+    Example:
+        >>> files_of({"pathGlobFilter": "*5.log"}).path_glob_filter
+        '*5.log'
     """
-    value = given.get(name.lower())
-    if value is None:
-        return default
-    match = re.fullmatch(r"([0-9]{1,15})([a-z]*)", value.lower())
-    if match is None or match[2] not in _SUFFIXES or int(match[1]) < least:
-        bounds = "" if least == 0 else " above 0"
+    given = GivenOptions(options)
+    after, before = _nanoseconds(given, "modifiedAfter"), _nanoseconds(given, "modifiedBefore")
+    if after is not None and before is not None and after >= before:
         raise OptionError(
-            f"option {name} is {value!r}; it is a number of bytes{bounds}, such as 134217728, 128m"
+            f"options modifiedAfter ({given.texts['modifiedafter']}) and modifiedBefore "
+            f"({given.texts['modifiedbefore']}) leave no time between them"
         )
-    return int(match[1]) * _SUFFIXES[match[2]]
+    return FileOptions(
+        path_glob_filter=given["pathGlobFilter"],
+        modified_before=before,
+        modified_after=after,
+        recursive=given["recursiveFileLookup"],
+        ignore_missing=given["ignoreMissingFiles"],
+    )
 
 
-def _one_of(given: Mapping[str, str], name: str, values: tuple[str, ...]) -> Any:
-    value = given.get(name.lower(), values[0]).lower()
-    if value not in values:
-        raise OptionError(f"option {name} is {value!r}; it is {' or '.join(values)}")
-    return value
+def _nanoseconds(given: GivenOptions, name: str) -> int | None:
+    """Nanoseconds since 1970. Spark takes the session's zone for a time without one; the source cannot."""
+    moment: datetime | None = given[name]
+    if moment is None:
+        return None
+    zone = moment.tzinfo or given["timeZone"]
+    if zone is None:
+        text = given.texts[name.lower()]
+        raise OptionError(
+            f"option {name} is {text!r}, a time of no zone: write {text}Z for UTC, or give option timeZone"
+        )
+    return (
+        (moment.replace(tzinfo=zone) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+    )

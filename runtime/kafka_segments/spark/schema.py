@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from kafka_segments.errors import OptionError
-from kafka_segments.spark.names import nearest
+from kafka_segments.query.options import nearest
 from kafka_segments.spark.options import PERMISSIVE, ReadOptions
 
 __all__ = [

@@ -17,7 +17,7 @@ from kafka_segments.errors import OptionError
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.query.query import Condition
 from kafka_segments.spark.filters import Pusher, conditions_of
-from kafka_segments.spark.options import NO_BROKER, ONCE, ReadOptions
+from kafka_segments.spark.options import ONCE, ReadOptions
 from kafka_segments.spark.planning import Task, make_tasks
 from kafka_segments.spark.schema import arrow_schema, check_schema, schema_of
 
@@ -34,7 +34,7 @@ _WHOLE = ("topic", "partition")
 
 # Remarks on options of connections, as they were logged. Spark keeps the process that calls the source from
 # one `load` to the next, and these remarks concern no record.
-_told: set[str] = set()
+_logged: set[str] = set()
 
 
 class KafkaSegmentsDataSource(DataSource):
@@ -53,12 +53,11 @@ class KafkaSegmentsDataSource(DataSource):
             OptionError: see `ReadOptions.parse`.
         """
         super().__init__(options)
-        for remark in ReadOptions.parse(options).remarks:
-            if not remark.startswith(NO_BROKER):
+        self._read = ReadOptions.parse(options)
+        for remark in self._read.remarks:
+            if remark not in _logged:
                 _log.warning("kafka-segments: %s", remark)
-            elif remark not in _told:
-                _told.add(remark)
-                _log.warning("kafka-segments: %s", remark)
+        _logged.add(self._read.ignored)
 
     @classmethod
     def name(cls) -> str:
@@ -71,17 +70,16 @@ class KafkaSegmentsDataSource(DataSource):
         Raises:
             OptionError: an unknown column is asked for.
         """
-        return schema_of(ReadOptions.parse(self.options))
+        return schema_of(self._read)
 
     def reader(self, schema: StructType) -> KafkaSegmentsReader:
         """A reader of the columns in `schema`, any of the view's in any order.
 
         Raises:
-            OptionError: see `ReadOptions.parse` and `check_schema`.
+            OptionError: see `check_schema`.
         """
-        options = ReadOptions.parse(self.options)
-        check_schema(schema, options)
-        return KafkaSegmentsReader(schema, options)
+        check_schema(schema, self._read)
+        return KafkaSegmentsReader(schema, self._read)
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
         """Refuse: the format only reads.

@@ -1,0 +1,262 @@
+"""The options of a query, under the names of Spark's `kafka` source, in one table.
+
+The Spark source, `kafka-segments plan -o`, flags of `plan` and `ingest`, and the table in docs/spark.md are
+made of `OPTIONS`. Names are compared without regard to case, as Spark does.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka_segments.errors import OptionError
+from kafka_segments.io.store_settings import STORE_PREFIXES
+from kafka_segments.query import option_values as values
+
+__all__ = [
+    "IGNORED",
+    "OPTIONS",
+    "REFUSED",
+    "GivenOptions",
+    "Option",
+    "check_names",
+    "nearest",
+    "option_names",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    Attributes:
+        group: what it is part of: the query, the choice of files, or the rows of the Spark source.
+        name: in Spark.
+        parse: its text to a value.
+        help: what it is, in a few words; help texts and docs/spark.md have it.
+        default: as text; None if there is none.
+        kafka: what it is in Spark's `kafka` source; empty if there is no such option.
+        more: what docs/spark.md says besides.
+        alias: another name.
+        flag: of `kafka-segments ingest`, and of `plan` if it plans by it.
+        choices: of the flag.
+        metavar: of the flag.
+        scan: the argument of `scan` that says the same.
+    """
+
+    group: Literal["query", "file", "read"]
+    name: str
+    parse: values.Parser
+    help: str
+    default: str | None = None
+    kafka: str = ""
+    more: str = ""
+    alias: str | None = None
+    flag: str | None = None
+    choices: tuple[str, ...] | None = None
+    metavar: str | None = None
+    scan: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in lower case."""
+        return tuple(name.lower() for name in (self.alias, self.name) if name is not None)
+
+
+_LEVELS = ("read_uncommitted", "read_committed")
+_SAME = "the same"
+
+_TABLE = (
+    Option("read", "path", values.to_path,
+        "where logs are: directories, tiers, `.log` files, patterns, addresses",
+        more="see [stores](stores.md)"),
+    Option("read", "paths", values.to_paths, "several of them, as JSON"),
+    Option("file", "pathGlobFilter", values.to_text, "a pattern of the names of `.log` files that count",
+        more="this and the next five are as in Spark's file sources"),
+    Option("file", "recursiveFileLookup", values.to_boolean, "look for partitions at all depths", "false"),
+    Option("file", "modifiedBefore", values.to_moment, "only `.log` files written before this time",
+        more="as in `2026-01-31T12:00:00Z`; one without a zone needs `timeZone`: the session's is not known "
+        "where the source plans"),
+    Option("file", "modifiedAfter", values.to_moment, "only `.log` files written after this time"),
+    Option("file", "timeZone", values.to_time_zone, "the zone of these times, such as `Europe/Paris`"),
+    Option("file", "ignoreMissingFiles", values.to_boolean, "pass over what vanishes while it is listed",
+        "false"),
+    Option("query", "subscribe", values.to_names, "topics, with commas between them",
+        kafka="exactly one of `subscribe`, `subscribePattern`, `assign`",
+        more="at most one of the three; with none, everything at the paths. A topic that is not there is an "
+        "error, as there. Internal topics (`__consumer_offsets`, `__transaction_state`, "
+        "`__share_group_state`, `__cluster_metadata`) are read when `subscribe` or `assign` names them, or "
+        "there is nothing else at the paths; else the plan lists them as left out", flag="--subscribe",
+        metavar="TOPICS", scan="topics"),
+    Option("query", "subscribePattern", values.to_stripped,
+        "topics in whose names this regular expression (Java's syntax) is found", kafka=_SAME,
+        more="sets within sets and rare classes are refused", flag="--subscribe-pattern", metavar="PATTERN"),
+    Option("query", "assign", values.to_partitions, "partitions, as JSON", kafka=_SAME,
+        more=f"`{values.PARTITIONS_EXAMPLE}`", scan="partitions"),
+    Option("query", "startingOffsets", values.offsets_or("earliest"),
+        "where to begin: `earliest`, or offsets as JSON", "earliest",
+        kafka="the same; a partition that begins after its end fails its task",
+        more="that is an error here while planning, whatever kinds the two are of", scan="offsets"),
+    Option("query", "endingOffsets", values.offsets_or("latest", "high-watermark", "log-end"),
+        "where to end: `latest`, or offsets as JSON", "latest", kafka=_SAME,
+        more="also `high-watermark` or `log-end` (see [the end](#the-end))", scan="offsets"),
+    Option("query", "startingTimestamp", values.to_timestamp,
+        "begin at the first record whose timestamp (in milliseconds) is not below", kafka=_SAME,
+        more="goes before `startingOffsetsByTimestamp`, this before `startingOffsets`, as there; which of "
+        "them is not looked at is logged. Where offsets are missing right before that record, or damage may "
+        "have held it, reading starts there, with a finding"),
+    Option("query", "endingTimestamp", values.to_timestamp, "end before the first such record", kafka=_SAME),
+    Option("query", "startingOffsetsByTimestamp", values.to_timestamps,
+        "`startingTimestamp` by partition, as JSON", kafka=_SAME),
+    Option("query", "endingOffsetsByTimestamp", values.to_timestamps,
+        "`endingTimestamp` by partition, as JSON", kafka=_SAME),
+    Option("query", "startingOffsetsByTimestampStrategy", values.one_of("error", "latest"),
+        "if no record is as late: `error`, or `latest` to read nothing", "error", kafka=_SAME),
+    Option("query", "minPartitions", values.to_positive, "tasks at least", kafka=_SAME),
+    Option("query", "maxRecordsPerPartition", values.to_positive, "offsets that a task reads at most",
+        kafka="records"),
+    Option("query", "maxPartitionBytes", values.size_from(1), "bytes of segments that a task reads, about",
+        "256m",
+        more="twice `spark.sql.files.maxPartitionBytes`, since a task of Python's costs some 50 ms before it "
+        "reads, on Spark 4.0 and 4.1 more"),
+    Option("query", "maxWalkBytes", values.size_from(0),
+        "size of the segments whose headers planning may read, all together, where no sound index answers",
+        "1g",
+        more="for a time's offset, how transactions ended (a partition at a time, whatever indexes say), "
+        "cuts, what filters exclude; `0` allows none. Above it, what needs an answer is an error that says "
+        "so, the rest is read as if nothing were known"),
+    Option("query", "maxTimestampSkewMs", values.to_integer,
+        "no record is earlier by more than one before it",
+        more="lets an upper bound on CreateTime leave segments out"),
+    Option("query", "failOnDataLoss", values.to_boolean,
+        "offsets that are asked for and not there are an error", "true", kafka=_SAME,
+        more="see [damage](#damage)"),
+    Option("query", "kafka.isolation.level", values.one_of(*_LEVELS),
+        "`read_committed` leaves out records of aborted transactions, and all after the last stable offset",
+        "read_uncommitted", kafka=_SAME, more="see [transactions](#transactions)", alias="isolationLevel",
+        flag="--isolation", choices=_LEVELS, scan="isolation"),
+    Option("read", "view", values.one_of("records", "batches", "segments", "control", "aborted", "damage"),
+        "what a row is", "records", more="see [views](#views)"),
+    Option("read", "columns", values.to_columns, "names with commas, in the order wanted", scan="columns"),
+    Option("read", "includeHeaders", values.to_boolean, "add the column `headers`", "false", kafka=_SAME),
+    Option("read", "headerKeys", values.one_of("text", "binary"),
+        "`text` (bytes that are no UTF-8 replaced as Java does) or `binary`", kafka="text",
+        more="`text`, unless a schema of one's own says otherwise"),
+    Option("read", "timestampOverflow", values.one_of("error", "null", "clamp"),
+        "`error`, `null` or `clamp`, for milliseconds that microseconds cannot say", "error",
+        kafka="`ArithmeticException: long overflow`"),
+    Option("read", "mode", values.one_of("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
+        "`FAILFAST`, `PERMISSIVE` or `DROPMALFORMED`", "FAILFAST", more="see [damage](#damage)"),
+    Option("read", "checkCrc", values.to_boolean, "verify the batches' checksums", "true",
+        kafka="consumers' `check.crcs`", flag="--no-crc"),
+    Option("read", "maxDecompressedBytes", values.size_from(1),
+        "what one batch may decompress to, such as `64m`; a larger one is damage", "256m",
+        flag="--max-decompressed-bytes", metavar="BYTES"),
+    Option("read", "replicas", values.one_of("first", "best", "unchecked"),
+        "`first`, `best` or `unchecked`: what other copies of a partition are read for", "first",
+        more="`first` reads the preferred copy; the headers of others on this machine's disks are compared "
+        "with it, and a sound batch that differs at an equal epoch is an error. `best` also takes from them "
+        "what is damaged in it. `unchecked` compares only the last batch that copies share, which is all "
+        "that is compared with copies in stores"),
+    Option("read", "snapshot", values.to_path, "a file that pins what is read",
+        more="see [snapshots](#snapshots)"),
+    Option("read", "pushFilters", values.one_of("never", "once"),
+        "`once` lets the filters of a query leave out segments", "never",
+        more="for a frame that is used for one query only; see [what is read](#what-is-read)"),
+)  # fmt: skip
+
+OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
+
+# About connections, consumer groups and streams (KafkaSourceProvider, KafkaOffsetReader).
+IGNORED = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+)
+"""Options of Spark's `kafka` source that mean nothing without a broker; all other `kafka.*` likewise."""
+
+REFUSED = {
+    "kafka.auto.offset.reset": "say where to begin with startingOffsets",
+    "kafka.key.deserializer": "keys come as bytes; decode the column key",
+    "kafka.value.deserializer": "values come as bytes; decode the column value",
+    "kafka.enable.auto.commit": "nothing is committed by reading files",
+    "kafka.interceptor.classes": "records come as they are stored",
+}
+"""Those that Spark's `kafka` source refuses, as rows would be others than it promises, and what to do."""
+
+# What Spark itself puts beside the user's options when a table was made with SQL.
+_SPARKS_OWN = (
+    "owner",
+    "provider",
+    "location",
+    "external",
+    "comment",
+    "is_managed_location",
+    "serialization.format",
+)
+_SPARKS_PREFIXES = ("option.", "spark.sql.")
+
+
+class GivenOptions:
+    """Options as text, by names in any case; indexing gives the value of one, or its default, or None."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.texts = {name.lower(): text for name, text in options.items()}
+
+    def __contains__(self, name: str) -> bool:
+        return any(one in self.texts for one in OPTIONS[name].names)
+
+    def __getitem__(self, name: str) -> Any:
+        option = OPTIONS[name]
+        texts = [self.texts[one] for one in option.names if one in self.texts]
+        if len({text.strip().lower() for text in texts}) > 1:
+            first, second = (text.lower() for text in texts)
+            raise OptionError(f"options {option.alias} and {name} differ: {first!r}, {second!r}")
+        text = texts[0] if texts else option.default
+        return None if text is None else option.parse(name, text)
+
+
+def option_names(*groups: str) -> list[str]:
+    """Names of the options of some groups, group by group; of all without any."""
+    found = [one for group in groups for one in _TABLE if one.group == group] if groups else _TABLE
+    return [name for one in found for name in (one.name, one.alias) if name is not None]
+
+
+def check_names(given: Iterable[str]) -> list[str]:
+    """Check the names of options.
+
+    Returns:
+        Those that are accepted and mean nothing here.
+
+    Raises:
+        OptionError: an unknown name, with the nearest one; or one that Spark's connector refuses.
+    """
+    names = option_names()
+    known = {name.lower() for name in names}
+    without_meaning = {name.lower(): name for name in IGNORED}
+    ignored = []
+    for name in map(str.lower, given):
+        if name in REFUSED:
+            raise OptionError(f"option {name} is not supported, as in Spark's kafka source: {REFUSED[name]}")
+        if name in known or name in _SPARKS_OWN or name.startswith((*_SPARKS_PREFIXES, *STORE_PREFIXES)):
+            continue
+        if name in without_meaning or name.startswith("kafka."):
+            ignored.append(without_meaning.get(name, name))
+        else:
+            raise OptionError(f"unknown option {name}{nearest(name, [*names, *IGNORED])}")
+    return sorted(ignored)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What an error says after a name that is unknown: the one that is most like it, or all of them."""
+    names = {one.lower(): one for one in known}
+    found = difflib.get_close_matches(name.lower(), names, n=1)
+    if found:
+        return f"; did you mean {names[found[0]]}?"
+    return f"; there are {', '.join(names.values())}"

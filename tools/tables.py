@@ -1,0 +1,71 @@
+"""Write the tables of docs/ that are made of the code: the options of a query. Run by `make generate`.
+
+Each stands between two comments in its page. `--check` writes nothing and names the pages that are stale.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def options() -> Iterator[str]:
+    """The table of options, a line each."""
+    yield "| option | default | what it is | Spark's `kafka` source | also in |"
+    yield "|---|---|---|---|---|"
+    for option in OPTIONS.values():
+        name = f"`{option.name}`" + (f" (also `{option.alias}`)" if option.alias else "")
+        default = "" if option.default is None else f"`{option.default}`"
+        words = "; ".join(filter(None, (option.help, option.more)))
+        yield f"| {name} | {default} | {words} | {option.kafka} | {', '.join(_also_in(option))} |"
+    ignored = ", ".join(f"`{name}`" for name in ("kafka.bootstrap.servers", *IGNORED))
+    words = "mean nothing without a broker; one warning an application names them, not one a `load`"
+    yield f"| {ignored}, all other `kafka.*` | | {words} | connections, groups, streams | |"
+    yield f"| {', '.join(f'`{name}`' for name in REFUSED)} | | refused | refused | |"
+
+
+def _also_in(option: Option) -> Iterator[str]:
+    if option.group != "read":
+        yield "`plan`"
+    if option.flag is not None:
+        yield f"`ingest {option.flag}`"
+    if option.scan is not None:
+        yield f"`scan({option.scan}=)`"
+
+
+TABLES = {"spark.md": options}
+
+
+def renewed(page: str, text: str) -> str:
+    """The text of a page with its table as the code has it."""
+    lines = "\n".join(TABLES[page]())
+    marks = r"(<!-- made by tools/tables.py -->\n).*?(\n<!-- end -->)"
+    found, number = re.subn(marks, lambda match: f"{match[1]}{lines}{match[2]}", text, flags=re.DOTALL)
+    if number != 1:
+        raise SystemExit(f"docs/{page} has {number} places for its table")
+    return found
+
+
+def main(arguments: list[str], docs: Path = DOCS) -> int:
+    """Renew the pages, or with `--check` name those that are stale."""
+    stale = []
+    for page in TABLES:
+        text = (docs / page).read_text(encoding="utf-8")
+        if (new := renewed(page, text)) != text:
+            stale.append(page)
+            if arguments != ["--check"]:
+                (docs / page).write_text(new, encoding="utf-8")
+    if stale and arguments == ["--check"]:
+        print(f"stale: {', '.join(f'docs/{page}' for page in stale)}; run make generate", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
