@@ -7,7 +7,7 @@ from pyspark.sql.datasource import CaseInsensitiveDict
 
 from kafka_segments.errors import OptionError
 from kafka_segments.query.committed import Pin
-from kafka_segments.spark.planning import _pinned
+from kafka_segments.query.plan import _pinned
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 
