@@ -1,4 +1,4 @@
-"""Write the tables of docs/ that are made of the code: the options of a query. Run by `make generate`.
+"""Write the tables of docs/ that are made of the code: options and columns. Run by `make generate`.
 
 Each stands between two comments in its page. `--check` writes nothing and names the pages that are stale.
 """
@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
+from kafka_segments.segment.columnar.arrow_schema import MEANINGS, OF_PARTITION, SCHEMA, schema_of
+from kafka_segments.spark.schema import VIEW_SCHEMAS
 
+RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
@@ -39,7 +42,26 @@ def _also_in(option: Option) -> Iterator[str]:
         yield f"`scan({option.scan}=)`"
 
 
-TABLES = {"spark.md": options}
+def columns() -> Iterator[str]:
+    """The table of a record's columns, a line each."""
+    yield "| column | type | null | what it is | `read_table` | `scan` | `ingest` | Spark source |"
+    yield "|---|---|---|---|---|---|---|---|"
+    usual, request, directory = "usual", "on request", "directory"
+    for name, meaning in MEANINGS.items():
+        if name in OF_PARTITION.names:
+            field, readers = OF_PARTITION.field(name), ("", usual, directory)
+        elif name in SCHEMA.names:
+            field, readers = SCHEMA.field(name), (usual, usual, usual)
+        else:
+            field, readers = schema_of([name]).field(0), (request, request, "")
+        spark = next(one for one in RECORD_VIEW if one.name.lower() == name.replace("_", ""))
+        kind = re.sub(r"item: | not null", "", str(field.type))
+        null = "yes" if field.nullable else "no"
+        ours = f"| `{name}` | `{kind}` | {null} | {meaning} | {' | '.join(readers)} "
+        yield f"{ours}| `{spark.name} {spark.dataType.simpleString()}` |"
+
+
+TABLES = {"spark.md": options, "columns.md": columns}
 
 
 def renewed(page: str, text: str) -> str:

@@ -48,7 +48,7 @@ def parquet_rows(destination: Path) -> list[kafka_rows.Row]:
     """The rows in the order of topic, partition and offset; types are given, as the docs say."""
     partitioning = pyarrow.dataset.partitioning(PARTITIONS, flavor="hive")
     data = pyarrow.dataset.dataset(destination, partitioning=partitioning)
-    rows = kafka_rows.of_arrow(data.to_table())
+    rows = kafka_rows.of_parquet(data.to_table())
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
 
 

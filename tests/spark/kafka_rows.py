@@ -112,6 +112,17 @@ def of_arrow(table: Any) -> list[Row]:
     ]
 
 
+def of_parquet(table: Any) -> list[Row]:
+    """The rows of what `ingest` wrote, where "none" is null for a timestamp, an empty list for headers."""
+    millis = table["timestamp"].cast("int64").fill_null(-1).to_pylist()
+    names = ("key", "value", "topic", "partition", "offset", "timestamp_type", "headers")
+    columns = [table[name].to_pylist() for name in names]
+    return [
+        Row(*row[:5], time * 1000, row[5], tuple((_text(one["key"]), one["value"]) for one in row[6]) or None)
+        for time, row in zip(millis, zip(*columns, strict=True), strict=True)
+    ]
+
+
 def _pairs(headers: list[dict[str, Any]] | None) -> tuple[tuple[str, bytes | None], ...] | None:
     if headers is None:
         return None

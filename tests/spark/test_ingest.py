@@ -193,7 +193,7 @@ def test_nothing_to_write(ingest: Ingest, spark: SparkSession, tmp_path: Path, i
     assert {
         "topic": "string",
         "partition": "int",
-        "headers": "array<struct<key:string,value:binary>>",
+        "headers": "array<struct<key:binary,value:binary>>",
     }.items() <= dict(frame.dtypes).items()
 
 

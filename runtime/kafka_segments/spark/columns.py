@@ -16,11 +16,11 @@ import pyarrow.compute
 from kafka_segments.errors import TimestampRangeError
 from kafka_segments.formats import java_text
 
-__all__ = ["RowColumns"]
+__all__ = ["SOURCES", "RowColumns", "check_timestamps"]
 
 # Of our columns, those that a column of Spark's is made from, by its name in lower case (a user's schema may
 # write it in any). The offset always comes along: it counts the rows, and an error names it.
-_SOURCES = {
+SOURCES = {
     "key": "key",
     "value": "value",
     "offset": "offset",
@@ -35,6 +35,7 @@ _SOURCES = {
     "sequence": "sequence",
 }
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
+_ADVICE = '; .option("timestampOverflow", "null") or "clamp" reads on, the column timestampMs has it as it is'
 _MICROS = 1000
 _MAX_MILLIS = (2**63 - 1) // _MICROS
 _MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
@@ -56,7 +57,7 @@ class RowColumns:
     def __init__(self, schema: pa.Schema, timestamp_overflow: str = "error") -> None:
         self.sources = list(
             dict.fromkeys(
-                ["offset", *(_SOURCES[name] for name in map(str.lower, schema.names) if name in _SOURCES)]
+                ["offset", *(SOURCES[name] for name in map(str.lower, schema.names) if name in SOURCES)]
             )
         )
         self._schema = schema
@@ -101,7 +102,7 @@ class RowColumns:
             return self._repeat(name, self._constants[name], kind, batch.num_rows)
         if name in self._builders:
             return self._builders[name](batch, kind)
-        column = batch.column(_SOURCES[name])
+        column = batch.column(SOURCES[name])
         return column if column.type == kind else column.cast(kind)
 
     def _repeat(self, name: str, value: Any, kind: pa.DataType, num_rows: int) -> pa.Array:
@@ -114,21 +115,27 @@ class RowColumns:
     def _timestamps(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
         millis = batch.column("timestamp_ms").to_numpy()
         is_null = None
-        if len(millis) and (millis.max() > _MAX_MILLIS or millis.min() < -_MAX_MILLIS):
-            if self._overflow == "error":
-                raise self._out_of_range(batch, millis)
+        if self._overflow == "error":
+            check_timestamps(batch, millis, _ADVICE)
+        elif len(millis) and (millis.max() > _MAX_MILLIS or millis.min() < -_MAX_MILLIS):
             if self._overflow == "null":
                 is_null = (millis > _MAX_MILLIS) | (millis < -_MAX_MILLIS)
             millis = np.clip(millis, -_MAX_MILLIS, _MAX_MILLIS)
         return pa.array(millis * _MICROS, mask=is_null).view(kind)
 
-    def _out_of_range(self, batch: pa.RecordBatch, millis: Any) -> TimestampRangeError:
+
+def check_timestamps(batch: pa.RecordBatch, millis: Any, advice: str = "") -> None:
+    """Check that microseconds, in which Spark counts, can say the timestamps of a batch.
+
+    Raises:
+        TimestampRangeError: one of them is beyond; with its offset.
+    """
+    if len(millis) and (millis.max() > _MAX_MILLIS or millis.min() < -_MAX_MILLIS):
         row = int(np.flatnonzero((millis > _MAX_MILLIS) | (millis < -_MAX_MILLIS))[0])
         offset, timestamp = batch.column("offset")[row].as_py(), int(millis[row])
-        return TimestampRangeError(
+        raise TimestampRangeError(
             f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond the range of Spark's "
-            'timestamps (microseconds); .option("timestampOverflow", "null") or "clamp" reads on, the column '
-            "timestampMs has it as it is",
+            f"timestamps (microseconds){advice}",
             offset=offset,
             timestamp=timestamp,
         )

@@ -28,8 +28,6 @@ from kafka_segments.spark.options import PERMISSIVE, ReadOptions
 
 __all__ = [
     "HEADERS",
-    "INGEST_SCHEMA",
-    "IN_DIRECTORIES",
     "KAFKA_SCHEMA",
     "VIEW_SCHEMAS",
     "arrow_schema",
@@ -57,12 +55,6 @@ def _headers(key: DataType) -> StructField:
 
 HEADERS = _headers(StringType())
 _BINARY_HEADERS = _headers(BinaryType())
-IN_DIRECTORIES = StructType([field for field in KAFKA_SCHEMA if field.name in ("topic", "partition")])
-"""What `ingest` says by the names of directories."""
-INGEST_SCHEMA = StructType(
-    [*(field for field in KAFKA_SCHEMA if field not in IN_DIRECTORIES.fields), HEADERS]
-)
-"""What a Parquet file of `ingest` holds: topic and partition are in the names of its directories."""
 
 _NEVER_NULL = ("topic", "partition", "offset", "timestamp", "timestampType", "timestampMs", "sourceFile")
 _TYPES: dict[str, DataType] = {

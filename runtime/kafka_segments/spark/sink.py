@@ -30,7 +30,6 @@ from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.findings import name_partition
 from kafka_segments.spark.publish import partition_path, publish
 from kafka_segments.spark.report import NOT_OPENED, Counts, PartitionReport, merge
-from kafka_segments.spark.schema import IN_DIRECTORIES, INGEST_SCHEMA, arrow_schema
 from kafka_segments.spark.work import data_path
 
 if TYPE_CHECKING:
@@ -119,22 +118,25 @@ class ParquetWriter(DataSourceArrowWriter):
             result.files.append(name)
 
     def _parquet_file(self, name: str) -> ParquetFile:
+        from kafka_segments.segment.columnar.arrow_schema import SCHEMA
         from kafka_segments.spark.parquet import ParquetFile
 
-        return ParquetFile(os.path.join(data_path(self._work), name), arrow_schema(INGEST_SCHEMA))
+        return ParquetFile(os.path.join(data_path(self._work), name), SCHEMA)
 
     def _write_segment(
         self, split: Split, counts: Counts, partition: PartitionReport, file: ParquetFile
     ) -> None:
         from kafka_segments.query.read.split_reader import Reading, read_split
-        from kafka_segments.spark.columns import RowColumns
+        from kafka_segments.spark.columns import check_timestamps
 
-        columns = RowColumns(file.schema)
-        reading = Reading(columns.sources, check_crc=self._check_crc, max_decompressed=self._max_decompressed)
+        reading = Reading(
+            file.schema.names, check_crc=self._check_crc, max_decompressed=self._max_decompressed
+        )
         try:
             for batch in read_split(split, Places(), reading, counts):
                 _count(batch, partition)
-                file.write(columns.rows(batch))
+                check_timestamps(batch, batch.column("timestamp").view("int64").fill_null(0).to_numpy())
+                file.write(batch)
             counts.end_segment(split.segment.file.path)
         except OutputError:
             raise
@@ -155,11 +157,14 @@ class ParquetWriter(DataSourceArrowWriter):
 
     def _write_no_rows(self) -> str:
         """Write a file without rows, so that a destination without records can be read, too."""
+        import pyarrow as pa
+
+        from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA
         from kafka_segments.spark.parquet import ParquetFile
 
         name = "no-rows.parquet"
-        whole = StructType([*INGEST_SCHEMA, *IN_DIRECTORIES])
-        with ParquetFile(os.path.join(data_path(self._work), name), arrow_schema(whole)) as file:
+        whole = pa.schema([*SCHEMA, *OF_PARTITION])
+        with ParquetFile(os.path.join(data_path(self._work), name), whole) as file:
             file.open()
         return name
 

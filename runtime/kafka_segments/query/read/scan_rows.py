@@ -10,15 +10,12 @@ import pyarrow.compute
 
 from kafka_segments.errors import OptionError
 from kafka_segments.query.query import Condition
-from kafka_segments.segment.columnar.arrow_schema import SCHEMA, schema_of
+from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, schema_of
 
 __all__ = ["ScanRows"]
 
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 
-_OF_PARTITION = pa.schema(
-    [pa.field("topic", pa.string(), nullable=False), pa.field("partition", pa.int32(), nullable=False)]
-)
 # A condition's column, and that of the records which has it: -1, which is no timestamp, fulfils none.
 _SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
 
@@ -39,13 +36,13 @@ class ScanRows:
     """
 
     def __init__(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> None:
-        names = [*_OF_PARTITION.names, *SCHEMA.names] if columns is None else columns
+        names = [*OF_PARTITION.names, *SCHEMA.names] if columns is None else columns
         if isinstance(names, str) or len(set(names)) < len(names):
             raise OptionError(f"columns must be a list of names, each once; not {columns!r}")
-        own = [name for name in names if name not in _OF_PARTITION.names]
+        own = [name for name in names if name not in OF_PARTITION.names]
         records = schema_of(own) if own or not names else pa.schema([])
         self.schema = pa.schema(
-            [(_OF_PARTITION if name in _OF_PARTITION.names else records).field(name) for name in names]
+            [(OF_PARTITION if name in OF_PARTITION.names else records).field(name) for name in names]
         )
         self._conditions = [one for one in conditions if one.column in _SOURCES]
         self.sources = list(dict.fromkeys([*own, *(_SOURCES[one.column] for one in self._conditions)])) or [

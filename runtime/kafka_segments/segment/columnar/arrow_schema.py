@@ -1,24 +1,9 @@
-"""The Arrow columns of records.
+"""The columns of records: one definition for `read_table`, `read_batches`, `scan` and the Parquet files of
+`ingest`, and for docs/columns.md, which is made of it.
 
-| column | type | meaning |
-|---|---|---|
-| `offset` | int64 | log offset |
-| `timestamp` | timestamp[ms, UTC] | what a consumer is given; null for Kafka's "none", which is -1 in files |
-| `timestamp_type` | int8 | Kafka's ids: -1 none (magic 0), 0 CreateTime, 1 LogAppendTime |
-| `key`, `value` | binary | null and empty differ |
-| `headers` | list<struct<key: binary, value: binary>> | in order, with duplicates; only values may be null |
-
-On request, null where there is none (in batches without it, and in the old formats):
-
-| column | type | meaning |
-|---|---|---|
-| `timestamp_ms` | int64, never null | the timestamp as it is stored, in milliseconds; -1 for none |
-| `leader_epoch` | int32 | of the leader that took the record: its batch's `partition_leader_epoch` |
-| `producer_id`, `producer_epoch` | int64, int32 | the producer, if it is idempotent or transactional |
-| `sequence` | int32 | the producer's number of the record; by its offset, so compaction does not change it |
-
-Header keys are bytes: they need not be UTF-8. A timestamp may be any int64, and Python's datetime ends with
-the year 9999: where it may be beyond (`to_pylist`, pandas, polars), read `timestamp_ms`.
+In files -1 stands for none (RecordBatch.NO_PRODUCER_ID and the like). Header keys are bytes: they need not be
+UTF-8. A timestamp may be any int64, and Python's datetime ends with the year 9999: where it may be beyond
+(`to_pylist`, pandas, polars), read `timestamp_ms`.
 """
 
 from __future__ import annotations
@@ -32,7 +17,9 @@ from kafka_segments.errors import OptionError
 __all__ = [
     "FURTHER",
     "HEADER_FIELDS",
+    "MEANINGS",
     "NONE",
+    "OF_PARTITION",
     "SCHEMA",
     "STORED",
     "TIMESTAMP",
@@ -44,6 +31,11 @@ __all__ = [
 TIMESTAMP = pa.timestamp("ms", tz="UTC")
 HEADER_FIELDS = [pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary())]
 
+OF_PARTITION = pa.schema(
+    [pa.field("topic", pa.string(), nullable=False), pa.field("partition", pa.int32(), nullable=False)]
+)
+"""Where a record is from: columns of `scan`, directories of `ingest`."""
+
 SCHEMA = pa.schema(
     [
         pa.field("offset", pa.int64(), nullable=False),
@@ -54,7 +46,7 @@ SCHEMA = pa.schema(
         pa.field("headers", pa.list_(pa.struct(HEADER_FIELDS)), nullable=False),
     ]
 )
-"""Names and types of the columns that everybody gets who asks for none."""
+"""The columns if none are asked for."""
 
 FURTHER = pa.schema(
     [
@@ -64,7 +56,24 @@ FURTHER = pa.schema(
         pa.field("sequence", pa.int32()),
     ]
 )
-"""Those that are there on request. In files -1 stands for none (RecordBatch.NO_PRODUCER_ID and the like)."""
+"""Columns on request, null where there is none: in batches without it, and in the old formats."""
+
+MEANINGS = {
+    "topic": "name of the topic",
+    "partition": "number of the partition",
+    "offset": "log offset",
+    "timestamp": 'what a consumer is given; null for Kafka\'s "none", which is -1 in files',
+    "timestamp_type": "Kafka's ids: -1 none (magic 0), 0 CreateTime, 1 LogAppendTime",
+    "key": "null and empty differ",
+    "value": "null and empty differ",
+    "headers": "in order, with duplicates; only values may be null; empty if there are none",
+    "timestamp_ms": "the timestamp as it is stored, in milliseconds; -1 for none",
+    "leader_epoch": "of the leader that took the record: its batch's `partition_leader_epoch`",
+    "producer_id": "the producer, if it is idempotent or transactional",
+    "producer_epoch": "its epoch",
+    "sequence": "the producer's number of the record; by its offset, so compaction does not change it",
+}
+"""What each column is, for docs/columns.md."""
 
 STORED = {"timestamp_ms": "timestamp"}
 """Columns that have the numbers of another one as they are stored, where that has nulls."""
