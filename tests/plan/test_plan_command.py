@@ -159,8 +159,8 @@ def test_it_plans_what_the_source_reads(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, options: dict[str, str]
 ) -> None:
     """Several disks and a tier: each offset once, and just the splits that tasks get."""
-    from kafka_segments.spark.options import ReadOptions
     from kafka_segments.spark.planning import plan_read
+    from kafka_segments.spark.read_options import ReadOptions
 
     paths = copies(tmp_path)
     given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]

@@ -15,7 +15,7 @@ from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import OPTIONS
 from kafka_segments.query.query import Bound, Topics
-from kafka_segments.spark.options import ReadOptions
+from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 

@@ -20,9 +20,9 @@ from kafka_segments.query.query import Condition, TopicPartition
 from kafka_segments.query.read.findings import describe
 from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.query.snapshot import pinned_logs, read_snapshot
-from kafka_segments.spark.options import FAILFAST, PERMISSIVE, ReadOptions
 from kafka_segments.spark.planned import PLANNED, Row, planned_rows
 from kafka_segments.spark.policy import DamageRow, data_loss, refuse_damage
+from kafka_segments.spark.read_options import FAILFAST, PERMISSIVE, ReadOptions
 from kafka_segments.spark.settings import driver_settings
 
 __all__ = ["Task", "make_tasks"]

@@ -20,7 +20,7 @@ from kafka_segments.formats.entries import Damage, SoundBatches
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.model import OffsetLoss, Split
 from kafka_segments.query.read.findings import Note, describe, is_told_before
-from kafka_segments.spark.options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
+from kafka_segments.spark.read_options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
 
 __all__ = ["DamagePolicy", "DamageRow", "data_loss", "refuse_damage"]
 

@@ -16,9 +16,9 @@ from kafka_segments.query.read.replica_comparison import hold_together
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.spark.columns import RowColumns
-from kafka_segments.spark.options import BEST, UNCHECKED, ReadOptions
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.policy import DamagePolicy, DamageRow
+from kafka_segments.spark.read_options import BEST, UNCHECKED, ReadOptions
 from kafka_segments.spark.settings import task_settings
 from kafka_segments.spark.worker import tune_worker
 

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 
 from kafka_segments.errors import OptionError
 from kafka_segments.query.options import nearest
-from kafka_segments.spark.options import PERMISSIVE, ReadOptions
+from kafka_segments.spark.read_options import PERMISSIVE, ReadOptions
 
 __all__ = [
     "HEADERS",

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.io.store_settings import STORE_PREFIXES
-from kafka_segments.spark.options import Settings
+from kafka_segments.spark.read_options import Settings
 
 __all__ = ["driver_settings", "of_session", "task_settings"]
 

@@ -23,8 +23,8 @@ from kafka_segments.query.offsets import select
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.snapshot import take_snapshot as pin
 from kafka_segments.query.snapshot import write_snapshot
-from kafka_segments.spark.options import ReadOptions
 from kafka_segments.spark.planning import logs_at
+from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.settings import of_session, task_settings
 
 if TYPE_CHECKING:

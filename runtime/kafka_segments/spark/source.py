@@ -17,8 +17,8 @@ from kafka_segments.errors import OptionError
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.query.query import Condition
 from kafka_segments.spark.filters import Pusher, conditions_of
-from kafka_segments.spark.options import ONCE, ReadOptions
 from kafka_segments.spark.planning import Task, make_tasks
+from kafka_segments.spark.read_options import ONCE, ReadOptions
 from kafka_segments.spark.schema import arrow_schema, check_schema, schema_of
 
 if TYPE_CHECKING:

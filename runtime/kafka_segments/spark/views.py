@@ -17,9 +17,9 @@ from kafka_segments.query.read.batch_views import read_batches, read_control
 from kafka_segments.query.read.findings import Collected, is_told_before
 from kafka_segments.query.read.replica_comparison import hold_together
 from kafka_segments.query.read.split_reader import Reading, read_split
-from kafka_segments.spark.options import BEST, UNCHECKED
 from kafka_segments.spark.planned import Row, damage_row, loss_row, note_row
 from kafka_segments.spark.policy import DamagePolicy
+from kafka_segments.spark.read_options import BEST, UNCHECKED
 
 __all__ = ["read_view", "rows_as_batch"]
 
