@@ -38,7 +38,7 @@ def load(paths: Sequence[Path], folders: Iterable[Path] = ()) -> Model:
     try:
         schemas = _Collector(files, tuple(folders)).collect()
         builder = Builder(Resolver(Declarations(schemas)))
-        # First, so that a misspelt key is what is told, and not what its absence makes of another line.
+        # First, so that a misspelt key is reported, and not what its absence makes of another line.
         for declared in schemas.values():
             builder.check_keys(declared)
         return Model({stem: builder.schema(declared) for stem, declared in schemas.items()})
@@ -60,7 +60,7 @@ class _Collector:
         """All schemas in dependency order."""
         for path in self._files.values():
             self._visit(path)
-        # What is only named as the content of compressed bytes may import those who name it: it comes last.
+        # What is only named as the content of compressed bytes may import what names it: it comes last.
         while self._inside:
             self._visit(self._inside.popitem()[1])
         return self._done

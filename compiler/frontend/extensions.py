@@ -280,7 +280,7 @@ class ExtensionReader:
             if varint is None:
                 return None
             return -varint.bits if varint.zigzag else varint.bits + 1
-        # What was computed is as wide as its column: whoever writes the schema knows.
+        # What was computed is as wide as its column: the schema's author knows.
         return 8 if isinstance(found, CalcIntType) else None
 
     def _has_record_columns(self, element: DataType) -> bool:

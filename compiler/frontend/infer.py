@@ -327,7 +327,7 @@ def _literal(tree: Syntax) -> Expr | None:
 
 
 def without_arguments(found: DataType) -> DataType:
-    """A type as expressions have it: what was handed to a struct does not matter to those who use it."""
+    """A type as expressions have it: a struct's arguments do not matter to its users."""
     if isinstance(found, UserType):
         return replace(found, args=())
     return replace(found, element=without_arguments(found.element)) if isinstance(found, ArrayType) else found

@@ -7,7 +7,7 @@ All classes are frozen; nothing here refers back to YAML except `Place`, which s
 the sake of messages and comments.
 
 Paths: a struct is `("kafka_record", "record_body")`, its schema's stem first, then the names of nested types;
-an enum is the path of the struct that declares it, with the enum's name behind.
+an enum is the path of the struct that declares it, followed by the enum's name.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class ValueInstance:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A value that whoever uses the struct has to give."""
+    """A parameter of a struct."""
 
     id: str
     type: DataType
@@ -228,7 +228,7 @@ class Struct:
     """A type of a schema; the schema itself is one.
 
     `parent` is what `_parent` is, where every use of the type agrees on it. `fixed_size` is the size of the
-    fields in bytes, where the schema alone tells it. `varint` is for the root of a schema only.
+    fields in bytes, where the schema fixes it. `varint` is for the root of a schema only.
     """
 
     path: Path

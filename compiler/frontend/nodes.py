@@ -317,7 +317,7 @@ class Aggregate:
     `over` is that member (of the struct in which this stands); `value` is evaluated for every element, in
     which `Name("_", "self")` is the element. If there are none the outcome is `default`, else what `function`
     picks from the values, plus `plus` if given (which is evaluated in the struct itself). Where `unless`
-    holds the elements do not tell it, and a value that is known is kept.
+    holds the elements do not imply it, and a known value is kept.
     """
 
     function: Literal["first", "last", "max"]

@@ -58,7 +58,7 @@ class Scalar:
         return line, column
 
     def _start_of_text(self) -> int:
-        """Where the text begins in the source: behind a quote, or behind the line of `|` or `>`."""
+        """Where the text begins in the source: after a quote, or after the line of `|` or `>`."""
         if self.source[:1] in ("|", ">"):
             return self.source.find("\n") + 1
         return 1 if self.source[:1] in ("'", '"') else 0

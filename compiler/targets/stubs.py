@@ -174,7 +174,7 @@ class _Module:
             position = position + size if known and position is not None and size is not None else None
 
     def _size(self, field: Field) -> int | None:
-        """A field's bytes, if the schema alone tells."""
+        """A field's size in bytes, if the schema fixes it."""
         if field.repeat:
             return None
         if isinstance(field.size, Int):
@@ -203,7 +203,7 @@ def _encoding(kind: DataType) -> str:
 
 
 def _comment(field: Field, place: str) -> str:
-    """What stands behind a field: its place, Kafka's name, whether it may be missing."""
+    """The comment after a field: its position, Kafka's name, whether it may be missing."""
     notes = [place] if place else []
     names = [name for name in field.orig_id if name != field.id]
     notes += [" or ".join(names)] if names else []

@@ -1,16 +1,16 @@
-"""Target `columns`: plain Python between segments and columns, both ways, made to be compiled.
+"""Target `columns`: scanners, decoders and encoders in plain Python, which `kafka_segments.native` compiles.
 
-A module for each schema that has something to offer: `kafka_segments.native` compiles it, and says what the
-code may use. All of it is in `support.py`, which is copied beside them.
+One module a schema that is a segment, has records, or is a varint. Their building blocks are in `support.py`,
+which is copied beside them.
 
-    varint schemas      read(data, at, end) -> value, position behind it
-                        write(out, at, value) -> position behind it
+    varint schemas      read(data, at, end) -> value, position after it
+                        write(out, at, value) -> position after it
     records             decoder(columns wanted) -> decode(data, spans, batches, state, arrays...) -> status
                         encoder(writes) -> encode(batches, state, arrays..., out) -> status
     segments            scanner(check_crc, whole) -> scan(data, state, table) -> status
                         head_encoder(writes) -> encode_head(batches, state, out) -> status
 
-And not to be compiled, for files of nothing but entries of one size: read_columns and write_columns.
+Not compiled, for files of entries of one size (indexes): read_columns and write_columns.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = ["generate"]
 
 COMMAND = 'run "python codegen.py"'
 _SUPPORT = Path(__file__).with_name("support.py")
-Written: TypeAlias = tuple[list[str], list[list[str]]]  # what describes functions, and the functions
+Written: TypeAlias = tuple[list[str], list[list[str]]]  # constants, and functions
 _NAME = re.compile(r"[a-zA-Z_]\w*")
 
 
 def generate(_schemas: list[Path], model: Model) -> dict[str, str]:
-    """The package.
+    """Generate the package.
 
     Args:
         model: all schemas.
@@ -75,7 +75,7 @@ def _package(stems: list[str]) -> str:
 
 
 def _module(schema: Schema, layout: SegmentLayout) -> str | None:
-    """The text of one module, None if there is nothing to be put into it."""
+    """The text of one module; None if the schema has nothing for this target."""
     constants: list[str] = []
     functions: list[list[str]] = []
     if schema.root.varint is not None:
@@ -116,7 +116,7 @@ def _records_encoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]])
 
 
 def _or_why(write: Callable[[], Written]) -> Written:
-    """An encoder; or why there is none, as a comment: what a schema says may do for reading alone."""
+    """An encoder, or a comment why there is none: a schema may be complete for reading alone."""
     try:
         return write()
     except SchemaError as failure:
@@ -142,7 +142,7 @@ def _docstring(schema: Schema) -> list[str]:
 
 
 def _imports(body: list[str], layout: SegmentLayout) -> list[str]:
-    """Imports of all that the text uses."""
+    """Import statements for the names that the text uses."""
     used = {name for line in body for name in _NAME.findall(line)}
     names = sorted(used & {*support.__all__}, key=lambda name: (not name.isupper(), name.islower(), name))
     lines = bracketed("from .support import (", names, ")")

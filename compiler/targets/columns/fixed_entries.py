@@ -1,4 +1,4 @@
-"""Files of nothing but entries of one size: all of one at once, by Python's own `struct`."""
+"""Files of entries of one size, read and written as a whole by Python's `struct`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def functions(schema: Schema, model: Model) -> tuple[list[str], list[list[str]]]
 
 
 def _entry_of(root: Struct, model: Model) -> Struct | None:
-    """What the file repeats to its end, if there is nothing else in it."""
+    """The struct that the file repeats to its end, if it is all of the file."""
     if len(root.fields) != 1 or root.params:
         return None
     field = root.fields[0]
@@ -42,7 +42,7 @@ def _entry_of(root: Struct, model: Model) -> Struct | None:
 
 
 def _form_of(struct: Struct) -> str | None:
-    """The fields as `struct` has them; None if not all are signed integers of one byte order."""
+    """The format for `struct`; None unless all fields are signed integers of one byte order."""
     letters, orders = "", set()
     for field in struct.fields:
         is_plain = field.condition is None and field.repeat is None and field.valid is None

@@ -1,8 +1,8 @@
-"""What the generated decoders and encoders are built from, in plain Python.
+"""Building blocks of generated decoders and encoders, in plain Python, and the slots of their state arrays.
 
-`kafka_segments.native` puts machine code in the place of each of these functions when it compiles a decoder;
-run as they are, over numpy arrays, they say what that machine code has to do. All positions and numbers are
-integers of 64 bits. Nothing here checks that a place is within its array: decoders and encoders do.
+`kafka_segments.native` replaces each of these functions by machine code when it compiles a decoder; run as
+they are, over numpy arrays, they define what that machine code does. All positions and numbers are integers
+of 64 bits. Nothing here checks that a position is within its array: decoders and encoders do.
 
 Encoders are the way back: a row of the table and arrays of columns become bytes.
 
@@ -145,14 +145,14 @@ RECORD_MAX_ROWS, MAX_BYTES, MAX_ITEMS, NUM_BATCHES, COLUMNS = range(5, 10)
 
 # Encoders: what `state` holds.
 # ENC_ROW      the next row; after FULL or REFUSED the one that was not written
-# ENC_END_ROW  the row behind the last
+# ENC_END_ROW  the row after the last
 # ENC_AT       where in `out` the next record goes; for the head, where the payload ends
-# ENC_LIMIT    what no record may go beyond: FULL. Bytes of `out` behind it may change, none behind its end
+# ENC_LIMIT    what no record may exceed: FULL. Bytes of `out` after it may change, none after its end
 # ENC_BATCH    the row of `batches` which the records are of
 # ENC_HEAD     where the entry begins, whose head is to be written
 # ENC_PAYLOAD  where the payload begins, which is where the head has to end. Without writing, the payload is
 #              moved (this and ENC_AT) to where it would
-# ENC_GIVEN    bits: what is taken from the row although records would tell it. Bit n is for the n-th name of
+# ENC_GIVEN    bits: what is taken from the row instead of derived from records. Bit n is for the n-th name of
 #              the content in DERIVED; -1 is for all
 # ENC_COUNT    records written since it was set to 0, which begins a batch
 # ENC_DERIVED  what is derived from these records so far: at most eight values
@@ -163,7 +163,7 @@ ENC_DERIVED, ENC_COLUMNS = 9, 17
 
 
 class Content(NamedTuple):
-    """What an entry may hold, by the column `content` of the table.
+    """A kind of content of entries; the column `content` of the table has its number.
 
     Attributes:
         schema: stem of its schema.
@@ -224,12 +224,12 @@ def load_s4le(data: Bytes, at: int) -> int:
 
 
 def load_u8be(data: Bytes, at: int) -> int:
-    """Wrapped, as a Java long has it."""
+    """Wrapped, as a Java long."""
     return int.from_bytes(data[at : at + 8].tobytes(), "big", signed=True)
 
 
 def load_u8le(data: Bytes, at: int) -> int:
-    """Wrapped, as a Java long has it."""
+    """Wrapped, as a Java long."""
     return int.from_bytes(data[at : at + 8].tobytes(), "little", signed=True)
 
 
@@ -242,12 +242,12 @@ def load_s8le(data: Bytes, at: int) -> int:
 
 
 def wrap(value: int) -> int:
-    """A sum as a Java long has it."""
+    """A sum, wrapped as a Java long."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def rare(condition: bool) -> bool:
-    """The condition, of which is said that it is hardly ever true."""
+    """The condition, which the compiler takes for unlikely."""
     return condition
 
 
@@ -315,7 +315,7 @@ def clear_bit(bitmap: Bytes, at: int) -> None:
 
 
 def copy_bytes(target: Bytes, to: int, source: Bytes, start: int, size: int) -> None:
-    """Copy bytes. Both places must be within their arrays; bytes of `target` behind them may change too."""
+    """Copy bytes. Both ranges must be within their arrays; bytes of `target` after its own may change."""
     target[to : to + size] = source[start : start + size]
 
 

@@ -21,7 +21,7 @@ def reader(varint: Varint) -> list[str]:
     ]
     return [
         "def read(data: Bytes, at: int, end: int) -> tuple[int, int]:",
-        '    """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""',
+        '    """The integer and the position after it; 0 and `end + 1` if it is cut off or too long."""',
         *_quick(varint),
         "    return read_slowly(data, at, end)",
         "",
@@ -91,7 +91,7 @@ def writer(varint: Varint) -> list[str]:
         groups = groups.replace("(wrap(value << 1))", "wrap(value << 1)")
     return [
         "def write(out: Bytes, at: int, value: int) -> int:",
-        '    """Write an integer in as few bytes as it takes; the place behind them."""',
+        '    """Write an integer in as few bytes as possible; returns the position after them."""',
         f"    if {one}:",
         f"        store_1(out, at, {quick})",
         "        return at + 1",

@@ -28,7 +28,7 @@ PUBLIC = (
 SUPPORT = Path(__file__).with_name("support")
 
 
-# The error stays what it is, for those who ask for its name.
+# The error keeps its type and name, for callers that look at them.
 MISSING = """\
 try:
     import construct as _construct  # noqa: F401

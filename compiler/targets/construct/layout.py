@@ -63,7 +63,7 @@ def _has_comments(node: Node) -> bool:
 
 
 def lines(node: Node, prefix: str = "", suffix: str = "", indent: int = 0) -> list[str]:
-    """A node as lines, what is before and behind it included."""
+    """A node as lines, with the text before and after it."""
     flat = INDENT * indent + prefix + one_line(node) + suffix
     if isinstance(node, str):
         return [flat] if len(flat) <= WIDTH else _broken(node, prefix, suffix, indent)

@@ -113,7 +113,7 @@ class ModuleWriter:
         yield from lines(call, f"{name}: Construct = ")
 
     def _model_paths(self) -> Iterator[Path]:
-        """Structs that this module cannot have at its beginning: its own, and those of who imports it."""
+        """Structs that are not defined yet at the module's beginning: its own, and those of its importers."""
         for schema in self._model.schemas.values():
             if schema.stem not in self._imported(self._schema):
                 yield from (struct.path for struct in schema.root.walk())

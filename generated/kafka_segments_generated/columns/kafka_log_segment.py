@@ -408,8 +408,8 @@ def scan_kafka_record_batch_v2(
 def head_encoder(*, writes: bool) -> Encode:
     """A function that writes the head of an entry, between `state[ENC_HEAD]` and its payload.
 
-    All is taken from the row `state[ENC_BATCH]` of `batches`, but what records tell from the state that their
-    encoder has left. The row is completed: it then says what was written.
+    Values come from the row `state[ENC_BATCH]` of `batches`; those derived from records come from the state
+    that their encoder left. The row is completed with what was written.
 
     Args:
         writes: else the payload is only moved to where the head would end.

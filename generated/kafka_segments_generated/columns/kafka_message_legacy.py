@@ -77,7 +77,7 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
     """A function that appends the records of batches to the arrays of columns that are wanted.
 
     `spans` has three numbers for each batch: start and end of its records in `data`, and its row
-    in `batches`, which has 23 numbers a row. `state` tells where to begin, what there
+    in `batches`, which has 23 numbers a row. `state` has where to begin, what there
     is room for and, in the end, where it stopped: see `_support`.
     """
     copies = key or value
@@ -203,7 +203,7 @@ def encoder(*, writes: bool) -> Encode:
     """A function that appends each row as an entry to `out`, or only counts unless it `writes`.
 
     Of `batches`, which has 23 numbers a row, it takes the row `state[ENC_BATCH]`.
-    `state` tells where to begin, what there is room for and, in the end, where it stopped: see
+    `state` has where to begin, what there is room for and, in the end, where it stopped: see
     `_support`.
     """
 

@@ -20,7 +20,7 @@ from .support import Bytes, load_u1, rare, store_1, store_2le
 
 
 def read(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The integer and the place behind it; 0 and `end + 1` if it is cut off or too long."""
+    """The integer and the position after it; 0 and `end + 1` if it is cut off or too long."""
     if rare(at >= end):
         return 0, end + 1
     first = load_u1(data, at)
@@ -54,7 +54,7 @@ def read_slowly(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def write(out: Bytes, at: int, value: int) -> int:
-    """Write an integer in as few bytes as it takes; the place behind them."""
+    """Write an integer in as few bytes as possible; returns the position after them."""
     if 0 <= value < 0x80:
         store_1(out, at, value)
         return at + 1

@@ -1,4 +1,4 @@
-"""What the schemas ask of values: types, bounds, what is valid, what stands for a field that is not there."""
+"""Constraints of the schemas on values: bounds, validity, conditions, and defaults of absent fields."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BOUND = re.compile(r"\w+ [<>]=? -?\d+")
 
 
 def bounds_of(found: DataType) -> tuple[int, int]:
-    """The least and the most that a number of a type can be."""
+    """Lowest and highest value of a numeric type."""
     if isinstance(found, EnumType):
         found = found.base
     if isinstance(found, BitsType):
@@ -72,7 +72,7 @@ def is_bits(found: DataType) -> bool:
 
 
 def min_size(struct: Struct, model: Model) -> int:
-    """Bytes that a struct has at least."""
+    """Least size of a struct in bytes."""
     if struct.varint is not None:
         return 1
     bits = 0
@@ -90,13 +90,13 @@ def min_size(struct: Struct, model: Model) -> int:
 
 
 def is_count(field: Field, struct: Struct) -> bool:
-    """Whether a field says how large others of its struct are, or how many."""
+    """Whether a field is the size or the count of another one in its struct."""
     said = [expr for each in struct.fields for expr in (each.size, each.repeat.expr if each.repeat else None)]
     return any(name.id == field.id for expr in said if expr is not None for name in names(expr))
 
 
 def is_size_test(field: Field) -> bool:
-    """Whether a field is there if its size is not negative."""
+    """Whether a field is present if its size is not negative."""
     return (
         isinstance(field.type, BytesType)
         and field.repeat is None
@@ -109,7 +109,7 @@ def is_size_test(field: Field) -> bool:
 
 
 def validity(valid: Valid, value: Value, frame: Frame, place: Place) -> Term:
-    """Whether a value is what the schema says that it has to be."""
+    """The condition that a value is valid by the schema."""
 
     def is_related(op: str, expr: Expr | None) -> Term:
         return TRUE if expr is None else compare(op, integer(value, place), lower(expr, frame, place), place)
@@ -125,12 +125,12 @@ def validity(valid: Valid, value: Value, frame: Frame, place: Place) -> Term:
 
 
 def facts_of(text: str) -> list[str]:
-    """The conditions that hold if one holds, as text."""
+    """Conditions that follow from a condition that holds, as text."""
     return [] if " or " in text else text.split(" and ")
 
 
 def refined(value: Value, facts: list[str]) -> Value:
-    """A value of which something is known now, as `facts_of` has it: the least or the most that it can be."""
+    """A value with narrower bounds, by conditions of `facts_of`."""
     if isinstance(value, VarintValue):
         number = refined(value.value, facts)
         assert isinstance(number, Term)
@@ -177,7 +177,7 @@ def widened(value: Value, default: int, condition: Term) -> tuple[Value, list[tu
 
 
 def region_of(frame: Frame, checksum: Checksum, place: Place) -> tuple[Frame, Field]:
-    """The bytes that a checksum is of: a member, and the struct that it is in."""
+    """The member whose bytes a checksum covers, and the struct that has it."""
     found = checksum.region
     if isinstance(found, Attribute) and isinstance(found.object, Name) and found.object.kind == "parent":
         assert frame.parent is not None

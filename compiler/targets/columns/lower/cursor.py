@@ -1,7 +1,7 @@
-"""Where in the data the code is that is being written, and what it knows of what is there.
+"""The position in the data of the code under construction, and the bounds checks done so far.
 
-Strategy: a place is a variable and a number of bytes from there. Bytes whose number the schema tells are
-counted; only behind others does the one variable that moves get a new value.
+Strategy: a position is a variable plus a number of bytes. Fields of fixed size only add to that number; after
+one of variable size the moving variable gets a new value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compiler.targets.columns.lower.terms import Term, negate
 __all__ = ["MOVING", "Cursor", "Fail"]
 
 Fail = Callable[[bool], None]
-"""Writes what is to be done if the bytes do not fit; it is told whether they may only end too early."""
+"""Emits the code for bytes that do not fit; its argument is whether there may only be too few of them."""
 
 MOVING = "here"
 
@@ -45,11 +45,11 @@ class Cursor:
         self.fail = fail
         self.doubtful = False
         self.facts: set[str] = set()
-        self._safe: dict[str, int] = {}  # by variable: bytes behind it that are known to be there
+        self._safe: dict[str, int] = {}  # by variable: bytes after it that were checked
         self.names.new(MOVING)
 
     def settle(self) -> None:
-        """Have the place in the one variable that moves."""
+        """Assign the position to the moving variable."""
         if self.here == Position(MOVING):
             return
         if self.here.base != MOVING:
@@ -59,13 +59,13 @@ class Cursor:
         self.moved()
 
     def moved(self) -> None:
-        """The variable that moves has been set to the place."""
+        """Note that the moving variable has the position."""
         self._safe.pop(MOVING, None)
         self.facts = {fact for fact in self.facts if MOVING not in fact}
         self.here = Position(MOVING)
 
     def require(self, condition: Term) -> None:
-        """Fail unless a condition holds."""
+        """Emit a failure unless a condition holds."""
         if condition.value == 1:
             return
         with self.source.rarely(negate(condition).text):
@@ -75,7 +75,7 @@ class Cursor:
             self.doubtful = False
 
     def require_bytes(self, size: int, at: Position | None = None) -> None:
-        """Fail unless so many bytes are there."""
+        """Emit a failure unless that many bytes follow."""
         at = at or self.here
         needed = at.offset + size
         if not self.doubtful and needed <= self._safe.get(at.base, 0):
@@ -86,7 +86,7 @@ class Cursor:
         self.doubtful = self.doubtful and at.base != self.here.base
 
     def require_size(self, size: Term) -> None:
-        """Fail if so many bytes are not there, or are negatively many."""
+        """Emit a failure if a size is negative or more than what follows."""
         if size.value is not None and size.value >= 0:
             if size.value:
                 self.require_bytes(size.value)
@@ -98,28 +98,28 @@ class Cursor:
         self.doubtful = False
 
     def require_room(self, size: Term) -> None:
-        """Fail if so many bytes, not negatively many, are not there."""
+        """Emit a failure if a size, never negative, is more than what follows."""
         with self.source.rarely(f"{size.within(5)} > {self.end} - {self.here.operand}"):
             self.fail(True)
 
     def is_known(self, place: Position) -> bool:
-        """Whether a place is known not to be beyond the end."""
+        """Whether a position is known to be within the end."""
         return place.offset <= self._safe.get(place.base, 0)
 
     def finish(self) -> None:
-        """Fail if a varint could not be read and no check behind it has told."""
+        """Emit a failure if a varint was not readable and no later check has found out."""
         if self.doubtful:
             with self.source.rarely(f"{self.here.text} > {self.end}"):
                 self.fail(True)
             self.doubtful = False
 
     def limit(self, end: str) -> None:
-        """From here on, which is not behind it, read up to another end."""
+        """Read up to another end from here on; it is not before the position."""
         self.end, self._safe = end, {self.here.base: self.here.offset}
 
     @contextmanager
     def limited(self, end: str) -> Iterator[None]:
-        """Read up to another end in between."""
+        """Read up to another end within the block."""
         outer, known = self.end, self._safe
         self.limit(end)
         yield
@@ -127,7 +127,7 @@ class Cursor:
 
     @contextmanager
     def under(self, condition: Term) -> Iterator[None]:
-        """What is read inside is read if a condition holds; the place is in the variable that moves."""
+        """Read under a condition within the block; the position is in the moving variable."""
         self.settle()
         self.finish()
         known, facts = dict(self._safe), self.facts

@@ -1,7 +1,7 @@
-"""Python source as a tree: written line by line, then rid of what nothing uses, then laid out.
+"""The source of a Python function under construction, without unused assignments.
 
-Strategy: an emitter writes down every value that it comes across, as an assignment that may be left out.
-Which of them are of use only shows at the end.
+Strategy: an emitter writes every value as an assignment that may be left out; those without a use are
+removed at the end, and lines are laid out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Block:
-    """Statements under an `if`, `for`, `while` or `else`; without a head, some that only go together."""
+    """Statements under an `if`, `for`, `while` or `else`; without a head, a group of statements."""
 
     head: str
     body: list[_Line | _Block] = field(default_factory=list)
@@ -42,19 +42,19 @@ _Node: TypeAlias = _Line | _Block
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """A place in a function, of `Source.reserve`."""
+    """A place for later statements; see `Source.reserve`."""
 
     block: _Block
 
 
 class Names:
-    """Names of variables in one function, each given once."""
+    """Unique variable names of one function."""
 
     def __init__(self, *taken: str) -> None:
         self._taken = {*keyword.kwlist, *keyword.softkwlist, *taken}
 
     def new(self, wanted: str) -> str:
-        """A name that is still free: the one that is wanted, or like it."""
+        """The wanted name, or a similar one that is free."""
         name = wanted
         while name in self._taken:
             name += "_"
@@ -70,28 +70,28 @@ class Source:
         self._body = self._top
 
     def add(self, *lines: str) -> None:
-        """Statements that stay."""
+        """Add statements that are never left out."""
         self._body += [_Line(text) for text in lines]
 
     def let(self, target: str, value: str) -> None:
-        """`target = value`, if anything uses it."""
+        """Add `target = value`, if anything uses it."""
         self._body.append(_Line(f"{target} = {value}", target))
 
     def move(self, target: str, step: str) -> None:
-        """`target += step`, if anything uses it."""
+        """Add `target += step`, if anything uses it."""
         self._body.append(_Line(f"{target} += {step}", target))
 
     def mark(self) -> int:
-        """The place behind the last statement, for `let_before`."""
+        """The place after the last statement, for `let_before`."""
         return len(self._body)
 
     def let_before(self, mark: int, target: str, value: str) -> None:
-        """`target = value` at a place that was marked in this block, if anything uses it."""
+        """Add `target = value` at a marked place in this block, if anything uses it."""
         self._body.insert(mark, _Line(f"{target} = {value}", target))
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Everything inside goes under `head`; without anything inside there is no head either."""
+        """Put all statements of the block under `head`; an empty block leaves no head."""
         block = _Block(head)
         self._body.append(block)
         outer, self._body = self._body, block.body
@@ -99,37 +99,37 @@ class Source:
         self._body = outer
 
     def reserve(self) -> Reserved:
-        """A place for statements that turn out to be needed here."""
+        """Reserve a place for statements that are added later."""
         block = _Block("")
         self._body.append(block)
         return Reserved(block)
 
     @contextmanager
     def within(self, place: Reserved) -> Iterator[None]:
-        """What is added inside goes to a place that was reserved."""
+        """Add the block's statements to a reserved place."""
         outer, self._body = self._body, place.block.body
         yield
         self._body = outer
 
     def rarely(self, condition: str) -> AbstractContextManager[None]:
-        """A block for what hardly ever happens: the rest is laid out as if it did not."""
+        """A block that the compiler treats as unlikely."""
         return self.block(f"if rare({condition}):")
 
     def lines(self, indent: int) -> list[str]:
-        """The text, without what nothing uses."""
+        """The text, without unused assignments."""
         used: set[str] = set()
         while (found := _used(self._top, used)) != used:
             used = found
         return list(_lines(self._top, used, indent))
 
     def uses(self, name: str) -> bool:
-        """Whether a name is used by anything that stays."""
+        """Whether any remaining statement uses a name."""
         return any(name in _NAME.findall(line) for line in self.lines(0))
 
 
 @dataclass(slots=True)
 class Function:
-    """A function that is being written."""
+    """A function under construction."""
 
     model: Model
     names: Names
@@ -143,7 +143,7 @@ def _is_kept(node: _Node, used: set[str]) -> bool:
 
 
 def _used(nodes: list[_Node], used: set[str]) -> set[str]:
-    """The names in all that stays if `used` are used."""
+    """The names in all statements that remain if `used` are used."""
     found: set[str] = set()
     for node in nodes:
         if not _is_kept(node, used):
@@ -171,7 +171,7 @@ def _lines(nodes: list[_Node], used: set[str], indent: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
-    """A statement. Of one that is too long for a line, arguments or operands get lines of their own."""
+    """A statement; arguments or operands of a long one get lines of their own."""
     space = "    " * indent
     if len(space) + len(text) <= _WIDTH:
         return [space + text]
@@ -196,7 +196,7 @@ def _with_comma(lines: list[str]) -> list[str]:
 
 
 def _operands(text: str, indent: int) -> list[str]:
-    """An expression, by operands if it is too long: at the operators that bind least."""
+    """An expression; a long one is divided at the operators that bind least."""
     space = "    " * indent
     if len(space) + len(text) <= _WIDTH - 1:
         return [space + text]
@@ -220,7 +220,7 @@ def _split(text: str, operators: tuple[str, ...]) -> list[str]:
 
 
 def _arguments(text: str) -> list[str]:
-    """What stands between the commas of a call."""
+    """The arguments of a call."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")

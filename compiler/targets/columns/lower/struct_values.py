@@ -1,4 +1,4 @@
-"""What the members of a struct are while code is emitted for it, and expressions over them.
+"""Values of a struct's members while code is emitted for it, and schema expressions over them.
 
 Strategy: a `Frame` stands for one struct that is being read; it knows, by the names of its members, which
 variable holds what. Value instances are put in where they are used. Those that depend on the position in a
@@ -64,29 +64,29 @@ _FAR = (-(1 << 40), 1 << 40)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in `data`: a variable, and a number of bytes from there."""
+    """A position in `data`: a variable plus a number of bytes."""
 
     base: str
     offset: int = 0
 
     @property
     def text(self) -> str:
-        """As Python has it."""
+        """The Python expression."""
         return f"{self.base} + {self.offset}" if self.offset else self.base
 
     def plus(self, size: int) -> Position:
-        """The place that many bytes on."""
+        """The position that many bytes further."""
         return Position(self.base, self.offset + size)
 
     @property
     def operand(self) -> str:
-        """The text behind a minus."""
+        """The text as the right operand of a minus."""
         return f"({self.text})" if self.offset else self.base
 
 
 @dataclass(frozen=True, slots=True)
 class Io:
-    """A stream: where it begins (None if that is not told) and ends."""
+    """A stream: its start (None if not known here) and end."""
 
     start: Position | None
     end: str
@@ -94,7 +94,7 @@ class Io:
 
 @dataclass(frozen=True, slots=True)
 class VarintValue:
-    """An integer of a `-varint` schema, and how many bytes it took."""
+    """An integer of a `-varint` schema, and its size in bytes."""
 
     value: Term
     size: Term
@@ -102,7 +102,7 @@ class VarintValue:
 
 @dataclass(frozen=True, slots=True)
 class BytesValue:
-    """Bytes: the variable that has their place, how many they are, and whether they are there."""
+    """Bytes: the variable with their position, their number, and whether they are present."""
 
     start: str
     size: Term
@@ -111,14 +111,14 @@ class BytesValue:
 
 @dataclass(frozen=True, slots=True)
 class ListValue:
-    """A repeated field: how many there are."""
+    """A repeated field: the number of elements."""
 
     size: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that cannot be had; to ask for it is the error."""
+    """A value that is not available: asking for it raises the error."""
 
     error: SchemaError
 
@@ -133,7 +133,7 @@ class Frame:
         parent: the struct in which it is a field.
         name: of that field.
         prefix: what variables for its members begin with.
-        here: tells the current place in the stream.
+        here: returns the current position in the stream.
         missing: makes the value of a member that has none yet, or raises.
         remember: sets a variable to a value instance that depends on the place in a stream.
     """
@@ -173,7 +173,7 @@ Value: TypeAlias = Term | VarintValue | BytesValue | ListValue | Frame | Failure
 
 
 def lower(expr: Expr, frame: Frame, place: Place) -> Term:
-    """An expression that stands in the struct of `frame`, as Python.
+    """Lower an expression in the struct of `frame` to Python.
 
     Raises:
         SchemaError: the target does not support it; the error is at `place`.
@@ -201,7 +201,7 @@ def lower(expr: Expr, frame: Frame, place: Place) -> Term:
 
 
 def integer(value: Value, place: Place) -> Term:
-    """A value that has to be a number by itself."""
+    """A value as a number; other kinds of values are refused."""
     if isinstance(value, VarintValue):
         return value.value
     if isinstance(value, Term):
@@ -210,7 +210,7 @@ def integer(value: Value, place: Place) -> Term:
 
 
 def _logic(expr: Logic, frame: Frame, place: Place) -> Term:
-    """Operands behind one that decides are not looked at: what they name need not be there."""
+    """Lower `and` and `or`; operands after a deciding one are skipped, so that their names may be unknown."""
     operands = []
     for each in expr.operands:
         operands.append(lower(each, frame, place))
@@ -235,7 +235,7 @@ def _binary(expr: Binary, frame: Frame, place: Place) -> Term:
 
 
 def _stream_of(expr: Expr, method: str, frame: Frame, place: Place) -> Io | None:
-    """The stream of which `expr` is the size or the position."""
+    """The stream whose size or position an expression is."""
     if not isinstance(expr, Method) or expr.id != method:
         return None
     if isinstance(expr.object, Name) and expr.object.kind == "io":
@@ -300,7 +300,7 @@ def _of_stream(method: str, io: Io, frame: Frame, place: Place) -> Term:
 
 
 def depends_on_io(expr: Expr) -> bool:
-    """Whether an expression asks for a stream's size or place."""
+    """Whether an expression uses a stream's size or position."""
     if isinstance(expr, Name):
         return expr.kind == "io"
     if isinstance(expr, Attribute):

@@ -39,7 +39,7 @@ _BOUNDS["int32"] = (-(1 << 31), (1 << 31) - 1)
 def table_frame(
     segment: Segment, content: Content, layout: SegmentLayout, load: Callable[[str], str]
 ) -> Frame:
-    """The content as its row of the table tells it.
+    """The content of an entry with the values of its row in the table.
 
     Args:
         segment: where it is.

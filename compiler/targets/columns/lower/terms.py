@@ -1,7 +1,7 @@
-"""Expressions of the schemas as Python, with the least and the most that each can be.
+"""Python expressions with their lowest and highest possible values.
 
-The bounds decide what is left to be computed: a comparison whose outcome they tell is none. And what may be
-beyond 64 bits has to be wrapped before it is stored, and is refused where it would be compared.
+A comparison whose outcome follows from the bounds becomes a constant. What may exceed 64 bits is wrapped
+before it is stored, and refused where it would be compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A piece of Python.
+    """A Python expression.
 
     Attributes:
         text: the piece.
@@ -58,21 +58,21 @@ class Term:
 
     @property
     def value(self) -> int | None:
-        """What it is, if that is known."""
+        """The value, if it is constant."""
         return self.low if self.low == self.high else None
 
     @property
     def is_choice(self) -> bool:
-        """Whether it is one of two things."""
+        """Whether it is a conditional expression."""
         return self.power == _CHOICE
 
     def within(self, power: int) -> str:
-        """The text as an operand of something that binds with `power`."""
+        """The text as an operand of an operator that binds with `power`."""
         return self.text if self.power > power else f"({self.text})"
 
 
 def constant(value: int) -> Term:
-    """An integer as written."""
+    """A constant integer."""
     return Term(str(value), _ATOM if value >= 0 else _ATOM - 1, value, value)
 
 
@@ -91,7 +91,7 @@ FALSE = Term("False", _ATOM, 0, 0, ("True", _ATOM))
 
 
 def stored(term: Term) -> str:
-    """The text of what is stored as 64 bits."""
+    """The text of a value to be stored as 64 bits."""
     return term.text if _is_long(term) else f"wrap({term.text})"
 
 
@@ -143,7 +143,7 @@ def _bounds(op: str, left: Term, right: Term, place: Place) -> tuple[int, int]:
 
 
 def compare(op: str, left: Term, right: Term, place: Place) -> Term:
-    """`left op right`, or its outcome if the bounds tell."""
+    """`left op right`, or its outcome if it follows from the bounds."""
     outcome = _outcome(op, left, right)
     if outcome is not None:
         return TRUE if outcome else FALSE
@@ -155,7 +155,7 @@ def compare(op: str, left: Term, right: Term, place: Place) -> Term:
 
 
 def _outcome(op: str, left: Term, right: Term) -> bool | None:
-    """What comes of a comparison, as far as the bounds tell."""
+    """The outcome of a comparison, if it follows from the bounds."""
     if op in (">", ">="):
         return _outcome({">": "<", ">=": "<="}[op], right, left)
     if op in ("<", "<="):

@@ -1,4 +1,4 @@
-"""What a head says of its records and they tell themselves: their number, and what `-derive` picks."""
+"""Header fields that follow from the records: their number, and the fields with `-derive`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Derived:
     Attributes:
         field: of the content.
         aggregate: how.
-        slot: its place in the state, behind `ENC_DERIVED`.
+        slot: its place in the state, after `ENC_DERIVED`.
     """
 
     field: Field

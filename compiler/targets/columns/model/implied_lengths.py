@@ -1,4 +1,4 @@
-"""Fields that are lengths or counts of others: to be found out from these, when they are written.
+"""Fields that are lengths or counts of other fields, from which they are computed when written.
 
 Strategy: a `size` or `repeat-expr` that is one integer field, give or take a constant, is solved for it.
 """

@@ -1,4 +1,4 @@
-"""The columns of a record: which there are, what their arrays are called, what the state counts of them."""
+"""The columns of a record: names, types, arrays, and counters in the decoder's state."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class RecordColumn:
 
     Attributes:
         name: of the column.
-        path: what its arrays are called after: the name, behind that of the list that it is a member of.
+        path: prefix of its arrays' names: the column's name, after that of the list that it is a member of.
         kind: its Arrow type.
         nullable: whether it may be null.
         member: the field or value instance that it holds.
         inside: the fields that lead from the record to the member's struct.
         members: of a list of structs.
-        slot: its place in the state, behind `COLUMNS`.
+        slot: its place in the state, after `COLUMNS`.
         none: the number that stands for none, of which readers make a null.
     """
 
@@ -127,13 +127,13 @@ class _Collector:
 
 
 def nones(columns: tuple[RecordColumn, ...]) -> str:
-    """The numbers that stand for none, by column, as a generated module tells of them."""
+    """The constant `RECORD_NONES` of a generated module: numbers that stand for null."""
     found = ", ".join(f'"{column.name}": {column.none}' for column in columns if column.none is not None)
     return f"RECORD_NONES = {{{found}}}"
 
 
 def described(columns: tuple[RecordColumn, ...]) -> list[str]:
-    """The columns as a generated module tells of them: name, Arrow type, whether there are nulls, members."""
+    """The entries of `RECORD_COLUMNS` in a generated module: name, Arrow type, nullable, members."""
     lines = []
     for column in columns:
         members = ", ".join(f'("{m.name}", "{m.kind}", {m.nullable}, ())' for m in column.members)

@@ -1,4 +1,4 @@
-"""Which structs are a segment, its entries, their contents and records; and the table of entries' headers.
+"""The structs of a segment, its entries, their contents and records; the table of entry headers.
 
 Strategy: by shape alone. A segment is a root that repeats one struct, the entry, to the end. An entry has a
 body of a given size, and somewhere in it a switch between contents. A content repeats a struct that has
@@ -42,12 +42,12 @@ __all__ = [
     "unsupported",
 ]
 
-# Columns of the table that no schema has.
+# Columns that every table has, beside those of the schemas.
 FRAMEWORK = ("position", "end_position", "content", "payload", "end_payload", "codec")
 
 
 def unsupported(detail: str, place: Place) -> SchemaError:
-    """A schema that the target cannot do."""
+    """The error for a schema that this target does not support."""
     return SchemaError(
         f"columns: {detail}",
         schema=place.schema,
@@ -59,7 +59,7 @@ def unsupported(detail: str, place: Place) -> SchemaError:
 
 @dataclass(slots=True)
 class Content:
-    """What an entry may hold.
+    """A kind of content that an entry may have.
 
     Attributes:
         struct: of the content.
@@ -75,18 +75,18 @@ class Content:
 
     @property
     def stem(self) -> str:
-        """Of the schema that the content is in."""
+        """The stem of the content's schema."""
         return self.struct.path[0]
 
     @property
     def function(self) -> str:
-        """What the scanner's function for it is called."""
+        """The name of the scanner's function for it."""
         return "_".join(["scan", *self.struct.path])
 
 
 @dataclass(slots=True)
 class Segment:
-    """A schema whose root is entries to the end.
+    """A schema whose root repeats entries to the end.
 
     Attributes:
         schema: which one.
@@ -106,7 +106,7 @@ class Segment:
 
 @dataclass(slots=True)
 class SegmentLayout:
-    """All segments, and the table's columns: names to Arrow types, in order, and what stands for none."""
+    """All segments, the table's columns (names to Arrow types, in order), and numbers that stand for null."""
 
     model: Model
     segments: list[Segment] = field(default_factory=list)
@@ -139,7 +139,7 @@ class SegmentLayout:
 
 
 def find_layout(model: Model) -> SegmentLayout:
-    """What there is to be decoded.
+    """Find the segments of a model and the columns of their table.
 
     Raises:
         SchemaError: something is a segment, but not like what is supported.
@@ -241,7 +241,7 @@ def has_columns(struct: Struct, model: Model) -> bool:
 
 
 def header_fields(content: Content, model: Model) -> tuple[Field, ...]:
-    """Fields in front of the records; of a content that is one itself, up to the last of the batch."""
+    """Fields before the records; of a content that is one record, up to the last batch column."""
     fields = content.struct.fields
     if content.records is not None:
         ends = [at for at, each in enumerate(fields) if each is content.records or each.extensions.codec]
@@ -259,7 +259,7 @@ def _is_of_batch(member: Field, model: Model) -> bool:
 
 
 def codecs(content: Content, model: Model) -> dict[int, str]:
-    """What the numbers in the column `codec` are called; empty if nothing is compressed."""
+    """Names of the numbers in the column `codec`; empty if nothing is compressed."""
     for member in (*content.struct.fields, *content.struct.instances):
         if isinstance(member, Field) and member.extensions.codec is not None:
             found = member.extensions.codec.algorithm.type

@@ -1,4 +1,4 @@
-"""The function of a scanner for one content: its header into the table, and where its records are."""
+"""The scanner's function for one kind of content: header fields and the position of records, to the table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTENT_PARAMETERS = ("data", "start", "end", "limit", "window", "table", "row",
 
 
 def content_function(number: int, segment: Segment, layout: SegmentLayout) -> tuple[list[str], list[str]]:
-    """The function for one content: which of the struct's parameters it takes, and its text."""
+    """The function for one kind of content: the struct's parameters that it takes, and its text."""
     content = segment.contents[number]
     scan = ScanReader(layout, CONTENT_PARAMETERS, "start", "limit", "end")
     frame = scan.frame(content.struct, Io(Position("start"), "end"))
@@ -60,7 +60,7 @@ def content_function(number: int, segment: Segment, layout: SegmentLayout) -> tu
 
 
 def _carrier(content: Content) -> Field | None:
-    """The member whose bytes may be compressed."""
+    """The member with `-codec`, whose bytes may be compressed."""
     for member in (*content.struct.fields, *content.struct.instances):
         if isinstance(member, Field) and member.extensions.codec is not None:
             return member
@@ -68,7 +68,7 @@ def _carrier(content: Content) -> Field | None:
 
 
 def _payload(scan: ScanReader, frame: Frame, content: Content) -> None:
-    """Where the bytes are that hold the records, and which codec they are compressed by."""
+    """Emit the position of the bytes that hold the records, and the number of their codec."""
     source, carrier, records = scan.source, _carrier(content), content.records
     if carrier is None:
         source.add("codec = 0")
@@ -97,7 +97,7 @@ def _payload(scan: ScanReader, frame: Frame, content: Content) -> None:
 
 
 def _compressed(scan: ScanReader, frame: Frame, content: Content, carrier: Field) -> None:
-    """Of a content that is one record: its compressed bytes, which are in it."""
+    """Emit the position of the compressed bytes in a content that is one record."""
     fields = content.struct.fields
     if carrier not in fields:
         raise unsupported("what is compressed has to be a field", carrier.place)
@@ -114,7 +114,7 @@ def _compressed(scan: ScanReader, frame: Frame, content: Content, carrier: Field
 
 
 def _check(scan: ScanReader, frame: Frame) -> None:
-    """Compare the checksums that the schema names."""
+    """Emit the comparison of checksums."""
     for owner, member in _checksums(frame):
         checksum = member.extensions.checksum
         assert checksum is not None
@@ -137,7 +137,7 @@ def _checksums(frame: Frame) -> Iterator[tuple[Frame, Field]]:
 
 
 def _region(scan: ScanReader, frame: Frame, checksum: Checksum, place: Place) -> tuple[str, str]:
-    """Start and end of the bytes that a checksum is of."""
+    """Start and end of the bytes that a checksum covers."""
     owner, member = region_of(frame, checksum, place)
     if member.pos is None:
         value = owner.member(member.id, place)

@@ -69,7 +69,7 @@ def scanner(*, check_crc: bool, whole: bool) -> Scan:
 
 
 def scanner(segment: Segment, layout: SegmentLayout) -> list[str]:
-    """The factory, and the functions that it needs."""
+    """The factory `scanner`, and the functions that it needs."""
     functions = [content_function(number, segment, layout) for number in range(len(segment.contents))]
     lines = [*SCAN.splitlines(), "", "", *_entry_function(segment, layout, [given for given, _ in functions])]
     for _given, text in functions:
@@ -94,7 +94,7 @@ def _entry_function(segment: Segment, layout: SegmentLayout, given: list[list[st
 
 
 def _read_to_body(scan: ScanReader, frame: Frame, segment: Segment) -> None:
-    """All fields in front of the body; an entry that lacks one of them is not sound."""
+    """Read all fields before the body; an entry that lacks one is damaged."""
     group: list[Field] = []
     for member in segment.entry.fields:
         if member.condition is not None and (not group or member.condition != group[-1].condition):
@@ -109,7 +109,7 @@ def _read_to_body(scan: ScanReader, frame: Frame, segment: Segment) -> None:
 
 
 def _establish(scan: ScanReader, frame: Frame, condition: Expr, place: Place) -> None:
-    """Give the entry up unless a condition holds, and take it for true from here on."""
+    """Return DAMAGED unless a condition holds; it counts as true afterwards."""
     term = lower(condition, frame, place)
     if term.value == 1:
         return
@@ -124,7 +124,7 @@ def _establish(scan: ScanReader, frame: Frame, condition: Expr, place: Place) ->
 
 
 def _open_body(scan: ScanReader, frame: Frame, segment: Segment) -> tuple[Frame, Position]:
-    """Where the entry ends, and what its content is chosen by; returns that, and where the content begins."""
+    """Find the entry's end; returns the struct with the switch, and the position of the content."""
     source, body = scan.source, segment.body
     assert body.size is not None
     size = lower(body.size, frame, body.place)
@@ -155,7 +155,7 @@ def _open_body(scan: ScanReader, frame: Frame, segment: Segment) -> tuple[Frame,
 def _switch(
     scan: ScanReader, segment: Segment, frame: Frame, begin: Position, given: list[list[str]]
 ) -> None:
-    """Go on with the function of the content that there is."""
+    """Emit the calls of the functions for the contents."""
     switch, where = segment.switch, segment.switch.place
     assert isinstance(switch.type, SwitchType)
     on = lower(switch.type.on, frame, where)
@@ -175,7 +175,7 @@ def _switch(
 
 
 def _grouped(content: Content) -> Iterator[tuple[tuple[Expr, ...], list[Expr]]]:
-    """The values that lead to a content, those together that give it the same arguments."""
+    """The cases of a content, grouped by the arguments that they pass."""
     groups: list[tuple[tuple[Expr, ...], list[Expr]]] = []
     for value, arguments in content.cases:
         for known, values in groups:

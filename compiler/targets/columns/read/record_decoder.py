@@ -50,7 +50,7 @@ _CHANGING = ("batch", "record", "at", "row", "num_bytes")
 
 
 class _Decoder:
-    """Writes the function `decode` of one record struct."""
+    """Emitter of the function `decode` for one record struct."""
 
     def __init__(self, layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> None:
         self._layout = layout
@@ -110,7 +110,7 @@ class _Decoder:
         source.add("batch += 1")
 
     def _table(self) -> Frame:
-        """The batch's header, which must be the same columns wherever these records occur."""
+        """The batch's header, which must have the same columns wherever these records occur."""
         known: dict[str, str] = {}
 
         def load(name: str) -> str:
@@ -126,12 +126,12 @@ class _Decoder:
         return frames[0]
 
     def _needs(self, table: Frame, content: Content) -> tuple[str, ...]:
-        """What a record is given, as text."""
+        """The record's arguments, as text."""
         values = self._params(table, content).values()
         return tuple(str(value.error) if isinstance(value, Failure) else str(value) for value in values)
 
     def _params(self, table: Frame, content: Content) -> dict[str, Value]:
-        """What a record is given, by the names of its parameters; an error only if one is asked for."""
+        """The record's arguments by parameter; a missing one is an error only where it is used."""
         if content.records is None:
             return {param.id: table.values[param.id] for param in content.struct.params}
         assert isinstance(content.records.type, UserType)
@@ -182,7 +182,7 @@ class _Decoder:
             self._stop("FULL")
 
     def _bound(self, size: str) -> None:
-        """No column can need more bytes than the record has."""
+        """Stop before a record whose bytes might not fit into a column."""
         if any(column.is_binary for column in self.columns):
             self._no_room(f"copies and num_bytes + {size} > max_bytes")
         self._size = size
@@ -202,7 +202,7 @@ class _Decoder:
         return frame
 
     def _on_size(self, size: Term) -> None:
-        """The first sized struct of a record is what its bytes are in."""
+        """Note the size of a record, that of its first struct with a size."""
         if not self._is_bounded:
             self._is_bounded = True
             self._bound(size.text)
@@ -227,7 +227,7 @@ class _Decoder:
         frame.values[field.id] = ListValue(count)
 
     def _read_items(self, frame: Frame, field: Field, kind: UserType, count: Term) -> None:
-        """One at least. What is used of their columns is counted in the state: most records have none."""
+        """Read the items of a list; columns' usage is counted in the state, as most records have no items."""
         source, reader = self._source, self._reader
         column = self._lists.get(id(field))
         counters = [*column.counters()] if column is not None else []
@@ -254,7 +254,7 @@ class _Decoder:
                 source.add(*(f"store(state, {_slot(number)}, {name})" for name, number in counters))
 
     def _count(self, count: Term, field: Field) -> None:
-        """More items than there are bytes left are damage, and must not look like a want of room."""
+        """Refuse more items than bytes that are left: that is damage, not a lack of room."""
         reader = self._reader
         assert isinstance(field.type, UserType)
         if not min_size(self._layout.model.struct(field.type.path), self._layout.model):
@@ -348,7 +348,7 @@ def decoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple
         '    """A function that appends the records of batches to the arrays of columns that are wanted.',
         "",
         "    `spans` has three numbers for each batch: start and end of its records in `data`, and its row",
-        f"    in `batches`, which has {layout.width} numbers a row. `state` tells where to begin, what there",
+        f"    in `batches`, which has {layout.width} numbers a row. `state` has where to begin, what there",
         "    is room for and, in the end, where it stopped: see `_support`.",
         '    """',
         *([f"    copies = {' or '.join(copying)}"] if copying else []),

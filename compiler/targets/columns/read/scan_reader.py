@@ -1,4 +1,4 @@
-"""What the functions of a scanner have in common: how they fail, what they store, where parts begin."""
+"""Common parts of a scanner's functions: signatures, failures, storing into the table."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TYPES = {"data": "Bytes", "table": "Longs", "check_crc": "bool", "whole": "bool
 
 
 def signature(name: str, parameters: tuple[str, ...], flags: frozenset[str] = frozenset()) -> list[str]:
-    """The head of a function; what is no array is an integer, or a truth value if it is among the `flags`."""
+    """The first line of a function; parameters are arrays, truth values (`flags`) or integers."""
     types = {**_TYPES, **dict.fromkeys(flags, "bool")}
     typed = [f"{each}: {types.get(each, 'int')}" for each in parameters]
     return bracketed(f"def {name}(", typed, ") -> tuple[int, int]:")
 
 
 def failing(source: Source, start: str, end: str, whole: str) -> Fail:
-    """Failure of what begins at `start`: more bytes may help if `end` is not yet the end of the `whole`."""
+    """The failure for what begins at `start`; SHORT if `end` is before the end of the `whole`."""
 
     def fail(is_missing: bool) -> None:
         status = f"(SHORT if {end} < {whole} else DAMAGED)" if is_missing else "DAMAGED"
@@ -33,7 +33,7 @@ def failing(source: Source, start: str, end: str, whole: str) -> Fail:
 
 
 class ScanReader(StructReader):
-    """Emits one function of a scanner.
+    """Emitter of one function of a scanner.
 
     Args:
         layout: the table's columns.
@@ -52,13 +52,13 @@ class ScanReader(StructReader):
         self.layout = layout
 
     def start_of(self, frame: Frame, member: Field) -> Position:
-        """Where a parse instance begins that goes on to the end."""
+        """The position of a parse instance that extends to the end."""
         if member.pos is None or not member.size_eos:
             raise unsupported("it has to have a pos and go on to the end (size-eos)", member.place)
         return self.place_of(frame, lower(member.pos, frame, member.place), member)
 
     def place_of(self, frame: Frame, pos: Term, member: Field) -> Position:
-        """A place in a struct's stream, which is checked to be in it."""
+        """A position in a struct's stream, with a bounds check."""
         start = frame.io.start
         if start is None:
             raise unsupported("a pos is not supported here", member.place)

@@ -1,4 +1,4 @@
-"""Code that reads a struct: a variable for each member, and a check before each access.
+"""Emitter of code that reads a struct: a variable for each member, a bounds check before each access.
 
 Strategy: `StructReader` goes through the fields in order and keeps track of the position: a variable, plus
 a number of bytes. Fields of fixed size that follow one another are checked at once. A varint that cannot be
@@ -51,7 +51,7 @@ __all__ = ["StructReader", "varint_reader"]
 
 
 def varint_reader(struct: Struct, *, is_count: bool = False) -> str:
-    """What the function that reads a `-varint` schema is called where it is imported."""
+    """The imported name of the function that reads a `-varint` schema."""
     assert struct.varint is not None
     return f"read_{struct.path[0]}{'_size' if is_count and struct.varint.zigzag else ''}"
 
@@ -61,7 +61,7 @@ class StructReader(Cursor):
 
     Attributes:
         read_list: reads a repeated field.
-        on_size: is told the size of each struct with a stream of its own, when that is known to be there.
+        on_size: called with the size of each struct that has a stream of its own, after its bounds check.
     """
 
     read_list: Callable[[Frame, Field], None]
@@ -106,7 +106,7 @@ class StructReader(Cursor):
                 self.read_field(frame, rest.pop(0))
 
     def _fixed_run(self, fields: tuple[Field, ...]) -> int:
-        """How many bytes the next fields take whose size the schema tells."""
+        """Number of bytes of the next fields of fixed size."""
         bits = 0
         for field in fields:
             if field.condition is not None or field.repeat is not None:
@@ -143,7 +143,7 @@ class StructReader(Cursor):
             self._read_if(frame, field, condition)
 
     def _read_if(self, frame: Frame, field: Field, condition: Term) -> None:
-        """A field that need not be there: its variables are set before, to what stands for nothing."""
+        """Read a conditional field; its variables get defaults before."""
         self.settle()
         self.finish()
         mark = self.source.mark()
@@ -155,7 +155,7 @@ class StructReader(Cursor):
             self.source.let_before(mark, target, value)
 
     def _defaults(self, frame: Frame, field: Field, condition: Term) -> list[tuple[str, str]]:
-        """Make of what was read under a condition what it is anyway; variables and what they are else."""
+        """Merge values read under a condition with their defaults; returns variables and defaults."""
         value, targets = widened(frame.values[field.id], field.extensions.default or 0, condition)
         frame.values[field.id] = value
         return targets
@@ -196,7 +196,7 @@ class StructReader(Cursor):
     # Bits
 
     def _bits_group(self, fields: list[Field]) -> list[Field]:
-        """The fields of bits at the beginning, up to a whole byte and then to the last of them."""
+        """The leading bit fields, up to a whole byte."""
         group = []
         for field in fields:
             if not is_bits(field.type) or field.condition is not None or field.repeat is not None:
@@ -228,7 +228,7 @@ class StructReader(Cursor):
     # Bytes and structs
 
     def _read_bytes(self, frame: Frame, field: Field, condition: Term) -> BytesValue:
-        """Bytes; with a condition those that are there if their size is not negative."""
+        """Read bytes; conditional ones are present if their size is not negative."""
         if field.terminator is not None:
             raise unsupported("a terminator is not supported", field.place)
         name = f"{frame.prefix}{field.id}"
@@ -276,7 +276,7 @@ class StructReader(Cursor):
         return inner
 
     def _read_sized(self, frame: Frame, field: Field, struct: Struct) -> Value:
-        """A struct with a stream of its own."""
+        """Read a struct with a stream of its own."""
         assert field.size is not None
         size = lower(field.size, frame, field.place)
         if size.value is not None and size.value == struct.fixed_size:
@@ -321,7 +321,7 @@ class StructReader(Cursor):
     # Instances
 
     def read_instance(self, frame: Frame, field: Field) -> Value:
-        """An integer that is read where somebody asks for it, not where it stands."""
+        """Read an integer instance at its position, at its first use."""
         if field.pos is None or not isinstance(field.type, IntType) or field.repeat or field.condition:
             raise unsupported("what is read here, or used before it is read, is not supported", field.place)
         at = lower(field.pos, frame, field.place)

@@ -1,4 +1,4 @@
-"""What an encoder is given: the arrays of columns, and a row of the table.
+"""Arguments of an encoder: the arrays of columns, and a row of the table.
 
 Strategy: what is asked for is loaded once: of the table in front of all rows, of a column at the beginning of
 its row or item. There it is also checked that offsets are within the bytes that they are of.
@@ -28,7 +28,7 @@ def depth_first(columns: tuple[RecordColumn, ...]) -> Iterator[RecordColumn]:
 
 
 def used_columns(columns: tuple[RecordColumn, ...], uses: Callable[[str], bool]) -> tuple[RecordColumn, ...]:
-    """Those of which an array is used."""
+    """The columns with an array that is used."""
     kept = []
     for column in columns:
         if any(uses(name) for name, _ in column.arrays()):
@@ -37,7 +37,7 @@ def used_columns(columns: tuple[RecordColumn, ...], uses: Callable[[str], bool])
 
 
 class Table:
-    """The columns of one row, loaded in front of everything."""
+    """The columns of one row of the table, loaded first."""
 
     def __init__(self, function: Function, place: Callable[[str], int]) -> None:
         self._function, self._place = function, place
@@ -58,7 +58,7 @@ class Table:
         return f"head + {place}" if place else "head"
 
     def value(self, column: Column) -> Term:
-        """A column, of which nothing is known: a caller may have put anything into it."""
+        """A column's value, without bounds: the caller may have put anything into it."""
         return variable(self.load(column.name), LONG)
 
 
@@ -105,7 +105,7 @@ class Columns:
             function.names.new(f"{column.path}_first")
 
     def begin(self, refuse: Callable[[], None]) -> None:
-        """Load what is the same for all rows, and check that all rows are there."""
+        """Load what all rows share, and check that all rows are present."""
         tests = []
         with self._source.within(self._prologue):
             for column in depth_first(self.columns):
@@ -119,7 +119,7 @@ class Columns:
                     refuse()
 
     def _tests(self, column: RecordColumn, end: str) -> list[str]:
-        """What holds if rows up to `end` are not all in a column's arrays."""
+        """Conditions for rows up to `end` that are not all in a column's arrays."""
         first, path = f"{column.path}_first", column.path
         lengths = {
             f"{path}_offsets": f"{first} + {end} >= length({path}_offsets)",
@@ -129,7 +129,7 @@ class Columns:
         return [f"{first} < 0", *(lengths[name] for name, _ in column.arrays() if name in lengths)]
 
     def value(self, column: RecordColumn, scope: Scope) -> Value:
-        """What a column holds in a row."""
+        """The value of a column in a row."""
         if column.path not in scope.values:
             with self._source.within(scope.place):
                 scope.values[column.path] = self._load(column, scope)

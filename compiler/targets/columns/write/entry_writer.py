@@ -1,6 +1,6 @@
-"""Code that writes an entry: what stands in front of its body, and the content or its header.
+"""Emitter of code that writes an entry: the fields before its body, and the content or its header.
 
-Strategy: what follows the fields that are written (the records) is a size from outside. Checksums are left
+Strategy: the records that follow the header are a size from outside. Checksums are left
 out, and stored when all other bytes are there.
 """
 
@@ -34,14 +34,14 @@ class EntryWriter(StructWriter):
     Attributes:
         content: what the entry holds.
         outer: the structs around it, the entry first.
-        told: finds the value of a field that is derived from records, or is None.
+        find_derived: returns the value of a field that is derived from records, else None.
     """
 
     content: Frame
     outer: tuple[Frame, ...]
 
     def open(self, segment: Segment, content: Content) -> None:
-        """Say which entry it is."""
+        """Begin an entry with a content."""
         self._segment, self._content = segment, content
         self._start = self.names.new("content_start")
         self._end = "end"
@@ -51,7 +51,7 @@ class EntryWriter(StructWriter):
             inner = self.frame(segment.inner, Io(None, ""), self._entry, segment.body.id)
         self._inner = inner
         self.outer = (self._entry, inner)
-        self.told: Callable[[Frame, Field], Term | None] = lambda _frame, _field: None
+        self.find_derived: Callable[[Frame, Field], Term | None] = lambda _frame, _field: None
         self.content = self.frame(content.struct, Io(Position(self._start), self._end), inner)
         self._give_arguments()
         self._prefix = _before(segment.entry.fields, segment.body)
@@ -67,7 +67,7 @@ class EntryWriter(StructWriter):
             self._invert()
 
     def _give_arguments(self) -> None:
-        """The content's parameters, if all its cases give it the same."""
+        """Set the content's parameters, if all its cases pass the same."""
         for number, param in enumerate(self._content.struct.params):
             given = {args[number] for _, args in self._content.cases}
             if len(given) > 1:
@@ -91,7 +91,7 @@ class EntryWriter(StructWriter):
         return ()
 
     def _invert(self) -> None:
-        """A field that a record column is, by way of parameters, is written from that column."""
+        """Write fields that are a record column, by way of parameters, from that column."""
         for instance in self._content.struct.instances:
             if isinstance(instance, ValueInstance) and instance.extensions.record_column is not None:
                 origin = self._origin(instance.value, self.content)
@@ -100,7 +100,7 @@ class EntryWriter(StructWriter):
                     owner.values[name] = self.content.values[instance.id]
 
     def _origin(self, expr: Expr, frame: Frame) -> tuple[Frame, str] | None:
-        """The field in front of the content that an expression stands for."""
+        """The field before the content that an expression stands for."""
         if frame is self.content:
             if not isinstance(expr, Name) or expr.kind != "param":
                 return None
@@ -117,7 +117,7 @@ class EntryWriter(StructWriter):
     # Sizes
 
     def measure_entry(self, payload: Term | None) -> Term:
-        """The size of what is written; behind it follows a payload of some size, if one is given."""
+        """The size of what is written, without the payload that follows it, if one is given."""
         place = self._segment.body.place
         content = self.measure_all(self.content, self._fields)
         between = self.measure_all(self._inner, self._between)
@@ -128,10 +128,10 @@ class EntryWriter(StructWriter):
         return arithmetic("+", prefix, whole if payload is None else body, place)
 
     def _special(self, frame: Frame, field: Field) -> Term | None:
-        """What is derived; and what tells which content there is, if the table does not: its only case."""
-        told = self.told(frame, field)
-        if told is not None:
-            return told
+        """The value of a derived field, or of the field that selects the content if it has no column."""
+        derived = self.find_derived(frame, field)
+        if derived is not None:
+            return derived
         if self._kind is None or field.place != self._kind.place or field.extensions.batch_column is not None:
             return None
         if len(self._content.cases) != 1:
@@ -141,7 +141,7 @@ class EntryWriter(StructWriter):
     # Bytes
 
     def write_entry(self, start: str, end: str) -> None:
-        """Write it from one place to another, payload included; the payload is there already."""
+        """Write the entry between two positions; the payload is already there."""
         self.here = Position(start)
         self.write_all(self._entry, self._prefix)
         self.write_all(self._inner, self._between)
@@ -172,12 +172,12 @@ class EntryWriter(StructWriter):
 
 
 def _before(fields: tuple[Field, ...], last: Field) -> tuple[Field, ...]:
-    """Fields in front of another one; of an entry that is whole, they are all there."""
+    """Fields before another one, without conditions: a whole entry has all of them."""
     return tuple(replace(field, condition=None) for field in fields[: fields.index(last)])
 
 
 def _switched_on(segment: Segment) -> Field | None:
-    """The field that tells the content, if it is one in front of it."""
+    """The field that selects the content, if it is one before it."""
     assert isinstance(segment.switch.type, SwitchType)
     on = segment.switch.type.on
     owner = segment.entry if segment.inner is None else segment.inner

@@ -1,8 +1,7 @@
-"""The encoder of heads: what stands in front of a batch's records, written when these are there.
+"""The encoder of headers, which are written when the records after them are complete.
 
-Strategy: all that can be is taken from the row of the table; what records tell, from the state that their
-encoder has left. Lengths and the checksum follow. In the end the row says what was written, as if it had been
-scanned.
+Strategy: values come from the row of the table, or from the state of the records' encoder if they are derived
+from records. Lengths and the checksum follow. In the end the row is as if the entry had been scanned.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ HEAD = '''\
 def head_encoder(*, writes: bool) -> Encode:
     """A function that writes the head of an entry, between `state[ENC_HEAD]` and its payload.
 
-    All is taken from the row `state[ENC_BATCH]` of `batches`, but what records tell from the state that their
-    encoder has left. The row is completed: it then says what was written.
+    Values come from the row `state[ENC_BATCH]` of `batches`; those derived from records come from the state
+    that their encoder left. The row is completed with what was written.
 
     Args:
         writes: else the payload is only moved to where the head would end.
@@ -51,7 +50,7 @@ def head_encoder(*, writes: bool) -> Encode:
 
 
 class _HeaderEncoder:
-    """Writes the function for one content."""
+    """Emitter of the function for one kind of content."""
 
     def __init__(self, segment: Segment, content: Content, layout: SegmentLayout) -> None:
         self._segment, self._content, self._layout = segment, content, layout
@@ -65,7 +64,7 @@ class _HeaderEncoder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is derived, in the order of the bits."""
+        """Names of the derived fields, in the order of their bits in `ENC_GIVEN`."""
         return tuple(self._bits)
 
     def lines(self, name: str) -> list[str]:
@@ -79,7 +78,7 @@ class _HeaderEncoder:
         table = Table(self._function, self._layout.place)
         writer = EntryWriter(self._function, Columns(self._function, ()), table, self._refuse)
         writer.open(self._segment, self._content)
-        writer.told = lambda frame, field: self._told(writer, table, frame, field)
+        writer.find_derived = lambda frame, field: self._derive(writer, table, frame, field)
         size = writer.measure_entry(variable("size_payload", (0, 1 << 62)))
         self.size = size.value
         with source.block("if not writes:"):
@@ -103,10 +102,10 @@ class _HeaderEncoder:
     def _refuse(self) -> None:
         self._source.add("return REFUSED")
 
-    # What records tell
+    # Fields derived from records
 
-    def _told(self, writer: EntryWriter, table: Table, frame: Frame, field: Field) -> Term | None:
-        """The value of a field that is derived, unless the row is to give it."""
+    def _derive(self, writer: EntryWriter, table: Table, frame: Frame, field: Field) -> Term | None:
+        """The value of a derived field, unless the row is to give it."""
         condition, value = f"given & {1 << len(self._bits)} == 0", "count"
         derived = self._derived.get(field.place) if frame is writer.content else None
         if derived is not None:
@@ -127,7 +126,7 @@ class _HeaderEncoder:
         return variable(name)
 
     def _own(self, table: Table, frame: Frame, field: Field) -> str:
-        """What the row says of such a field."""
+        """The value of such a field in the row."""
         if field.extensions.batch_column is not None:
             return table.value(field.extensions.batch_column).text
         if field.extensions.encode is not None:
@@ -155,7 +154,7 @@ class _HeaderEncoder:
                 self._put(table, instance.extensions.batch_column.name, value, instance)
 
     def _put(self, table: Table, name: str, value: Value, member: Field | ValueInstance) -> None:
-        """Set a column, if it is not what it was."""
+        """Set a column, if its value changes."""
         text = stored(integer(value, member.place))
         if text != f"batch_{name}":
             self._source.add(f"store(batches, {table.at(name)}, {text})")
@@ -172,7 +171,7 @@ def _path(writer: EntryWriter, frame: Frame, field: Field) -> tuple[str, ...]:
 
 
 def head_encoder(segment: Segment, layout: SegmentLayout) -> tuple[list[str], list[list[str]]]:
-    """The encoder of a segment's heads: what describes them, and its functions.
+    """The encoder of a segment's headers: constants, and functions.
 
     Raises:
         SchemaError: the schemas do not say all that is to be written, or something is not supported.

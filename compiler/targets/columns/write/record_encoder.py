@@ -35,7 +35,7 @@ _LOCALS = ("batches", "state", "out", "status", "head", "end", "writes", "size",
 
 
 class _Encoder:
-    """Writes the function `encode` of one record struct."""
+    """Emitter of the function `encode` for one record struct."""
 
     def __init__(
         self, layout: SegmentLayout, uses: list[tuple[Segment, Content]], columns: tuple[RecordColumn, ...]
@@ -179,7 +179,7 @@ def encoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple
         f'    """A function that appends {what} to `out`, or only counts unless it `writes`.',
         "",
         f"    Of `batches`, which has {layout.width} numbers a row, it takes the row `state[ENC_BATCH]`.",
-        "    `state` tells where to begin, what there is room for and, in the end, where it stopped: see",
+        "    `state` has where to begin, what there is room for and, in the end, where it stopped: see",
         "    `_support`.",
         '    """',
         "",

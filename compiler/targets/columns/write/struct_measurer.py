@@ -1,4 +1,4 @@
-"""Code that measures a struct: what it takes, and whether all its values can be written at all.
+"""Emitter of code that measures a struct: its size, and whether all its values can be written.
 
 Strategy: everything is found, checked and measured before the first byte is written. So a record is written
 or not, lengths can stand in front of what they are the lengths of, and a function that only counts is the
@@ -62,7 +62,7 @@ _INT32 = (-(1 << 31), (1 << 31) - 1)
 
 
 class StructMeasurer(ValueFinder):
-    """Emits code that measures structs, and refuses values."""
+    """Emitter of code that measures structs, and refuses values."""
 
     def __init__(
         self, function: Function, columns: Columns, table: Table, refuse: Callable[[], None]
@@ -96,7 +96,7 @@ class StructMeasurer(ValueFinder):
             frame.element = None
 
     def _check_valid(self, valid: Valid, value: Value, frame: Frame, field: Field) -> None:
-        """What the schema asks of a value; but not what it asks of places, which follow from the rest."""
+        """Check the schema's constraints on a value; those on positions follow from the rest."""
         if valid.kind != "expr":
             self.require(validity(valid, value, frame, field.place))
             return
@@ -131,7 +131,7 @@ class StructMeasurer(ValueFinder):
         return TRUE if field.condition is None else lower(field.condition, frame, field.place)
 
     def _maybe(self, frame: Frame, field: Field, condition: Term) -> Term:
-        """The size of something that need not be there."""
+        """The size of a conditional field."""
         value = frame.member(field.id, field.place)
         if is_size_test(field) and isinstance(value, BytesValue):
             assert field.size is not None
@@ -145,7 +145,7 @@ class StructMeasurer(ValueFinder):
         return variable(name, (0, size.high))
 
     def _measure_once(self, frame: Frame, field: Field) -> Term:
-        """The size of one field that is there."""
+        """The size of one field that is present."""
         known = self.lengths.get((id(frame), field.id))
         if known is None:
             known = self.lengths[id(frame), field.id] = self._measure(frame, field)
@@ -185,7 +185,7 @@ class StructMeasurer(ValueFinder):
         return value.size
 
     def _has_size(self, frame: Frame, field: Field, size: Term) -> None:
-        """Refuse a size that is another than the schema's."""
+        """Refuse a size that differs from the schema's."""
         if field.size is not None and not self._is_implied(frame, field):
             wanted = lower(field.size, frame, field.place)
             self.require(compare("==", size, wanted, field.place))
@@ -236,7 +236,7 @@ class StructMeasurer(ValueFinder):
 
 
 def varint_bounds(struct: Struct) -> tuple[int, int]:
-    """The least and the most that a varint can hold."""
+    """Lowest and highest value of a varint."""
     assert struct.varint is not None
     if struct.varint.bits == 64:
         return LONG

@@ -1,4 +1,4 @@
-"""Code that writes a struct which has been measured."""
+"""Emitter of code that writes a struct which has been measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StructWriter(StructMeasurer):
 
     Attributes:
         here: the place in `out`.
-        on_checksum: is told the place of a checksum, which is left out.
+        on_checksum: called at the position of a checksum, which is left out.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class StructWriter(StructMeasurer):
         self.names.new(MOVING)
 
     def settle(self) -> None:
-        """Have the place in the one variable that moves."""
+        """Assign the position to the moving variable."""
         if self.here == Position(MOVING):
             return
         same = self.here.base == MOVING
@@ -132,7 +132,7 @@ class StructWriter(StructMeasurer):
         self.each(frame, field, False, write)
 
     def measure_quietly(self, frame: Frame, fields: tuple[Field, ...]) -> None:
-        """Find the values of fields again that have been measured and checked before."""
+        """Find the values of measured fields again, without checks."""
         for field in fields:
             if field.size != Int(0):
                 frame.member(field.id, field.place)

@@ -1,4 +1,4 @@
-"""Where each value comes from that is to be written into a struct.
+"""The source of each value that is written into a struct.
 
 Strategy: a value is what the schema says: the length or count of something else, `-encode`, a column, a
 constant (`valid`, `-default`). It is found when it is first asked for.
@@ -63,7 +63,7 @@ class ValueFinder:
     def frame(
         self, struct: Struct, io: Io, parent: Frame | None = None, name: str = "", prefix: str = ""
     ) -> Frame:
-        """A struct that is about to be written."""
+        """A new struct to write."""
 
         def here() -> Position:
             raise unsupported("a place in a stream is not known while writing", struct.place)
@@ -86,7 +86,7 @@ class ValueFinder:
         return frame
 
     def _column(self, member: Field | ValueInstance) -> Value | None:
-        """What a column, of records or of the table, says of a member."""
+        """The value of a member's column, of records or of the table."""
         column = self.columns.by_member.get(id(member))
         if column is not None and self.scope is not None:
             return self.columns.value(column, self.scope)
@@ -97,7 +97,7 @@ class ValueFinder:
     # Values
 
     def _missing(self, frame: Frame, field: Field) -> Value:
-        """The value of a field that nobody has asked for yet."""
+        """The value of a field at its first use."""
         value = self._find(frame, field)
         frame.values[field.id] = value
         return value
@@ -132,7 +132,7 @@ class ValueFinder:
         return name
 
     def number(self, frame: Frame, field: Field) -> Term:
-        """What is to be written into a field that is a number."""
+        """The value to write into a number field."""
         special = self.special(frame, field)
         if special is not None:
             return special
@@ -160,7 +160,7 @@ class ValueFinder:
         return variable(name, LONG if is_long else (term.low, term.high))
 
     def _length(self, name: str, field: Field, owner: Frame, implied: Implied) -> Term:
-        """The length or count of something, in the field that is for it."""
+        """The length or count of a field, for the field that stores it."""
         target, plus = implied.target, constant(implied.plus)
         known = self.lengths.get((id(owner), target.id))
         if known is not None:
