@@ -1,7 +1,7 @@
-"""The door to the generated Construct declarations, which build: small things that there are few of.
+"""Build control records and index files with the generated Construct declarations.
 
-What there is much of (records, heads) is written by the generated encoders; see `write`. Needs the extra
-`construct`, and is imported where something is built.
+Records and headers are written by the generated encoders; see `write`. Needs the extra `construct`, and is
+imported where something is built.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
 
     Args:
         kind: one of `control_types`.
-        content: the fields that it has, as reading gives them: texts and uuids as str, no lengths, no tagged
-            fields.
+        content: its fields, as reading gives them: texts and uuids as str, no lengths, no tagged fields.
 
     Raises:
         EncodeError: a field is missing, does not exist, or cannot have its value.
@@ -74,7 +73,7 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
 
 
 def _declared(declaration: Any, value: Any) -> Any:
-    """A plain value as its declaration takes it; what does not fit is left for that to refuse."""
+    """A plain value in the form that its declaration takes; the declaration refuses what does not fit."""
     package = _declarations()
     while hasattr(declaration, "subcon") and not isinstance(declaration, package.Array):
         declaration = declaration.subcon
@@ -96,14 +95,14 @@ def _declared(declaration: Any, value: Any) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Which field cannot be built, and why, on one line."""
+    """The field that cannot be built, and the reason, on one line."""
     field = (getattr(error, "path", None) or "").partition(" -> content -> ")[2]
     reason = str(error).strip().rpartition("\n")[2] or type(error).__name__
     return f"{field}: {reason}" if field else reason
 
 
 def build_producer_snapshot(entries: Sequence[Mapping[str, int]]) -> bytes:
-    """A snapshot of what is known of producers.
+    """The content of a producer snapshot.
 
     Args:
         entries: one a producer, by the names of the declaration.

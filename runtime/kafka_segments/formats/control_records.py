@@ -1,7 +1,7 @@
-"""Control records: what a key and a value of a control batch mean.
+"""Control records: the meaning of keys and values in control batches.
 
-Strategy: the generated classes read them; here stand the names that people and other programs see (those of
-Kafka's message JSON, in snake_case) and what becomes of keys and values that cannot be read. Kafka's rules:
+Strategy: the generated classes read them; this module has the names for users and other programs (those of
+Kafka's message JSON, in snake_case) and the results for keys and values that cannot be read. Kafka's rules:
 ControlRecordType, EndTransactionMarker, ControlRecordUtils.
 """
 
@@ -100,7 +100,7 @@ def _voter(voter: Any) -> Fields:
 
 
 def _uuid(data: bytes) -> str:
-    """As Kafka prints a Uuid: 22 characters of base64url."""
+    """A Uuid as Kafka prints it: 22 characters of base64url."""
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 

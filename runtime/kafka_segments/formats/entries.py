@@ -1,4 +1,4 @@
-"""What a scan yields: batches, records, damage and padding, with Kafka's names and null rules.
+"""The values that a scan yields: batches, records, damage and padding, with Kafka's names and null rules.
 
 Plain values: nothing here reads bytes. `*_offset` is a log offset, `position` a place in the file.
 """
@@ -22,8 +22,8 @@ class Batch:
     `size` counts all bytes, the offset and length fields included. `crc_valid` is None where the checksum
     was not computed. `compression` is None for an unknown codec number (`compression_id`). In magic 0 and 1
     `base_timestamp` is None, and `base_offset` and `num_records` are None where only the inner messages
-    could tell. `previous_offset` is no field of the file: the last sound offset before this entry. Defaults
-    are for what magic 0 and 1 lack.
+    have them. `previous_offset` is not in the file: the last sound offset before this entry. Defaults are
+    for fields that magic 0 and 1 lack.
     """
 
     path: str
@@ -57,10 +57,10 @@ class Batch:
 
     @property
     def highest_offset(self) -> int:
-        """An offset that no record is above, as far as the header can tell.
+        """An upper bound of the records' offsets, by the header.
 
-        `last_offset` may be too low: Kafka's reader takes any lastOffsetDelta. Then the count tells. For a
-        wrapper that was not opened it is in the header, unless that has the 0 of old versions of librdkafka.
+        `last_offset` may be too low, as Kafka's reader takes any lastOffsetDelta; then the count decides. For
+        a wrapper that was not opened it is in the header, unless that has the 0 of old librdkafka versions.
         """
         if self.base_offset is None or self.num_records is None:
             return self.last_offset or (1 << 63) - 1
@@ -69,7 +69,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
-    """What a control record says: `type` is Kafka's name, UNKNOWN or INVALID; `value` None if unreadable."""
+    """Content of a control record: `type` is Kafka's name, UNKNOWN or INVALID; `value` None if unreadable."""
 
     type: str
     type_id: int | None
@@ -79,7 +79,7 @@ class ControlRecord:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record as a consumer is given it. Null (None) and empty (b"") keys and values differ.
+    """One record as a consumer receives it. Null (None) and empty (b"") keys and values differ.
 
     `position` is that of its batch; `timestamp` is in milliseconds, -1 if there is none.
     """
@@ -97,7 +97,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes `[position, end_position)` that could not be read as they should, and the offsets lost with them.
+    """Damaged bytes `[position, end_position)`, and the offsets lost with them.
 
     The lost offsets are None where unknown, and both None where the neighbours leave no gap.
     `previous_offset` and `next_offset` are the sound neighbours themselves (None: unknown).
@@ -115,18 +115,18 @@ class Damage:
     def touches(self, start: int | None, end: int | None) -> bool:
         """Whether offsets in `[start, end)` (None: open) may have been lost here.
 
-        What follows says nothing of them if it is not above what stands before.
+        A next offset that is not above the previous one is no evidence.
         """
-        previous, behind = self.previous_offset, self.next_offset
+        previous, following = self.previous_offset, self.next_offset
         if end is not None and previous is not None and previous + 1 >= end:
             return False
-        is_falling = previous is not None and behind is not None and behind <= previous
-        return start is None or behind is None or is_falling or behind > start
+        is_falling = previous is not None and following is not None and following <= previous
+        return start is None or following is None or is_falling or following > start
 
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Zeros from `position` to the end of the file: a preallocated segment's unused rest."""
+    """Zeros from `position` to the end of the file: the unused rest of a preallocated segment."""
 
     path: str
     position: int
@@ -137,7 +137,7 @@ class Padding:
 class SoundBatches:
     """Batches of magic 2 with sound headers that may hold offsets in the range; control batches too.
 
-    Those whose records are not sound are among them: their damage comes besides.
+    Batches with damaged records are included; their damage is yielded, too.
     """
 
     num_batches: int

@@ -1,4 +1,4 @@
-"""How entries begin: the prefix that all magics share, and the header of a batch or message."""
+"""The beginning of entries: the prefix that all magics share, and the header of a batch or message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 _Prefix = KafkaLogSegment.EntryPrefix
 
 LEN_PREFIX: int = constants(_Prefix).len_prefix
-"""Bytes of an entry, of any magic, that tell its offset, length and magic."""
+"""Bytes of an entry, of any magic, that hold its offset, length and magic."""
 OFS_MAGIC: int = constants(_Prefix).ofs_magic
 OFS_LEN_BODY: int = constants(_Prefix).ofs_len_body
 """Position of the length field, a big-endian integer that ends at `LEN_LOG_OVERHEAD`."""
@@ -81,10 +81,10 @@ def read_prefix(data: bytes | memoryview) -> Prefix:
 
 
 class FrameReader:
-    """Reads where the entries in a piece of memory begin and end: as `read_prefix`, in half the time.
+    """Reader of the first two fields of entries in memory: as `read_prefix`, in half the time.
 
     Args:
-        data: entries one behind the other; the last one may be cut off.
+        data: consecutive entries; the last one may be cut off.
     """
 
     def __init__(self, data: bytes | memoryview) -> None:
@@ -92,7 +92,7 @@ class FrameReader:
         self._io = stream(data)
 
     def read(self, position: int) -> tuple[int, int]:
-        """The base offset of the entry at a position, and the length behind it (`len_body`)."""
+        """The base offset of the entry at a position, and its length field (`len_body`)."""
         if len(self._data) - position < LEN_PREFIX:  # a short entry at the end
             prefix = _Prefix(stream(bytes(self._data[position:]).ljust(LEN_PREFIX, b"\0")))
         else:

@@ -1,4 +1,4 @@
-"""What the names of directories and files say; paths of this machine, and addresses."""
+"""Names of directories and files of Kafka; local paths and addresses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def is_address(path: str) -> bool:
 
 
 def real_path(path: str) -> str:
-    """Where a path of this machine leads; an address as it is, without what makes no difference."""
+    """The real path of a local path; an address in its normal form."""
     return path.rstrip("/") if is_address(path) else os.path.realpath(path)
 
 
@@ -85,7 +85,7 @@ def above(path: str) -> str:
 
 
 def tiers_topic(name: str) -> tuple[str, str] | None:
-    """Topic and id, if a tier may have named a topic's directory so."""
+    """Topic and id, if a name is one that a tier gives to a topic's directory."""
     match = _WITH_ID.fullmatch(name)
     return (match[1], match[2]) if match and _is_topic(match[1]) else None
 
@@ -99,7 +99,7 @@ def _is_number(text: str) -> bool:
 
 
 def tiered_names(name: str, topic: tuple[str, str] | None) -> list[tuple[TopicPartition | str, str]]:
-    """What a directory may be in a tier: of a partition, or of a topic; with the topic's id.
+    """The partitions or topics that a directory of a tier may belong to, with the topic's id.
 
     Args:
         name: the directory's.
@@ -125,7 +125,7 @@ _Segment = TypeVar("_Segment", bound=_Named)
 
 
 def with_ends(segments: Sequence[_Segment]) -> Iterator[tuple[_Segment, int | None]]:
-    """Each segment of a partition, and the base offset of the next one, which no offset in it should reach.
+    """Pair each segment of a partition with the base offset of the next one, which bounds its offsets.
 
     Args:
         segments: by base offset, ascending. The last one has None.

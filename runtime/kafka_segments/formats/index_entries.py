@@ -57,7 +57,7 @@ def _columns(module: ModuleType, data: bytes | memoryview, *names: str) -> Colum
 
 
 def read_producer_snapshot(data: bytes | memoryview) -> Any:
-    """A snapshot as the generated class has it; its checksum is for the caller to verify.
+    """A producer snapshot as the generated class reads it; the caller verifies its checksum.
 
     Raises:
         CorruptIndexError: another version than 1, a negative number of entries, or too few bytes.
@@ -69,7 +69,7 @@ def read_producer_snapshot(data: bytes | memoryview) -> Any:
 
 
 def read_leader_epochs(data: bytes | memoryview) -> list[tuple[int, int]]:
-    """Epochs and where each began; no bytes at all stand for no epochs (CheckpointFile.read).
+    """Leader epochs and their start offsets; an empty file has none (CheckpointFile.read).
 
     Raises:
         CorruptIndexError: another version, another number of entries than it says, or no such text.
@@ -95,7 +95,7 @@ def read_leader_epochs(data: bytes | memoryview) -> list[tuple[int, int]]:
 
 
 def read_partition_metadata(data: bytes | memoryview) -> tuple[int, str]:
-    """Version and topic id, as a text.
+    """Version and topic id of a partition's metadata.
 
     Raises:
         CorruptIndexError: a negative version, or no such text.
@@ -112,7 +112,7 @@ def read_partition_metadata(data: bytes | memoryview) -> tuple[int, str]:
 
 
 def _integer(text: bytes, num_bits: int, what: str) -> int:
-    """A number as Java writes it, of so many bits; blanks around it are Kafka's to pass over."""
+    """A number of a width in bits, as Java writes it; Kafka skips blanks around it."""
     digits = text.strip()
     value = int(digits) if _INTEGER.fullmatch(digits) else None
     highest = (1 << num_bits - 1) - 1

@@ -1,4 +1,4 @@
-"""Java's integers, which wrap silently where Kafka adds them up, and Java's text."""
+"""Java's integer arithmetic, which wraps silently, and Java's decoding of UTF-8."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 __all__ = ["increment_sequence", "java_text", "num_sequences_between", "wrap_long"]
 
-_HIGHEST_SEQUENCE = (1 << 31) - 1  # behind it comes 0 (DefaultRecordBatch.incrementSequence)
+_HIGHEST_SEQUENCE = (1 << 31) - 1  # 0 follows it (DefaultRecordBatch.incrementSequence)
 
 # A surrogate as three bytes: the JDK replaces it as one, Python byte by byte (String.decodeUTF8_UTF16).
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def wrap_long(value: int) -> int:
-    """`value` as a Java long has it."""
+    """`value` wrapped as a Java long."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -29,7 +29,7 @@ def increment_sequence(sequence: int, increment: int) -> int:
 
 
 def num_sequences_between(sequence: int, next_sequence: int) -> int:
-    """How many numbers a producer has used between two of its own.
+    """The count of sequence numbers between two of one producer.
 
     Example:
         >>> num_sequences_between(3, 4), num_sequences_between(2**31 - 2, 1)
@@ -39,7 +39,7 @@ def num_sequences_between(sequence: int, next_sequence: int) -> int:
 
 
 def java_text(data: bytes) -> str:
-    """UTF-8 as Java reads it, such as a header's key (RecordHeader.key): what is bad becomes U+FFFD.
+    """UTF-8 decoded as in Java, such as a header's key (RecordHeader.key): bad bytes become U+FFFD.
 
     Example:
         >>> java_text(bytes([97, 255, 0xED, 0xA0, 0x80]))

@@ -1,4 +1,4 @@
-"""What all readers share: streams for the generated classes, and what becomes of their errors and enums."""
+"""Common parts of readers: streams for the generated classes, their errors and enums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARSE_ERRORS = (KaitaiStructError, EOFError, ValueError)
 
 
 def explain(error: Exception) -> str:
-    """A parse error on one line: what Kaitai says of a value may hold all of it, or an object's address."""
+    """A parse error on one line, without whole values or addresses of objects."""
     if not isinstance(error, ValidationFailedError):
         return str(error)
     found = getattr(error, "actual", None)
@@ -28,15 +28,15 @@ def explain(error: Exception) -> str:
 
 
 def stream(data: bytes | memoryview) -> KaitaiStream:
-    """A stream as the generated classes read it."""
+    """A stream for the generated classes."""
     return KaitaiStream(BytesIO(data))
 
 
 def release(parsed: KaitaiStruct) -> None:
-    """Let go of what an object and those in it have read, once the values have been taken out of them.
+    """Release the bytes that an object and those in it hold, after their values were taken.
 
-    Each holds itself (as its own root) and its stream, so that a value of many MiB would stay in memory until
-    the garbage collector runs, which only the number of objects sets off.
+    Each object refers to itself (as its root) and to its stream, so that a value of many MiB would stay in
+    memory until the garbage collector runs, which only the number of objects triggers.
     """
     pending = [parsed]
     while pending:
@@ -51,7 +51,7 @@ def release(parsed: KaitaiStruct) -> None:
 
 
 def release_failed(error: Exception) -> None:
-    """The same for the objects whose reading a parse error has ended, by whoever has caught it."""
+    """Release the objects whose reading a parse error ended; the caller has caught it."""
     # Whose own frame holds the error, and would hold it for good if its locals were asked for.
     trace = error.__traceback__ and error.__traceback__.tb_next
     while trace is not None:
@@ -62,10 +62,10 @@ def release_failed(error: Exception) -> None:
 
 
 def constants(cls: type[T]) -> T:
-    """An instance that was never read: enough for value instances that depend on no field."""
+    """An unread object: enough for value instances that depend on no field."""
     return cls.__new__(cls)
 
 
 def name(value: int) -> str | None:
-    """An enum value's name in the schema; None for a number without one, which the classes leave as it is."""
+    """An enum value's name in the schema; None for a number without one."""
     return value.name if isinstance(value, IntEnum) else None

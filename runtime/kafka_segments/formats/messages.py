@@ -24,7 +24,7 @@ _MAGICS = [magic for magic, content in MAGICS.items() if not content.is_repeated
 
 
 class Message:
-    """One message, as the generated class has it.
+    """One message of magic 0 or 1.
 
     Attributes:
         offset: as given.
@@ -65,16 +65,16 @@ class Message:
 
     @property
     def crc_region(self) -> bytes | memoryview:
-        """What the checksum is of."""
+        """The bytes that the checksum covers."""
         return self._body[self._ofs_crc_region :]
 
     def taken_from(self, body: bytes | memoryview) -> None:
-        """Say that these are the bytes: another magic stands in them than it was read with."""
+        """Replace the bytes by the original ones, whose magic differs from the one it was read with."""
         self.magic, self._body = None, body
 
 
 def read_message(body: bytes | memoryview, offset: int) -> Message:
-    """Read what is behind the length field of an entry. Bytes behind its value are no error, as for Kafka.
+    """Read a message after the length field of an entry. Bytes after its value are no error, as in Kafka.
 
     Raises:
         CorruptBatchError: its lengths contradict each other, or its magic is not one of these.
@@ -88,12 +88,12 @@ def read_message(body: bytes | memoryview, offset: int) -> Message:
 
 
 class _Remembering(BytesIO):
-    """A stream that remembers where the last reading began."""
+    """A stream that remembers the position of the last read."""
 
     began = 0
 
     def seekable(self) -> bool:
-        """A lie, or Kaitai's stream would not even begin to read what is large and not all there."""
+        """False, or Kaitai's stream would refuse to read a value that is cut off."""
         return False
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -102,13 +102,13 @@ class _Remembering(BytesIO):
 
 
 def find_value(body: bytes | memoryview) -> tuple[int, int, int] | None:
-    """Magic, codec's number, and where the value begins in a message whose value may be cut off.
+    """Magic, codec number and position of the value in a message that may be cut off.
 
     Args:
-        body: what there is behind the length field of an entry.
+        body: the bytes after the length field of an entry.
 
     Returns:
-        None if there is no value, or less than what is in front of it.
+        None if there is no value, or it begins after the end of the bytes.
     """
     source = _Remembering(body)
     parsed = KafkaMessageLegacy.__new__(KafkaMessageLegacy)
@@ -121,7 +121,7 @@ def find_value(body: bytes | memoryview) -> tuple[int, int, int] | None:
 
 
 def read_inner_message(body: bytes | memoryview, offset: int) -> Message:
-    """Read a message inside a wrapper, where Kafka takes every magic but 0 for 1 (LegacyRecord).
+    """Read a message inside a wrapper, where Kafka treats every magic but 0 as 1 (LegacyRecord).
 
     Raises:
         CorruptBatchError: its lengths contradict each other.

@@ -1,4 +1,4 @@
-"""What callers want done with damage."""
+"""The option `on_damage`: what to do with damage."""
 
 from __future__ import annotations
 

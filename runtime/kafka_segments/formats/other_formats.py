@@ -1,4 +1,4 @@
-"""No segments of today's Kafka: Redpanda's, those of Kafka 0.7, offset checkpoints, a tier's chunks."""
+"""Other formats: Redpanda's headers, messages of Kafka 0.7, offset checkpoints, chunk sizes of tiers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_redpanda_header(data: bytes | memoryview) -> RedpandaBatchHeader | None
 
 
 def message_0_7_size(data: bytes | memoryview) -> int | None:
-    """All bytes of the Kafka 0.7 message of which `data` is the beginning; None if it cannot be one."""
+    """The size of the Kafka 0.7 message that begins with `data`; None if it cannot be one."""
     try:
         KafkaMessage07(stream(data))
         return len(data)
@@ -57,7 +57,7 @@ While it is read it may take 150 times as much memory: 300 MB.
 
 
 def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], int]:
-    """Offsets by topic and partition; no bytes at all stand for no entries (CheckpointFile.read).
+    """Offsets by topic and partition; an empty file has no entries (CheckpointFile.read).
 
     Raises:
         DecodeError: another version, another number of entries than it says, no such text, or more than
@@ -86,7 +86,7 @@ def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], in
 
 
 def read_chunk_sizes(data: bytes | memoryview) -> tuple[int, ...]:
-    """Bytes of each chunk of a tiered segment, as Aiven's manifest has them.
+    """The sizes of a tiered segment's chunks, from Aiven's manifest.
 
     Raises:
         DecodeError: too few or too many bytes, or numbers that cannot be.

@@ -1,4 +1,4 @@
-"""What is in a v2 batch: records with their headers, and what control records say."""
+"""Records of v2 batches with their headers, and contents of control records."""
 
 from __future__ import annotations
 
@@ -104,16 +104,16 @@ class RecordReader:
             raise CorruptBatchError(f"its content ends after {io.pos()} bytes, before its length does")
 
     def num_left(self) -> int:
-        """Bytes behind the last record that was read."""
+        """Number of bytes after the last record that was read."""
         return self._io.size() - self._io.pos()
 
     def close(self) -> None:
-        """Let go of the payload, which the records' lengths hold too: see `kaitai_classes.release`."""
+        """Release the payload, which records refer to; see `kaitai_classes.release`."""
         self._io.close()
 
 
 def _release(record: KafkaRecord) -> None:
-    """Let go of a record's bytes, once the values have been taken out: see `kaitai_classes.release`.
+    """Release a record's bytes after its values were taken: see `kaitai_classes.release`.
 
     Most of the time would go into its integers, which hold themselves too, but nothing that is large.
     """

@@ -1,4 +1,4 @@
-"""llvmlite, which loads machine code. An installed one that cannot be loaded is like one that is missing."""
+"""llvmlite, which loads machine code; one that cannot be imported counts as missing."""
 
 from __future__ import annotations
 

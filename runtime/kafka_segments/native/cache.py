@@ -1,16 +1,16 @@
-"""Where machine code is kept: one file a decoder, in a folder that only this user can write.
+"""The cache of machine code: one file for each decoder, in a folder that only this user can write.
 
 Strategy: a file is written under another name and renamed, and holds a digest of itself, so that a reader
-finds a whole one or none. Who compiles holds a lock on the file's name: of several processes that start at
-once one compiles, and the others wait and load.
+finds a whole one or none. A process that compiles holds a lock on the file's name: of several that start at
+once, one compiles, and the others wait and load.
 
 The files are executed, so owner and mode are asked of what was opened, never of a name: a name can stand for
 something else a moment later. The folder is opened anew for each decoder, and everything in it by its
 descriptor.
 
 The folder: `KAFKA_SEGMENTS_CACHE_DIR`, else the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`,
-`~/Library/Caches`), else one in the system's temporary folder; the installation itself may be read-only. One
-that is there and not used is told once, with the reason.
+`~/Library/Caches`), else one in the system's temporary folder; the installation itself may be read-only. A
+folder that exists but is not used is reported once, with the reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def say(text: str) -> None:
 
 
 class Folder:
-    """An open folder with kept machine code.
+    """An open folder of the cache.
 
     Args:
         path: its name, for messages.
@@ -59,7 +59,7 @@ class Folder:
         self._descriptor = descriptor
 
     def read(self, key: str) -> bytes | None:
-        """What was written under a key; None if there is nothing, not all of it, or somebody else's."""
+        """What was written under a key; None if it is missing, incomplete, or another user's."""
         try:
             with open(self._open(f"{key}{_SUFFIX}", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 status = os.fstat(file.fileno())
@@ -75,7 +75,7 @@ class Folder:
         return content if hashlib.sha256(content).digest() == data[:_LEN_DIGEST] else None
 
     def write(self, key: str, content: bytes) -> None:
-        """Keep `content` under a key, if there is room."""
+        """Write `content` under a key, if there is room."""
         temporary = f".{key}.{secrets.token_hex(8)}"
         try:
             descriptor = self._open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -92,7 +92,7 @@ class Folder:
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Hold the key's lock against other processes, as far as it can be had."""
+        """Hold the key's lock against other processes, if the file system has locks."""
         try:
             descriptor = self._open(f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NONBLOCK)
         except OSError:
@@ -105,7 +105,7 @@ class Folder:
             os.close(descriptor)
 
     def _wait_for(self, descriptor: int, name: str) -> None:
-        """Take a lock, or go on without: two may compile the same, and what either keeps is right."""
+        """Take a lock, or continue without it: two processes may compile the same, and both are right."""
         began = time.monotonic()
         while True:
             try:
@@ -128,7 +128,7 @@ class Folder:
 
 @contextmanager
 def opened() -> Iterator[Folder | None]:
-    """The first folder that can be used; None if there is none, and nothing can be kept."""
+    """Open the first usable folder; None if there is none, so that nothing is kept."""
     found = _first()
     try:
         yield found and Folder(*found)
@@ -168,7 +168,7 @@ def _candidates() -> Iterator[tuple[Path, bool]]:
 
 
 def _usable(path: Path) -> int | str:
-    """A descriptor of a folder that can be used, which is made if it is not there; or why it cannot be."""
+    """A descriptor of a usable folder, which is created if missing; else the reason why it is not usable."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -187,7 +187,7 @@ def _usable(path: Path) -> int | str:
 
 
 def _distrust(status: os.stat_result) -> str | None:
-    """Why what is kept there may be somebody else's; None if only this user can have written it."""
+    """The reason why another user may have written to it; None if only this user can have."""
     if status.st_uid != os.geteuid():
         return f"it belongs to another user (uid {status.st_uid})"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -1,4 +1,4 @@
-"""What a function may call, by the names in its code."""
+"""Global names in the code of a function."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _crc32c(_typing: Any, data: Any, start: Any, end: Any) -> Any:
 
 
 def _tables(polynomial: int) -> Any:
-    """For eight bytes at once: what a byte, followed by 0 to 7 zeros, adds to the checksum."""
+    """Tables for eight bytes at once: what a byte, followed by 0 to 7 zeros, adds to the checksum."""
     tables = np.zeros((8, 256), np.int64)
     for value in range(256):
         register = value
@@ -65,7 +65,7 @@ def _fold(_typing: Any, data: Any, start: Any, end: Any) -> Any:
         start, end = arguments[1], arguments[2]
         size = builder.sub(end, start)
         check_place(builder, start, size, length)
-        words = [ir.Constant(_I64, 0)] * 2  # there so that it compiles; nobody asks for it
+        words = [ir.Constant(_I64, 0)] * 2  # so that it compiles; it is never used
         if _CAN_FOLD:
             words = list(emit_crc32_fold(builder, builder.gep(base, [start]), size))
         return context.make_tuple(builder, signature.return_type, words)
@@ -78,7 +78,7 @@ _folded: Any = _fold  # as it is called, which is otherwise than it is written
 
 @_jit
 def _crc32_of_word(word: int) -> int:
-    """What eight bytes make of a register of 0, or of one that has been added to them."""
+    """The register after eight bytes, from 0 or from one that was added to them."""
     register = 0
     for at in range(8):
         register ^= _TABLES[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
@@ -87,13 +87,13 @@ def _crc32_of_word(word: int) -> int:
 
 @_jit
 def crc32(data: Any, start: int, end: int) -> int:
-    """CRC-32 (zlib's): folded where the CPU can and there is enough, the rest by tables."""
+    """CRC-32 (zlib's), folded where the CPU supports it and for enough bytes, else by tables."""
     register = 0xFFFFFFFF
     if _CAN_FOLD and end - start >= LEAST_FOLDED:
-        behind = end - (end - start) % 16
-        lower, upper = _folded(data, start, behind)
+        rest = end - (end - start) % 16
+        lower, upper = _folded(data, start, rest)
         register = _crc32_of_word(upper ^ _crc32_of_word(lower))
-        start = behind
+        start = rest
     while end - start >= 8:
         register = _crc32_of_word(_load_u8le(data, start) ^ register)
         start += 8
@@ -123,4 +123,4 @@ CHECKSUMS: dict[str, Callable[..., Any]] = {
     "crc32": crc32,
     "crc32c": _crc32c if target.has_crc32c() else crc32c_by_tables,
 }
-"""By the name of the function in `columns/support.py` that each stands for."""
+"""Machine code by the name of the function in `columns/support.py` that it replaces."""

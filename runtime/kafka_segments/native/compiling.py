@@ -1,4 +1,4 @@
-"""Compiling a generated decoder with numba, into machine code that needs no numba to run.
+"""Compile a generated decoder with numba to machine code that runs without numba.
 
 Imported only when something has to be compiled. Strategy: generated modules are plain Python. Their functions
 are taken as they are and bound to other globals, in which the building blocks are intrinsics and the
@@ -25,7 +25,7 @@ from kafka_segments.native.target import settings
 
 __all__ = ["compile_decoder"]
 
-# Where the plain forms of the building blocks stand: in generated packages, and for our own loops.
+# Modules with the plain forms of the building blocks: in generated packages, and for hand-written loops.
 _BLOCKS = (".support", "kafka_segments.native.kernels")
 _BUILDING_BLOCKS = INTRINSICS | CHECKSUMS
 # By the name of the annotation in generated code: what the elements of the array are.
@@ -50,7 +50,7 @@ _SETTINGS: dict[str, int | None] = {
 
 
 def _pointer_to(element: Any) -> Any:
-    """An intrinsic that takes an address for a pointer to such elements."""
+    """An intrinsic that converts an address to a pointer to such elements."""
 
     @intrinsic
     def pointer(_typing: Any, address: Any) -> Any:
@@ -66,13 +66,13 @@ _POINTERS = {name: _pointer_to(element) for name, element in _ELEMENTS.items()}
 
 
 class _Binder:
-    """Binds functions of generated modules to compiled ones, each once."""
+    """Replaces the functions that generated functions call by compiled ones, each once."""
 
     def __init__(self) -> None:
         self._compiled: dict[Any, Any] = {}
 
     def namespace(self, function: FunctionType) -> dict[str, Any]:
-        """The function's globals, with everything in them that it may call compiled."""
+        """The function's globals, with compiled functions for those that it may call."""
         names = global_names(function.__code__)
         return {
             name: self._bound(value) if name in names else value
@@ -121,7 +121,7 @@ def compile_decoder(
 
 
 def _entry(decode: Any, parameters: list[tuple[str, str]]) -> Any:
-    """`entry(table)`: calls the decoder with pairs (typed address, length), which are its arrays."""
+    """`entry(table)`, which calls the decoder with its arrays as pairs (typed address, length)."""
     arrays = ", ".join(
         f"({kind}(load(table, {2 * at})), load(table, {2 * at + 1}))"
         for at, (_name, kind) in enumerate(parameters)

@@ -1,4 +1,4 @@
-"""What this CPU can do, asked of LLVM. What is compiled for it: `target`."""
+"""Features of this CPU, by LLVM. Those that numba compiles for are in `target`."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def has_crc32c() -> bool:
 
 @cache
 def identity() -> str:
-    """Machine code made for one of these runs on all that have the same."""
+    """A name of this kind of CPU: machine code made for one runs on all of the same name."""
     present = ",".join(sorted(name for name, is_there in _features().items() if is_there))
     return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {present}"

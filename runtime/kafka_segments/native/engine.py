@@ -1,8 +1,8 @@
-"""Generated decoders as machine code: loaded from the cache, compiled when they are not there.
+"""Generated decoders as machine code: loaded from the cache, or compiled.
 
 Strategy: numba compiles (a second or two, once a machine), LLVM alone loads what was compiled (milliseconds),
-so that a process which finds everything in the cache never imports numba. `keys` names all that the code
-depends on. Machine code stays loaded until the process ends.
+so that a process which finds everything in the cache never imports numba. `keys` makes the name in the cache
+from all that the code depends on. Machine code stays loaded until the process ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes
 
 
 class Decoder:
-    """A compiled decoder. Calls run without Python's global lock.
+    """A compiled decoder; calls release Python's global interpreter lock.
 
     Attributes:
         address: where its code is.
@@ -39,17 +39,17 @@ class Decoder:
         self.parameters = parameters
 
     def new_table(self) -> Table:
-        """An empty table of arguments, for one thread at a time."""
+        """A new table of arguments, for one thread at a time."""
         return Table(self.parameters)
 
     def __call__(self, table: Table) -> int:
-        """Run over the arrays of a table; what the decoder returns."""
+        """Run the decoder over the arrays of a table; returns its status."""
         self._function(table.result_address, None, table.address)
         return table.result.value
 
 
 class Table:
-    """Addresses and lengths of the arrays that a decoder works on. It does not keep the arrays alive."""
+    """Addresses and lengths of a decoder's arrays, which the caller keeps alive."""
 
     def __init__(self, parameters: tuple[str, ...]) -> None:
         self._places = {name: 2 * at for at, name in enumerate(parameters)}
@@ -59,7 +59,7 @@ class Table:
         self.result_address = ctypes.addressof(self.result)
 
     def set(self, name: str, address: int, length: int) -> None:
-        """Say where an array is, and how many elements it has."""
+        """Set the address of an array, and its number of elements."""
         place = self._places[name]
         self._words[place] = address
         self._words[place + 1] = length
@@ -71,11 +71,11 @@ _engines: list[Any] = []  # what they hold must never be unloaded
 
 
 def load_decoder(factory: Callable[..., Any], **options: bool) -> Decoder:
-    """The decoder that `factory(**options)` describes.
+    """Load the decoder that `factory(**options)` describes.
 
     Args:
         factory: a function of a generated module in `columns/`, which returns a function of arrays.
-        options: what is wanted; each combination is a piece of machine code of its own.
+        options: of the factory; each combination is compiled separately.
     """
     key = (factory, tuple(sorted(options.items())))
     with _lock:
@@ -130,7 +130,7 @@ def _compile(
 
 
 def _compiler() -> Callable[..., tuple[str, bytes]]:
-    """`compile_decoder`, which needs numba; what is kept needs none."""
+    """`compile_decoder`, which needs numba."""
     try:
         target = importlib.import_module("kafka_segments.native.target")
         with target.settings(DISABLE_JIT=0):

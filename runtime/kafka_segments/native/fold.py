@@ -1,12 +1,12 @@
-"""Checksums in machine code, by folding: multiplication of polynomials, as wide as the CPU has it.
+"""Emit checksums in machine code by folding: multiplication of polynomials, as wide as the CPU has it.
 
 Strategy: for a checksum, a message is a polynomial, and some bytes of it may be replaced by others that leave
 the same remainder. So four registers of 16 to 64 bytes run over the data side by side; each is multiplied
 "four registers ahead" and added to what stands there (V. Gopal et al., Fast CRC Computation for Generic
 Polynomials Using PCLMULQDQ, Intel 2009). What is left at the end is one register with the remainder of the
-whole, and the CRC instruction of SSE 4.2 takes that, and the few bytes behind. With 64 bytes it is as fast as
-memory is read. CRC-32, of messages that are short, is folded in registers of 16 bytes, and what is left goes
-through tables: the instruction knows the other polynomial only.
+whole, and the CRC instruction of SSE 4.2 takes that, and the few bytes after it. With 64 bytes it is as fast
+as memory is read. CRC-32, of messages that are short, is folded in registers of 16 bytes, and the rest goes
+through tables: the instruction supports the other polynomial only.
 
 Other CPUs (ARM, x86 before 2010) have none of this here: `target.has_crc32c` says so, and the package crc32c
 does it.
@@ -52,17 +52,17 @@ def _power_of_x(exponent: int, polynomial: int) -> int:
 
 
 def _reflected(exponent: int, polynomial: int) -> int:
-    """x to a power as the multiplication wants it: bits reversed, and shifted by the one that it loses."""
+    """x to a power as the multiplication needs it: bits reversed, and shifted by the one that it loses."""
     return int(f"{_power_of_x(exponent, polynomial):032b}"[::-1], 2) << 1
 
 
 def fold_constants(len_bytes: int, polynomial: int = _CASTAGNOLI) -> tuple[int, int]:
-    """What the lower and the upper half of 16 bytes are multiplied by to move them `len_bytes` on."""
+    """Factors for the lower and the upper half of 16 bytes, to move them `len_bytes` further."""
     return _reflected(8 * len_bytes + 32, polynomial), _reflected(8 * len_bytes - 32, polynomial)
 
 
 def emit_crc32c(builder: Any, address: Any, size: Any) -> Any:
-    """Code for the CRC-32C (an i64) of `size` bytes from `address` on."""
+    """Emit the CRC-32C (an i64) of `size` bytes from `address` on."""
     len_register, multiply = next((width, name) for width, name, needs in _WIDTHS if target.has(*needs))
     return _Folding(builder, len_register, multiply, _CASTAGNOLI).checksum(address, size)
 
@@ -149,20 +149,20 @@ class _Folding:
         builder, (start, end) = self._builder, span
         len_step = len(registers) * self._len_register
         before = builder.block
-        head, body, behind = (builder.append_basic_block(name) for name in ("fold", "folding", "folded"))
+        head, body, after = (builder.append_basic_block(name) for name in ("fold", "folding", "folded"))
         builder.branch(head)
         builder.position_at_end(head)
         at = _phi(builder, start, before)
         current = [_phi(builder, register, before) for register in registers]
         following = builder.gep(at, [ir.Constant(_I64, len_step)])
         fits = builder.icmp_unsigned("<=", builder.ptrtoint(following, _I64), builder.ptrtoint(end, _I64))
-        builder.cbranch(fits, body, behind)
+        builder.cbranch(fits, body, after)
         builder.position_at_end(body)
         for number, register in enumerate(current):
             register.add_incoming(self._fold(register, len_step, self._load(at, number)), body)
         at.add_incoming(following, body)
         builder.branch(head)
-        builder.position_at_end(behind)
+        builder.position_at_end(after)
         return at, current
 
     def _rest(self, address: Any, size: Any, value: Any) -> Any:
@@ -196,15 +196,15 @@ def _chain(builder: Any, span: tuple[Any, Any], value: Any, word: Any) -> Any:
     """The checksum so far after the words of a span (address, size)."""
     address, size = span
     before = builder.block
-    head, body, behind = (builder.append_basic_block(name) for name in ("chain", "chaining", "chained"))
+    head, body, after = (builder.append_basic_block(name) for name in ("chain", "chaining", "chained"))
     builder.branch(head)
     builder.position_at_end(head)
     index, current = _phi(builder, ir.Constant(_I64, 0), before), _phi(builder, value, before)
-    builder.cbranch(builder.icmp_signed("<", index, size), body, behind)
+    builder.cbranch(builder.icmp_signed("<", index, size), body, after)
     builder.position_at_end(body)
     place = builder.bitcast(builder.gep(address, [index]), word.as_pointer())
     current.add_incoming(_step(builder, current, builder.load(place, align=1)), body)
     index.add_incoming(builder.add(index, ir.Constant(_I64, word.width // 8)), body)
     builder.branch(head)
-    builder.position_at_end(behind)
+    builder.position_at_end(after)
     return current

@@ -1,4 +1,4 @@
-"""Machine code for the building blocks of generated decoders (`columns/support.py`), as numba intrinsics.
+"""Machine code for the building blocks of generated decoders (`columns/support.py`): numba intrinsics.
 
 Imported only when something is compiled. Each intrinsic does exactly what the plain Python function of the
 same name says; positions are 64-bit integers that the decoder has checked, so no access wraps around or is
@@ -27,7 +27,7 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 # Bytes that are copied at once.
 _SHORT, _VECTOR, _STEP = 16, 64, 256
 _CACHE_LINE = 64
-# What LLVM's prefetch instruction is told.
+# Arguments of LLVM's prefetch instruction.
 _TO_READ, _SECOND_CACHE, _DATA = 0, 2, 1
 _Builder = Any
 
@@ -159,7 +159,7 @@ def _clear_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
 
 @intrinsic
 def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
-    """Whole steps where both arrays have room behind for one more, else a plain copy.
+    """Whole steps where both arrays have room for one more after them, else a plain copy.
 
     Most keys and values are short, and a call of memcpy costs more than the copy.
     """
@@ -188,7 +188,7 @@ def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, siz
 
 
 def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
-    """Copy `size` bytes rounded up to whole steps, small ones for what is small; at least one.
+    """Copy `size` bytes rounded up to whole steps, at least one; small steps for small sizes.
 
     One step takes everything up to its size, so that sizes which vary do not make the CPU guess wrong.
     """
@@ -312,4 +312,4 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     "store": _store,
     "wrap": _wrap,
 }
-"""By the name of the function in `columns/support.py` that each stands for."""
+"""Intrinsics by the name of the function in `columns/support.py` that they replace."""

@@ -1,4 +1,4 @@
-"""The name under which machine code is kept: a digest of everything that it was made from.
+"""Keys of machine code in the cache: digests of everything that it was made from.
 
 numba copies into machine code whatever a function uses: the functions that it calls, and the values of global
 names (the places of words in an array, limits, sizes). Machine code that was made with other values writes to
@@ -71,7 +71,7 @@ def is_unchanged() -> bool:
 
 
 class _Walk:
-    """Goes through a function and all that it uses, each function once."""
+    """Describes a function and all that it uses, each function once."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -134,7 +134,7 @@ class _Walk:
 
 
 def _code(code: CodeType) -> str:
-    """What code does; not where its text stands."""
+    """What code does, without the position of its text."""
     signature = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return f"{code.co_name} {signature} {names} {code.co_code.hex()} {code.co_exceptiontable.hex()}"

@@ -1,4 +1,4 @@
-"""What numba compiles for. It is this CPU, unless numba's settings say otherwise.
+"""The CPU features that numba compiles for: those of this CPU, unless numba's settings say otherwise.
 
 Imported only when something is compiled. An instruction that numba takes for missing ends the process when it
 is compiled, so numba itself is asked which ones it takes for present: it passes over AVX on some virtual
@@ -20,7 +20,7 @@ __all__ = ["has", "has_crc32c", "settings"]
 
 @cache
 def _features() -> frozenset[str]:
-    """LLVM's names of what is there; numba says it as `+sse2,-avx`."""
+    """LLVM's names of the features; numba has them as `+sse2,-avx`."""
     context: Any = cpu_target.target_context
     _triple, _name, features = context.codegen().magic_tuple()
     return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
