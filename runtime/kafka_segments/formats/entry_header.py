@@ -141,8 +141,8 @@ TIMESTAMP_TYPE_NAMES = tuple(
 
 def message_timestamp_type(header: KafkaMessageLegacy.Header) -> str:
     """The timestamp type of a message of magic 0 or 1, which only magic 1 has, as Kafka prints it."""
-    has_any = getattr(header, "timestamp", None) is not None
-    return TIMESTAMP_TYPE_NAMES[header.attributes.timestamp_type] if has_any else "NoTimestampType"
+    has_none = header.timestamp is None
+    return "NoTimestampType" if has_none else TIMESTAMP_TYPE_NAMES[header.attributes.timestamp_type]
 
 
 def _read_batch(
@@ -180,7 +180,6 @@ def _read_message(
     prefix: Prefix, header: KafkaMessageLegacy.Header, path: str, position: int, previous_offset: int | None
 ) -> Batch:
     is_plain = header.attributes.compression == KafkaMessageLegacy.Compression.none
-    timestamp = getattr(header, "timestamp", None)
     return Batch(
         path=path,
         position=position,
@@ -193,7 +192,7 @@ def _read_message(
         compression=name(header.attributes.compression),
         compression_id=int(header.attributes.compression),
         timestamp_type=message_timestamp_type(header),
-        max_timestamp=-1 if timestamp is None else timestamp,
+        max_timestamp=-1 if header.timestamp is None else header.timestamp,
         num_records=1 if is_plain else None,
         previous_offset=previous_offset,
     )

@@ -58,8 +58,8 @@ class Message:
         self.crc: int = header.crc
         self.timestamp: int = parsed.timestamp_value
         self.timestamp_type = message_timestamp_type(header)
-        self.key: bytes | None = getattr(parsed, "key", None)
-        self.value: bytes | None = getattr(parsed, "value", None)
+        self.key = parsed.key
+        self.value = parsed.value
         self._body, self._ofs_crc_region = body, header.ofs_crc_region
         release(parsed)
 

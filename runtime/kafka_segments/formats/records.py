@@ -72,7 +72,7 @@ class RecordReader:
             record = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
             body = record.body
             num_headers = body.num_headers.value
-            key, value = getattr(body, "key", None), getattr(body, "value", None)
+            key, value = body.key, body.value
             if self._take is not None and num_headers <= self._max_num_headers:
                 self._take(num_headers, (value or b"") if self._is_control else None)
             headers = tuple(self._headers(body))
@@ -126,7 +126,7 @@ def _release(record: KafkaRecord) -> None:
 
 
 def _header(header: KafkaRecordHeader) -> Header:
-    return header.key, getattr(header, "value", None)
+    return header.key, header.value
 
 
 def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
