@@ -1,4 +1,4 @@
-"""The two ways in which generation can fail. Neither is raised by anything that users import."""
+"""Errors of the generator; nothing that users import raises them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class SchemaError(Exception):
 
 
 class ToolchainError(Exception):
-    """Node, npm or the npm packages are not there; the message says how to get them."""
+    """Node, npm or the npm packages are missing; the message says how to get them."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What to add to a message about an unknown name: the known one that is most like it, if any is."""
+    """An addition to a message about an unknown name: the most similar known one, if any."""
     close = get_close_matches(name, sorted(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""From `.ksy` files to the typed representation in `model`.
+"""Front end: `.ksy` files to the typed representation in `model`.
 
 It takes the part of Kaitai's language that our schemas use. Anything else is a `SchemaError` that names file,
 YAML path and line, so that no target ever has to guess. A test compares what is resolved here with what the
@@ -47,7 +47,7 @@ def load(paths: Sequence[Path], folders: Iterable[Path] = ()) -> Model:
 
 
 class _Collector:
-    """Reads files, each after those that it imports."""
+    """Reader of files, each after those that it imports."""
 
     def __init__(self, files: dict[str, Path], folders: tuple[Path, ...]) -> None:
         self._files = files

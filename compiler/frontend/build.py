@@ -5,8 +5,8 @@ The Kaitai compiler takes more than what is spelled out here; whatever is not, i
 
 from __future__ import annotations
 
-from compiler.frontend.circles import check_circles
 from compiler.frontend.declare import Declared, DeclaredSchema, doc_of, original_names
+from compiler.frontend.dependencies import check_circles
 from compiler.frontend.extensions import ExtensionReader, check_dashed, read_varint
 from compiler.frontend.infer import Scope, describe
 from compiler.frontend.model import Field, Param, Repeat, Schema, Struct, Valid, ValueInstance
@@ -37,7 +37,7 @@ class Builder:
         self._extensions = ExtensionReader(resolver)
 
     def check_keys(self, schema: DeclaredSchema) -> None:
-        """Look that all keys of a file are known ones, those with a dash too.
+        """Check that all keys of a file are known, dashed ones too.
 
         Raises:
             SchemaError: one is not.
@@ -148,7 +148,7 @@ class Builder:
         return self._resolver.condition(entries["if"], Scope(declared, entries["if"]))
 
     def _check_delimiters(self, node: Node, entries: dict[str, Node], found: DataType) -> None:
-        """How the end is found: bytes need one way, types with fields may have one, numbers none."""
+        """Check how the end is found: bytes need one way, types with fields may have one, numbers none."""
         given = [key for key in _DELIMITERS if key in entries]
         if "size-eos" in entries and not entries["size-eos"].boolean():
             raise entries["size-eos"].error("size-eos: false is not supported; leave it out")

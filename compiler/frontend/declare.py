@@ -1,4 +1,4 @@
-"""What the schemas declare, before anything is resolved: names, scopes, enums, imports.
+"""Declarations of the schemas, before anything is resolved: names, scopes, enums, imports.
 
 Strategy: types and enums are looked for as the Kaitai compiler does, from the innermost type outwards, then
 among the schemas that the file imports. For that all of them have to be known by name first.
@@ -55,7 +55,7 @@ class Declared:
 
 @dataclass(slots=True)
 class DeclaredSchema:
-    """A file: what its `meta` says, and its outermost type."""
+    """A file: its `meta`, and its outermost type."""
 
     stem: str
     title: str
@@ -166,12 +166,12 @@ def _enum_member(number: int, node: Node) -> EnumMember:
 
 
 def original_names(entries: dict[str, Node]) -> tuple[str, ...]:
-    """What `-orig-id` says."""
+    """The names in `-orig-id`."""
     return entries["-orig-id"].texts() if "-orig-id" in entries else ()
 
 
 def doc_of(entries: dict[str, Node]) -> str:
-    """What `doc` says, without the line's end that a YAML block has."""
+    """The text of `doc`, without the newline that a YAML block ends with."""
     return entries["doc"].text().rstrip("\n") if "doc" in entries else ""
 
 

@@ -1,4 +1,4 @@
-"""What stands in a schema under our dashed keys, which every Kaitai tool ignores.
+"""The dashed keys of the schemas, which Kaitai tools ignore.
 
 Kaitai's own (`-orig-id`, `-webide-*`) are left alone; ours are checked as strictly as the rest. Any other is
 refused, for it is most likely one of these misspelt.
@@ -53,7 +53,7 @@ _WIDTHS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "timestamp[ms, UTC]
 
 
 def check_dashed(node: Node) -> None:
-    """Look that nothing below a node stands under an unknown key that begins with a dash.
+    """Check that no key below a node is an unknown dashed one.
 
     Raises:
         SchemaError: something does.
@@ -78,7 +78,7 @@ def codec_content(node: Node) -> str | None:
 
 
 def read_varint(declared: Declared, resolver: Resolver) -> Varint | None:
-    """What `-varint` says of a schema.
+    """The value of `-varint` of a schema.
 
     Raises:
         SchemaError: it says something else than `bits` and `zigzag`, or the schema has no `value`.
@@ -107,13 +107,13 @@ class ExtensionReader:
         self._resolver = resolver
 
     def check_none(self, node: Node, what: str) -> None:
-        """Raise `SchemaError` if one of our keys stands where it means nothing."""
+        """Raise `SchemaError` for a dashed key where it has no meaning."""
         for key, found in node.mapping().items():
             if key in (*ON_TYPES, *ON_FIELDS, *ON_VALUES):
                 raise found.error(f"{key} means nothing on {what}")
 
     def check_type(self, declared: Declared) -> None:
-        """The same for a type, which may have `-varint`."""
+        """`check_none` for a type, which may have `-varint`."""
         for key, found in declared.node.mapping().items():
             if key in (*ON_FIELDS, *ON_VALUES):
                 raise found.error(f"{key} means nothing on a type")

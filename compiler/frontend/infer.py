@@ -1,4 +1,4 @@
-"""Expressions with types: what each name stands for, and what comes of it.
+"""Type inference for expressions: the kind and type of each name and result.
 
 Strategy: one method for each kind of node in the syntax tree (`grammar.lark`). An operation on types that is
 not spelled out here is refused, so that no target meets anything that its author did not think of.
@@ -61,7 +61,7 @@ _METHODS: dict[type, dict[str, DataType | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands.
+    """The scope of an expression.
 
     Attributes:
         struct: the type whose members it may name.
@@ -77,7 +77,7 @@ class Scope:
 
 
 class Members(Protocol):
-    """What typing has to ask of the rest: see `resolve.Resolver`."""
+    """Look-ups that type inference needs; see `resolve.Resolver`."""
 
     declarations: Declarations
 

@@ -1,4 +1,4 @@
-"""What the front end makes of the schemas: the typed representation that every target is generated from.
+"""The typed representation of the schemas, from which every target is generated.
 
 A `Model` holds `Schema`s, a schema its root `Struct`, a struct its fields, instances, enums and nested
 structs. Everything in it is resolved: a type names the struct or enum that it means by its full path, an
@@ -117,7 +117,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Valid:
-    """What a value has to be, for each element if repeated.
+    """A constraint on a value, for each element if repeated.
 
     `eq`: one expression; `any_of`: all that are allowed; `expr`: one condition on `_`; `min_max`: the least
     and the most, either of which may be None.
@@ -129,7 +129,7 @@ class Valid:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Something that is read: an attribute of `seq`, or a parse instance (then `pos` is given).
+    """A field to read: an attribute of `seq`, or a parse instance (then `pos` is given).
 
     `type` is that of one element if the field is repeated, see `value_type`. A struct with `size`, `size_eos`
     or `terminator` has a stream of its own, for each element if repeated. Bytes have one of the three.
@@ -161,7 +161,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class ValueInstance:
-    """Something that is computed from what was read. Evaluated once, when first asked for."""
+    """A value computed from what was read, once, at its first use."""
 
     id: str
     orig_id: tuple[str, ...]
@@ -198,7 +198,7 @@ Member: TypeAlias = Field | ValueInstance | Param
 
 @dataclass(frozen=True, slots=True)
 class EnumMember:
-    """One number of an enum, and what it is called."""
+    """One number of an enum, and its names."""
 
     number: int
     id: str
@@ -268,12 +268,12 @@ class Schema:
 
     @property
     def doc(self) -> str:
-        """What the schema says of itself."""
+        """The description of the schema."""
         return self.root.doc
 
     @property
     def doc_refs(self) -> tuple[str, ...]:
-        """Where more is to be read."""
+        """Links to the format's documentation."""
         return self.root.doc_refs
 
 

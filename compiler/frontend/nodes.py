@@ -1,4 +1,4 @@
-"""Types, expressions and dashed keys of the representation; `model` has what they are part of."""
+"""Types, expressions and dashed keys of the representation in `model`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: file as messages name it, YAML path (`/seq/0/size`), line and column from 1."""
+    """A place in a schema: file as messages name it, YAML path (`/seq/0/size`), line and column from 1."""
 
     schema: str
     yaml_path: str
@@ -175,7 +175,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What the language itself offers on a value that is no struct.
+    """A method of the language on a value that is no struct.
 
     By type of the object: array `size`, `first`, `last`, and of integers `min`, `max`; bytes `size`, `to_s`
     (one argument, the encoding, `ASCII` or `UTF-8`); text `to_i`, `length`; enum and bool `to_i`; stream

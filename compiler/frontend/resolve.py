@@ -1,4 +1,4 @@
-"""What members are, types of attributes, parents and sizes: all that expressions have to ask.
+"""Resolution of names: kinds and types of members, parents, sizes.
 
 Strategy: on demand, with a memory. A member's type may need an expression's, which may need another member's;
 if that leads back to where it began, the schema is wrong.
@@ -35,7 +35,7 @@ _OTHER = re.compile(r"f[48](le|be)?|strz?|bool|bytes|struct|io|any")
 
 
 class Resolver:
-    """Answers what a name means; see `infer.Members`.
+    """Resolver of names; see `infer.Members`.
 
     Args:
         declarations: all types of all schemas.
@@ -89,11 +89,11 @@ class Resolver:
         return self._inference.infer(tree if tree is not None else parse_expression(node), scope)
 
     def integer(self, node: Node, scope: Scope) -> Expr:
-        """An expression that has to be an integer."""
+        """The expression at a node, which must be an integer."""
         return self._of(self.expression(node, scope), "integer", node)
 
     def condition(self, node: Node, scope: Scope) -> Expr:
-        """An expression that has to be true or false."""
+        """The expression at a node, which must be true or false."""
         return self._of(self.expression(node, scope), "bool", node)
 
     def _of(self, found: Expr, what: str, node: Node) -> Expr:
@@ -323,7 +323,7 @@ class Resolver:
 
 
 def value_type(element: DataType, repeated: bool) -> DataType:
-    """What an expression sees of an attribute: an array if repeated, a bool for a single bit."""
+    """The type of an attribute in expressions: an array if repeated, a bool for a single bit."""
     if isinstance(element, BitsType) and element.width == 1:
         element = BoolType()
     return ArrayType(element) if repeated else element

@@ -1,4 +1,4 @@
-"""A schema's YAML as a tree in which everything knows where it stands.
+"""A schema's YAML as a tree whose nodes know their places.
 
 Strategy: PyYAML composes the nodes (with positions), but what a plain scalar means is decided here, by the
 core schema of YAML 1.2 as js-yaml has it, which the Kaitai compiler reads schemas with: `on` and `yes` are
@@ -26,14 +26,14 @@ _PLAIN_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:yaml.org,2
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Composes without guessing types: every plain scalar is a text at first."""
+    """YAML loader that leaves every plain scalar a text."""
 
     yaml_implicit_resolvers: dict[str, object] = {}  # noqa: RUF012 (PyYAML's own attribute)
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value: its text, what that means, and how it is written (`source`, from `line` and `column`)."""
+    """One value: its text, its meaning, and how it is written (`source`, from `line` and `column`)."""
 
     text: str
     value: str | int | bool | None
@@ -69,7 +69,7 @@ Content: TypeAlias = "Scalar | list[Node] | dict[str, Node]"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A place and what stands there."""
+    """A value with its place."""
 
     place: Place
     content: Content
@@ -132,7 +132,7 @@ class Node:
         return (self.text(),)
 
     def find(self, yaml_path: str) -> Node:
-        """What a path such as `/seq/0/size` leads to; where it cannot be followed further, what is there."""
+        """The node at a path such as `/seq/0/size`, or the last one on the way to it."""
         found = self
         for part in yaml_path.strip("/").split("/"):
             below = found.content
@@ -148,7 +148,7 @@ class Node:
         return Node(self.place, Scalar(text, text, text, self.place.line, self.place.column))
 
     def check_keys(self, known: tuple[str, ...], what: str) -> dict[str, Node]:
-        """The mapping's entries, after a look that none is unknown; `dashed` looks at those with a dash.
+        """The mapping's entries, after a check that all are known; `dashed` checks those with a dash.
 
         Raises:
             SchemaError: no mapping, or a key that is not `known`.
@@ -161,7 +161,7 @@ class Node:
         return entries
 
     def all_of(self, keys: tuple[str, ...], what: str) -> dict[str, Node]:
-        """The mapping's entries, which have to be these.
+        """The mapping's entries, which must be these.
 
         Raises:
             SchemaError: no mapping, one of them is missing, or there is another.
@@ -254,7 +254,7 @@ class _Builder:
 
 
 def _core_value(text: str) -> str | int | bool | None:
-    """What a plain scalar means. Other numbers than integers stay texts: no key of ours takes one."""
+    """The meaning of a plain scalar. Other numbers than integers stay texts: no key of ours takes one."""
     if _NULL.fullmatch(text):
         return None
     if _BOOL.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Part of the target ``kaitai``: what type checkers and readers see of the classes, a ``.pyi`` a module.
+"""Part of the target ``kaitai``: stubs of the classes for type checkers and readers, a ``.pyi`` a module.
 
 The Kaitai compiler writes classes without annotations, and their fields appear only while a stream is read.
 A stub says what there is: parameters, fields in their order with their places, instances, enums and nested
@@ -188,7 +188,7 @@ class _Module:
 
 
 def _bits(kind: DataType) -> int:
-    """How many bits a field takes, 0 if it is one of whole bytes."""
+    """Width of a bit field in bits, 0 for a field of whole bytes."""
     base = kind.base if isinstance(kind, EnumType) else kind
     return base.width if isinstance(base, BitsType) else 0
 

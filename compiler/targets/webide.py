@@ -1,4 +1,4 @@
-"""Target ``webide``: what to upload to the Kaitai Web IDE to look into log segments, and how.
+"""Target ``webide``: files for the Kaitai Web IDE to look into log segments, and instructions.
 
 The schemas go there unchanged and under their own names, since they import one another by name; only their
 order matters, an import before those that import it. The samples are pieces of recorded segments, each cut
@@ -33,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Sample:
-    """A file to be opened in the IDE, and what there is to see in it."""
+    """A file to open in the IDE, and what it shows."""
 
     name: str
     shows: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from compiler.frontend.model import Model
-from compiler.targets.construct.modules import ModuleWriter
+from compiler.targets.construct.module_writer import ModuleWriter
 
 COMMAND = 'run "python codegen.py"'
 # What users of the declarations need beside them: errors, trees, their plain values; kinds of declarations.

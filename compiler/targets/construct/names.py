@@ -1,4 +1,4 @@
-"""What structs and enums are called in generated modules, and which of them a module has to import."""
+"""Names of structs and enums in generated modules, and the imports that a module needs."""
 
 from __future__ import annotations
 

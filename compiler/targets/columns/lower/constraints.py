@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from compiler.frontend.dependencies import names
 from compiler.frontend.model import (
     Attribute,
     BitsType,
@@ -24,7 +25,6 @@ from compiler.frontend.model import (
     UserType,
     Valid,
 )
-from compiler.frontend.walk import names
 from compiler.targets.columns.lower.struct_values import BytesValue, Frame, Value, VarintValue, integer, lower
 from compiler.targets.columns.lower.terms import LONG, TRUE, Term, compare, logic
 from compiler.targets.columns.model.segment_layout import unsupported

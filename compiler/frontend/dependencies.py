@@ -1,4 +1,4 @@
-"""Instances that need each other: the Kaitai compiler takes them, and whatever asks for one never ends."""
+"""Names in expressions, and circles of instances that need each other, which Kaitai does not refuse."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from compiler.errors import SchemaError
 from compiler.frontend.model import Field, Struct, ValueInstance
 from compiler.frontend.nodes import Expr, Name
 
+__all__ = ["check_circles", "names"]
+
 
 def check_circles(struct: Struct) -> None:
-    """Follow what each instance of a struct needs of the others.
+    """Check that no instance of a struct depends on itself.
 
     Raises:
-        SchemaError: that leads back to the instance itself.
+        SchemaError: one does.
     """
     needs = {found.id: _needs(found) for found in struct.instances}
     places = {found.id: found.place for found in struct.instances}
@@ -37,22 +39,23 @@ def check_circles(struct: Struct) -> None:
         visit(name, ())
 
 
-def parts(expr: Expr) -> Iterator[Expr]:
-    """An expression and all expressions in it."""
-    yield expr
+def names(expr: Expr) -> Iterator[Name]:
+    """All names in an expression."""
+    if isinstance(expr, Name):
+        yield expr
     for field in fields(expr):
         found = getattr(expr, field.name)
         for part in found if isinstance(found, tuple) else (found,):
             if isinstance(part, Expr):
-                yield from parts(part)
+                yield from names(part)
 
 
 def _needs(found: Field | ValueInstance) -> list[str]:
-    """The instances without which this one cannot be had. A check (`valid`) comes after it."""
+    """The instances that this one needs. A check (`valid`) comes after it."""
     exprs = [found.condition]
     if isinstance(found, ValueInstance):
         exprs.append(found.value)
     else:
         exprs += [found.pos, found.size, found.repeat.expr if found.repeat else None]
-    names = (part for expr in exprs if expr is not None for part in parts(expr))
-    return [part.id for part in names if isinstance(part, Name) and part.kind == "instance"]
+    found_names = (name for expr in exprs if expr is not None for name in names(expr))
+    return [name.id for name in found_names if name.kind == "instance"]

@@ -1,4 +1,4 @@
-"""One module a schema: enums, types to build from, declarations, those first that others need."""
+"""The generated module of a schema: enums, types to build from, declarations in order of dependency."""
 
 from __future__ import annotations
 
@@ -18,12 +18,21 @@ from compiler.frontend.model import (
     UserType,
     ValueInstance,
 )
-from compiler.targets.construct.derive import implied_fields
-from compiler.targets.construct.expressions import function
-from compiler.targets.construct.fields import Declarer, opened_name
-from compiler.targets.construct.layout import WIDTH, Call, Labelled, Mapped, Node, comment, docstring, lines
+from compiler.targets.construct.declarations import Declarer, opened_name
+from compiler.targets.construct.expression_text import function
+from compiler.targets.construct.expression_values import instances_at
+from compiler.targets.construct.implied_fields import implied_fields
 from compiler.targets.construct.names import Names
-from compiler.targets.construct.walk import instances_at
+from compiler.targets.construct.python_text import (
+    WIDTH,
+    Call,
+    Labelled,
+    Mapped,
+    Node,
+    comment,
+    docstring,
+    lines,
+)
 
 
 class ModuleWriter:
@@ -197,7 +206,7 @@ def _import(module: str, names: set[str]) -> list[str]:
 
 
 def _note(field: Field) -> str:
-    """What becomes of a field that is not given, as far as its dashed keys say it."""
+    """A note on the value of a field that is not given, from its dashed keys."""
     extensions = field.extensions
     if extensions.checksum is not None or extensions.derive is not None:
         return "derived"
@@ -250,7 +259,7 @@ def _regions(model: Model) -> Iterator[tuple[Path, str]]:
 
 
 def _ordered(root: Struct, model: Model) -> list[Struct]:
-    """The structs of a schema, those that others need first."""
+    """The structs of a schema, in order of dependency."""
     found: list[Struct] = []
     seen: set[Path] = set()
 

@@ -1,9 +1,10 @@
-"""What the emitter asks of expressions: what they are worth, and what they need."""
+"""Values of expressions that are known at generation, and what expressions depend on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from compiler.frontend.dependencies import names
 from compiler.frontend.model import (
     Attribute,
     Binary,
@@ -18,7 +19,6 @@ from compiler.frontend.model import (
     Unary,
     ValueInstance,
 )
-from compiler.frontend.walk import names
 
 
 def asks_for_room(struct: Struct, expr: Expr | None, seen: frozenset[str] = frozenset()) -> bool:
@@ -35,7 +35,7 @@ def asks_for_room(struct: Struct, expr: Expr | None, seen: frozenset[str] = froz
 
 
 def constant(struct: Struct, expr: Expr | None) -> int | None:
-    """The value of an expression that no bytes have a part in; None if they have one."""
+    """The value of an expression that does not depend on bytes; else None."""
     if expr is None:
         return None
     if isinstance(expr, Name):
@@ -47,7 +47,7 @@ def constant(struct: Struct, expr: Expr | None) -> int | None:
 
 
 def worth(expr: Expr, known: Mapping[str, int], struct: Struct | None = None) -> int | None:
-    """The value of an expression, given those of some of its fields; None if that is not enough.
+    """The value of an expression by those of some fields; None if they are not enough.
 
     A field's value stands for the field and for its `value`.
     """

@@ -1,4 +1,4 @@
-"""What building can find out by itself, from the schema: lengths and counts.
+"""Fields that building computes from other fields: lengths and counts.
 
 Strategy: a `size:` or `repeat-expr:` that mentions one field of the same struct is solved for that field. The
 outcome is an expression in the length or count of what is there: `len_body.value` of a varint gives just
@@ -26,13 +26,13 @@ from compiler.frontend.model import (
     UserType,
     ValueInstance,
 )
-from compiler.targets.construct.expressions import Writer
-from compiler.targets.construct.walk import instances_at, worth
+from compiler.targets.construct.expression_text import Writer
+from compiler.targets.construct.expression_values import instances_at, worth
 
 
 @dataclass(frozen=True, slots=True)
 class Implied:
-    """How a field follows from another one.
+    """The rule by which a field follows from another one.
 
     Attributes:
         target: what it is the length or count of.
@@ -117,7 +117,7 @@ def _questions(target: Field) -> Iterator[tuple[str, Expr]]:
 
 
 def _is_free(struct: Struct, name: str) -> bool:
-    """Whether nothing else says what a field is."""
+    """Whether nothing else determines a field."""
     field = struct.member(name)
     if (
         not isinstance(field, Field)
@@ -170,7 +170,7 @@ def _solve_sum(model: Model, struct: Struct, op: str, left: Expr, right: Expr) -
 
 
 def _when_absent(model: Model, struct: Struct, target: Field, solution: _Solution) -> int:
-    """The value of a length that says that the target is not there; less than 0 where that can be written.
+    """The value of a length for an absent target; less than 0 where that can be written.
 
     It is what `-null` says of the length, or else the first value for which the condition does not hold.
     """

@@ -1,4 +1,4 @@
-"""From the representation's fields and instances to declarations of Construct."""
+"""Fields and instances of the model as declarations of Construct."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from compiler.frontend.model import (
     Valid,
     ValueInstance,
 )
-from compiler.targets.construct.derive import Implied, inverse_of
-from compiler.targets.construct.expressions import Writer, function, quoted
-from compiler.targets.construct.layout import Call, Mapped, Node
+from compiler.targets.construct.expression_text import Writer, function, quoted
+from compiler.targets.construct.expression_values import asks_for_room, constant
+from compiler.targets.construct.implied_fields import Implied, inverse_of
 from compiler.targets.construct.names import Names
-from compiler.targets.construct.walk import asks_for_room, constant
+from compiler.targets.construct.python_text import Call, Mapped, Node
 
 _HELPERS = re.compile(r"\b(length_of|count_of|bytes_of|packed_of|place_of)\(")
 
@@ -268,7 +268,7 @@ class Declarer:
         return self._call("Region" if is_region else "At", *args, **keywords)
 
     def opened(self, field: Field) -> Node:
-        """What is inside a field's bytes, once decompressed."""
+        """The content of a field's bytes after decompression."""
         codec = field.extensions.codec
         assert codec is not None and codec.content_type is not None
         return self._call("Opened", self._codec(codec.algorithm, field.id), self.user(codec.content_type))
@@ -310,17 +310,17 @@ class Declarer:
         return self.names.use(path, self.names.values(path), typing_only=True)
 
     def param(self, param: Param) -> Node:
-        """What a parameter is converted with."""
+        """The function that converts a parameter."""
         return self.enum(param.type) if isinstance(param.type, EnumType) else "None"
 
 
 def opened_name(field: Field) -> str:
-    """What the content of compressed bytes is called, where the schema has no instance for it."""
+    """The name of the content of compressed bytes, where the schema has no instance for it."""
     return f"{field.id}_content"
 
 
 def function_of(expr: Expr | None, *arguments: str) -> str:
-    """The same as `function`, of an expression that is known to be there."""
+    """`function` of an expression that is known to exist."""
     assert expr is not None
     if not arguments:
         return function(expr)

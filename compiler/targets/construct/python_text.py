@@ -1,4 +1,4 @@
-"""Python text that people can read: long calls over several lines, comments, docstrings."""
+"""Layout of generated Python: long calls over several lines, comments, docstrings."""
 
 from __future__ import annotations
 
