@@ -23,7 +23,7 @@ _META = (
 )  # fmt: skip
 _TYPE = ("doc", "doc-ref", "params", "seq", "instances", "types", "enums")
 BUILT_IN = ("u1", "u2", "u4", "u8", "s1", "s2", "s4", "s8", *(f"b{width}" for width in range(1, 65)))
-BUILT_IN_LISTED = f"{', '.join(BUILT_IN[:8])} (wider ones with le or be behind, too) and b1 to b64"
+BUILT_IN_LISTED = f"{', '.join(BUILT_IN[:8])} (wider ones also with a suffix le or be) and b1 to b64"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "true", "false", "sizeof"})
 

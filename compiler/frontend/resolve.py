@@ -192,7 +192,7 @@ class Resolver:
             width = int(integer[2])
             big_endian = integer[3] == "be" if integer[3] else schema.big_endian
             if width > 1 and big_endian is None and not in_memory:
-                raise place.error(f"{text} needs an endian in meta, or le or be behind it")
+                raise place.error(f"{text} needs an endian in meta, or a suffix le or be")
             return IntType(width, integer[1] == "s", big_endian is not False or width == 1)
         if _OTHER.fullmatch(text) and text != "bool":
             supported = f"{BUILT_IN_LISTED}, and the schemas' own types; without a type, bytes"

@@ -26,7 +26,7 @@ from ._tree import BuildingError, MissingError, Question, ask
 
 
 def resolved(subcon: Any) -> Any:
-    """The construct behind names and late bindings."""
+    """The construct that names and late bindings lead to."""
     while isinstance(subcon, LazyBound | Renamed):
         subcon = subcon.subconfunc() if isinstance(subcon, LazyBound) else subcon.subcon
     return subcon

@@ -93,7 +93,7 @@ class Codec:
 class At(Construct):  # type: ignore[misc]
     """An instance that is read at a position of the stream, when it is first asked for.
 
-    To build, what is given is written there if it lies behind what is there already. Where there are bytes, a
+    To build, what is given is written there if it lies after what is there already. Where there are bytes, a
     number is written over them; anything else has to be those bytes, seen in another way. (A tree has every
     view of its bytes, and some may be out of date: they are passed over.)
     """

@@ -36,7 +36,7 @@ class If(Wrapper):
 class IfRoom(If):
     """The same for a condition that asks how many bytes are left.
 
-    While building nobody can tell. What is given is built then, and what is derived unless None is given.
+    While building this is not known. What is given is built then, and what is derived unless None is given.
     """
 
     asks_for_room = True
@@ -248,6 +248,6 @@ class With(Subconstruct):  # type: ignore[misc]
 
 
 def struct_of(subcon: Any) -> Any:
-    """The struct behind parameters, names and late bindings."""
+    """The struct that parameters, names and late bindings lead to."""
     subcon = resolved(subcon)
     return resolved(subcon.subcon) if isinstance(subcon, With) else subcon

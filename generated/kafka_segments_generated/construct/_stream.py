@@ -60,7 +60,7 @@ class Window:
         return self._next - self._begin
 
     def seek(self, pos: int) -> None:
-        """Go on reading elsewhere, counted from the beginning; behind the end there is nothing to read."""
+        """Continue reading elsewhere, counted from the beginning; after the end there is nothing to read."""
         if pos < 0:
             raise StreamError(f"position {pos} is before the beginning")
         self._num_bits = 0
@@ -80,7 +80,7 @@ class Window:
         return self.read(size)
 
     def cut(self, size: int, path: str) -> Window:
-        """The next bytes as a window of their own; reading goes on behind them."""
+        """The next bytes as a window of their own; reading continues after them."""
         self._need(size, path)
         self._num_bits = 0
         begin = self._next
@@ -126,7 +126,7 @@ class BitSink:
         self._fields: list[tuple[int, int, bool]] = []
 
     def write_bits(self, value: int, width: int, big_endian: bool) -> None:
-        """Add a field behind the others."""
+        """Append a field."""
         self._fields.append((value, width, big_endian))
 
     def getvalue(self) -> bytes:

@@ -2,7 +2,7 @@
 
 Strategy: a record is read and checked as a whole, then it is written; what is written before (items of lists)
 counts only when the record is sound. Whatever there may be no room for is asked beforehand, so that decoding
-can go on behind the last record that was taken, in the middle of a batch.
+can go on after the last record that was taken, in the middle of a batch.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def check_codecs(draft: Any) -> None:
     """Refuse bytes that stay compressed in one way where the fields now name another.
 
     Raises:
-        BuildingError: the algorithm was changed, and nobody can tell what is in the bytes; or the bytes were
+        BuildingError: the algorithm was changed, so that what is in the bytes is unknown; or the bytes were
             changed, and what is in them too.
     """
     tree = draft._given

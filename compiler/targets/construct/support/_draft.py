@@ -163,7 +163,7 @@ class Draft:
         return None
 
     def _has_room(self, name: str, member: Any) -> bool:
-        """Whether a field is there whose condition asks how many bytes are left, which nobody knows yet."""
+        """Whether a field is there whose condition asks how many bytes are left, which is not known yet."""
         if self._given_for(name) is not None:
             return True
         if self._is_declined(name) or not member.is_derived:
@@ -241,7 +241,7 @@ class Draft:
         return self._whole()[begin : window.pos]
 
     def _whole(self) -> bytes:
-        """All bytes of the struct, with what is placed behind its fields."""
+        """All bytes of the struct, with what is placed after its fields."""
         return bytes(self._once("whole", "", self._assemble))
 
     def _assemble(self, _: str) -> bytes:
@@ -325,7 +325,7 @@ def elements_of(this: Draft, name: str) -> Any:
     """The elements of a repeated field or instance that was given, none if no such thing was.
 
     Raises:
-        MissingError: they were given as bytes, in which nobody has looked for elements.
+        MissingError: they were given as bytes, which were not parsed for elements.
     """
     lazy = this._struct.lazy.get(name)
     if lazy is None or this._given_for(name) is not None:

@@ -200,7 +200,7 @@ class Struct(Construct):  # type: ignore[misc]
                 continue  # what cannot be read this way is there as bytes
             begin = ask(lazy.pos, tree)
             stop = (tree._ends or {}).get(lazy.name, tree._io.size)
-            # What leaves bytes behind it gives way to the bytes, where the struct has them.
+            # A value that leaves bytes after it gives way to the bytes, where the struct has them.
             is_all = lazy.is_bytes or stop == tree._io.size or not self.has_bytes
             if value is None or value == b"":
                 continue

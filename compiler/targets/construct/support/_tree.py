@@ -36,7 +36,7 @@ class CircularError(MissingError):
 
 
 class AsParsedError(MissingError):
-    """What a field follows from is in bytes that nobody looked into, unchanged: it stays as parsed."""
+    """The source of a derived field is in bytes that were not parsed or changed: it stays as parsed."""
 
 
 class CodecError(ConstructError):  # type: ignore[misc]
