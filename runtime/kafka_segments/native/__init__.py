@@ -1,1 +1,1 @@
-"""Generated decoders and encoders as machine code: compiled, kept, loaded."""
+"""Machine code for generated functions: compiled by numba, cached, loaded by LLVM."""

@@ -18,9 +18,9 @@ import numba
 from numba import types
 from numba.extending import intrinsic
 
-from kafka_segments.native.calls import global_names
 from kafka_segments.native.checksums import CHECKSUMS
 from kafka_segments.native.intrinsics import INTRINSICS
+from kafka_segments.native.keys import global_names
 from kafka_segments.native.target import settings
 
 __all__ = ["compile_decoder"]

@@ -22,9 +22,8 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from kafka_segments.native import cpu
-from kafka_segments.native.calls import global_names
 
-__all__ = ["digest", "is_unchanged"]
+__all__ = ["digest", "global_names", "is_unchanged"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _OWN = "kafka_segments.native"
@@ -68,6 +67,15 @@ def is_unchanged() -> bool:
     They are loaded late, so that an upgrade under a running process can mix two versions.
     """
     return _texts() == _TEXTS
+
+
+def global_names(code: CodeType) -> set[str]:
+    """The global names that code uses, those of functions inside it included."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= global_names(constant)
+    return names
 
 
 class _Walk:
