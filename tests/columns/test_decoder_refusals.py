@@ -10,6 +10,8 @@ from compiler.frontend import load
 from compiler.targets import columns
 from tests.fixtures.package import PROJECT, SCHEMAS
 
+from kafka_segments_generated.columns import kafka_log_segment, support
+
 # Of a fixture schema: a text in it, what to put there instead, where the error is and what it says.
 REFUSALS = {
     "a record column of another type": (
@@ -152,3 +154,17 @@ def test_schemas_without_anything_for_columns_get_no_module() -> None:
         "kafka_varint",
         "kafka_varlong",
     }
+
+
+def test_no_schema_takes_the_place_of_the_building_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "support.ksy"
+    text = (PROJECT / "kafka_varint.ksy").read_text(encoding="utf-8")
+    path.write_text(text.replace("id: kafka_varint", "id: support"), encoding="utf-8")
+    with pytest.raises(SchemaError, match="the package has a module support already"):
+        columns.generate([], load([path], [PROJECT]))
+
+
+def test_positions_of_columns_are_those_of_their_names() -> None:
+    names = kafka_log_segment.BATCH_COLUMNS
+    assert [getattr(kafka_log_segment, f"COL_{name.upper()}") for name in names] == [*range(len(names))]
+    assert [names[at] for at in (support.POSITION, support.CODEC)] == ["position", "codec"]
