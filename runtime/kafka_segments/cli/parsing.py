@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from kafka_segments.cli import console
 from kafka_segments.errors.escaping import shown
-from kafka_segments.query.options import OPTIONS
+from kafka_segments.query.options import OPTIONS, did_you_mean
 
-__all__ = ["add_options", "did_you_mean", "new_parser", "options_of"]
+__all__ = ["add_options", "new_parser", "options_of"]
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -90,12 +89,6 @@ class _Parser(argparse.ArgumentParser):
         choices = ", ".join(known)
         name = "/".join(action.option_strings) or action.metavar or action.dest
         self.error(f"argument {name}: invalid choice: {value!r}{told} (choose from {choices})")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """What to say behind a word that is unknown: the one that is most like it, if any is."""
-    close = difflib.get_close_matches(word, list(known), 1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.parsing import add_options, did_you_mean, options_of
+from kafka_segments.cli.parsing import add_options, options_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -27,7 +27,7 @@ from kafka_segments.log.skipped_files import PassedOver
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.offsets import Range
-from kafka_segments.query.options import option_names
+from kafka_segments.query.options import did_you_mean, option_names
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Column, Condition, Query, TopicPartition
 from kafka_segments.query.query_options import files_of, query_of, unused_options

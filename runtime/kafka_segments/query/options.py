@@ -22,6 +22,7 @@ __all__ = [
     "GivenOptions",
     "Option",
     "check_names",
+    "did_you_mean",
     "nearest",
     "option_names",
 ]
@@ -255,8 +256,12 @@ def check_names(given: Iterable[str]) -> list[str]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """What an error says after a name that is unknown: the one that is most like it, or all of them."""
+    names = list(known)
+    return did_you_mean(name, names) or f"; there are {', '.join(names)}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What an error says after a name that is unknown: the one that is most like it, if any is."""
     names = {one.lower(): one for one in known}
     found = difflib.get_close_matches(name.lower(), names, n=1)
-    if found:
-        return f"; did you mean {names[found[0]]}?"
-    return f"; there are {', '.join(names.values())}"
+    return f"; did you mean {names[found[0]]}?" if found else ""

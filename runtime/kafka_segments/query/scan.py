@@ -224,8 +224,6 @@ def _query(
 ) -> Query:
     from kafka_segments.segment.columnar.stream import check_offsets
 
-    if isolation not in ("read_uncommitted", "read_committed"):
-        raise OptionError(f"isolation is {isolation!r}; give 'read_uncommitted' or 'read_committed'")
     query = replace(_of_partitions(topics, partitions, offsets), isolation=isolation, limits=_WHOLE)
     conditions = list(query.conditions)
     if not isinstance(offsets, Mapping):
