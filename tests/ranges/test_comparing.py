@@ -10,15 +10,41 @@ from tests.ranges.logs import one, run, write
 from tests.ranges.splits import RECORDED, split_of, stored
 from tests.runtime.build import batch, record
 
-from kafka_segments import encode_records
-from kafka_segments.errors import ReplicaMismatchError
+from kafka_segments import encode_records, scan
+from kafka_segments.cli.main import main
+from kafka_segments.errors import ReadError, ReplicaMismatchError
 from kafka_segments.io.filesystems import Places
-from kafka_segments.query.read.replica_comparison import compare_copies
+from kafka_segments.query.read.replica_comparison import compare_copies, find_mismatches
 
 
 def compare(tmp_path: Path, first: bytes, second: bytes, start: int = 0, end: int | None = None) -> int:
     segments = [stored(write(tmp_path / name, 0, data)) for name, data in (("a", first), ("b", second))]
     return compare_copies(split_of(segments[0], start, end, others=(segments[1],)), Places())
+
+
+def test_the_command_finds_what_reading_does_not_look_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = batch(50, [record(at, b"k", b"?") for at in range(5)], count=5, last_offset_delta=4)
+    paths = []
+    for name, data in (("one", run(0, 20)), ("two", run(0, 10) + other + run(55, 9))):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "t-0", 0, data)
+        paths.append(str(tmp_path / name))
+    assert scan(paths).read_all().num_rows == 100
+    assert main(["plan", *paths]) == 0
+    assert "ReplicaMismatchError" not in capsys.readouterr().out
+    assert main(["plan", "--compare-copies", *paths]) == 1
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if "ReplicaMismatchError" in one]
+    assert "the batch of offset 50" in line and all(path in line for path in paths)
+    assert main(["plan", "--compare-copies", *paths, "-o", 'endingOffsets={"t":{"0":50}}']) == 0
+
+
+def test_a_copy_that_cannot_be_read_is_found_too(tmp_path: Path) -> None:
+    own, gone = (stored(write(tmp_path / name, 0, run(0, 20))) for name in "ab")
+    Path(gone.file.path).unlink()
+    (error,) = find_mismatches([split_of(own, 0, None, others=(gone,))], Places())
+    assert isinstance(error, ReadError) and error.path == gone.file.path
 
 
 def test_equal_copies(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, flipped, segment
 
 from kafka_segments.errors import ChecksumMismatchError, KafkaFormatError, ReplicaMismatchError
+from kafka_segments.io.filesystems import Places
+from kafka_segments.query.read.replica_comparison import find_mismatches
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 TRANSACTIONS = kafka_rows.RECORDED / "kafka-4.3/clean/transactions-0"
@@ -82,13 +84,13 @@ def test_copies_that_contradict_each_other_before_their_ends(tmp_path: Path) -> 
     segment(tmp_path / "one" / "t-0", 0, one, two, three)
     segment(tmp_path / "two" / "t-0", 0, one, build.batch(1, [build.record(0, b"k", b"another")]), three)
     paths = tmp_path / "one", tmp_path / "two"
-    for options in ({}, {"mode": "DROPMALFORMED"}, {"replicas": "best"}):
-        with pytest.raises(ReplicaMismatchError) as caught:
-            read(*paths, **options)
-        assert all(str(path) in str(caught.value) for path in paths)
-        assert caught.value.offset == 1
-    assert read(*paths, replicas="unchecked") == [0, 1, 2]
-    assert read(*paths, endingOffsets='{"t": {"0": 1}}') == [0]
+    for replicas in ("first", "best", "unchecked"):
+        assert read(*paths, replicas=replicas) == [0, 1, 2]
+    options = KafkaSegmentsDataSource(CaseInsensitiveDict({"paths": json.dumps([*map(str, paths)])}))
+    (task,) = options.reader(options.schema()).partitions()
+    (error,) = find_mismatches((part.split for part in task.parts), Places())
+    assert isinstance(error, ReplicaMismatchError) and error.offset == 1
+    assert all(str(path) in str(error) for path in paths)
 
 
 def test_damage_is_no_contradiction(tmp_path: Path) -> None:

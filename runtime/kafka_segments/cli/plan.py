@@ -84,6 +84,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--snapshot", metavar="FILE", help="plan from a snapshot, and not from SRC")
     parser.add_argument("--take-snapshot", metavar="FILE", help="write a snapshot of what SRC holds")
     parser.add_argument(
+        "--compare-copies",
+        action="store_true",
+        help="also compare the batch headers of all copies (replicas, disks, tiers) of what is read, and "
+        "report sound batches that differ; this reads every copy, in stores too",
+    )
+    parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
     )
     parser.set_defaults(run=run)
@@ -99,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
     passed: list[PassedOver] = []
     logs, committed, changed = _logs(arguments, query, options, places, passed)
     made = _checked(plan(logs, query, places, committed), logs, query, places)
+    if arguments.compare_copies:
+        made = _compared(made, places)
     try:
         with console.writing() as stdout:
             for values, words in _lines(made, query, changed, passed):
@@ -135,6 +143,15 @@ def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Pla
             if loss.last_offset >= start and is_before_end and not is_told:
                 losses.append(loss)
     return replace(made, losses=tuple(losses), findings=tuple(findings), remarks=tuple(remarks))
+
+
+def _compared(made: Plan, places: Places) -> Plan:
+    """The plan, with what a comparison of all copies finds."""
+    import kafka_segments.segment.columnar  # noqa: F401  an error of ours without the extra `arrow`
+    from kafka_segments.query.read.replica_comparison import find_mismatches
+
+    splits = (split for task in made.tasks for split in task)
+    return replace(made, findings=(*made.findings, *find_mismatches(splits, places)))
 
 
 def _by_partition(found: Iterable[Told]) -> dict[TopicPartition, list[Told]]:

@@ -157,10 +157,9 @@ _TABLE = (
         flag="--max-decompressed-bytes", metavar="BYTES"),
     Option("read", "replicas", values.one_of("first", "best", "unchecked"),
         "`first`, `best` or `unchecked`: what other copies of a partition are read for", "first",
-        more="`first` reads the preferred copy; the headers of others on this machine's disks are compared "
-        "with it, and a sound batch that differs at an equal epoch is an error. `best` also takes from them "
-        "what is damaged in it. `unchecked` compares only the last batch that copies share, which is all "
-        "that is compared with copies in stores"),
+        more="`first` reads the preferred copy. `best` also takes from the others what is damaged in it. "
+        "`unchecked` means `first`. Planning compares the lineage of copies and the last batch that they "
+        "share; `kafka-segments plan --compare-copies` compares all their headers"),
     Option("read", "snapshot", values.to_path, "a file that pins what is read",
         more="see [snapshots](#snapshots)"),
     Option("read", "pushFilters", values.one_of("never", "once"),

@@ -19,7 +19,6 @@ __all__ = [
     "FAILFAST",
     "ONCE",
     "PERMISSIVE",
-    "UNCHECKED",
     "ReadOptions",
     "Settings",
 ]
@@ -30,7 +29,6 @@ DROPMALFORMED = "DROPMALFORMED"
 
 FIRST = "first"
 BEST = "best"
-UNCHECKED = "unchecked"
 
 NEVER = "never"
 ONCE = "once"
@@ -74,7 +72,7 @@ class ReadOptions:
         check_crc: verify the checksums.
         max_decompressed: bytes that one batch may decompress to.
         replicas: `first`; `best` (take sound batches from other copies, where one is damaged); `unchecked`
-            (as `first`, and nothing is compared with other copies).
+            means `first`.
         snapshot: file that pins what is to be read; None looks anew each time.
         push_filters: whether filters that Spark pushes leave anything out: `never`; `once`, for a frame
             that is used for one query only.

@@ -12,13 +12,12 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.findings import name_partition
-from kafka_segments.query.read.replica_comparison import hold_together
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.planning import Task
 from kafka_segments.spark.policy import DamagePolicy, DamageRow
-from kafka_segments.spark.read_options import BEST, UNCHECKED, ReadOptions
+from kafka_segments.spark.read_options import BEST, ReadOptions
 from kafka_segments.spark.settings import task_settings
 from kafka_segments.spark.worker import tune_worker
 
@@ -70,8 +69,6 @@ def _split_rows(
     columns.begin(split.topic, split.partition, split.segment.file.path)
     following = split.start
     try:
-        if options.replicas != UNCHECKED:
-            hold_together(split, places, judge)
         for batch in read_split(split, places, reading, judge):
             if judge.told:
                 yield from _told_rows(judge.told, columns)

@@ -15,11 +15,10 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split
 from kafka_segments.query.read.batch_views import read_batches, read_control
 from kafka_segments.query.read.findings import Collected, is_told_before
-from kafka_segments.query.read.replica_comparison import hold_together
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.spark.planned import Row, damage_row, loss_row, note_row
 from kafka_segments.spark.policy import DamagePolicy
-from kafka_segments.spark.read_options import BEST, UNCHECKED
+from kafka_segments.spark.read_options import BEST
 
 __all__ = ["read_view", "rows_as_batch"]
 
@@ -77,8 +76,6 @@ def _damage(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[
     """A row for each thing that is amiss in a range; the records are read for it, and not handed on."""
     split = judge.split
     found = Collected()
-    if judge.options.replicas != UNCHECKED:
-        hold_together(split, places, found)
     for _batch in read_split(split, places, _reading(judge), found):
         pass
     where = split.topic, split.partition

@@ -1,9 +1,9 @@
-"""Whether copies of a partition say the same where they must.
+"""An explicit check that copies of a partition hold the same batches; reading does not make it.
 
-Strategy: headers tell. Batches with the same first offset and leader epoch were made by the same leader, so
-they are the same; but the cleaner goes over each copy by itself, takes records out of batches, and gives what
-is left a new checksum (it keeps offsets, sequences, producers and epoch). So what it keeps must be equal, and
-if also all that it changes is equal, the checksum must be.
+Strategy: headers are compared. Batches with the same first offset and leader epoch were made by the same
+leader, so they are the same; but the cleaner goes over each copy by itself, takes records out of batches, and
+gives what is left a new checksum (it keeps offsets, sequences, producers and epoch). So what it keeps must be
+equal, and if also all that it changes is equal, the checksum must be.
 
 Messages of the old formats have no epoch, but their checksum covers all but the offset, and a cleaner keeps
 or drops them as they are. So two with one offset and one magic must be equal; another magic is another
@@ -13,20 +13,18 @@ one of the two is damaged is no contradiction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
-from kafka_segments.errors import ReadError, ReplicaMismatchError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, raise_unless_file_at_fault
 from kafka_segments.formats import MAGICS
 from kafka_segments.formats.entries import Batch
-from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split, StoredSegment
-from kafka_segments.query.read.findings import Findings, Note
 from kafka_segments.query.read.segment_finder import open_stored
 from kafka_segments.query.read.start_position import begin
 from kafka_segments.segment.columnar.entry_table import EntryTable
@@ -34,7 +32,7 @@ from kafka_segments.segment.columnar.header_table import iter_tables
 from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
 
-__all__ = ["compare_copies", "hold_together"]
+__all__ = ["compare_copies", "find_mismatches"]
 
 _CHANGED = ("num_records", "base_timestamp", "max_timestamp", "compression", "has_delete_horizon")
 _PLACE = ("base_offset", "partition_leader_epoch", "position", "len_body", "crc")
@@ -65,30 +63,22 @@ class _Headers:
         return self.stored.file.path
 
 
-def hold_together(split: Split, places: Places, findings: Findings) -> None:
-    """Compare the copies of a range that lie on this machine's disks; one that cannot be opened is noted.
-
-    Copies in stores have to be fetched for it, which is what nobody wants who reads the nearest one.
+def find_mismatches(splits: Iterable[Split], places: Places) -> Iterator[KafkaFormatError]:
+    """Compare the copies of each split; yield the first mismatch of each, and copies that cannot be read.
 
     Raises:
-        ReplicaMismatchError: as `compare_copies`.
+        StoreError: a store refused or failed.
     """
-    others = tuple(other for other in split.others if not is_address(other.file.path))
-    if is_address(split.segment.file.path):
-        return
-    own: _Headers | None = None  # read once, for all others
-    for other in others:
+    for split in splits:
         try:
-            own = own or _headers(split, split.segment, split.position, places)
-            _compare_with(own, other, split, places)
-        except ReadError as error:
+            compare_copies(split, places)
+        except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-            detail = f"not compared with {split.segment.file.path}: {error.detail}"
-            findings.note(Note(split.topic, split.partition, error.path or other.file.path, None, detail))
+            yield error
 
 
 def compare_copies(split: Split, places: Places) -> int:
-    """Hold the other copies of a range against the preferred one, by the headers alone.
+    """Compare the other copies of a range with the preferred one, by the headers alone.
 
     Args:
         split: its `others` are compared, each below its `end_offset`; a file that is not there any more is an
@@ -103,18 +93,14 @@ def compare_copies(split: Split, places: Places) -> int:
             with the same offset and magic.
         ReadError: a file cannot be opened.
     """
-    own = _headers(split, split.segment, split.position, places)
-    return sum(_compare_with(own, other, split, places) for other in split.others)
-
-
-def _compare_with(own: _Headers, other: StoredSegment, split: Split, places: Places) -> int:
-    return _compare(own, _headers(_counting(split, other), other, 0, places), split, places)
-
-
-def _counting(split: Split, other: StoredSegment) -> Split:
-    """The part of a range for which another copy counts."""
-    ends = [end for end in (split.end, other.end_offset) if end is not None]
-    return replace(split, end=min(ends, default=None))
+    if not split.others:
+        return 0
+    own, num_same = _headers(split, split.segment, split.position, places), 0
+    for other in split.others:
+        ends = [end for end in (split.end, other.end_offset) if end is not None]
+        compared = replace(split, end=min(ends, default=None))
+        num_same += _compare(own, _headers(compared, other, 0, places), split, places)
+    return num_same
 
 
 def _headers(split: Split, stored: StoredSegment, hint: int, places: Places) -> _Headers:
