@@ -67,7 +67,7 @@ def test_ends_that_only_files_have() -> None:
 REFUSED = {
     "two ways to choose": ({"subscribe": "a", "assign": '{"a":[0]}'}, "not both"),
     "no topic": ({"subscribe": " , "}, "names nothing"),
-    "no pattern": ({"subscribePattern": "("}, "no pattern"),
+    "no pattern": ({"subscribePattern": "("}, "cannot be used"),
     "assign": ({"assign": "[1]"}, "JSON such as"),
     "assign of a number": ({"assign": '{"a":0}'}, "JSON such as"),
     "assign of a text": ({"assign": '{"a":["x"]}'}, "no integer"),

@@ -18,13 +18,12 @@ from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.index_claims import is_before
-from kafka_segments.log.java_regex import java_pattern
 from kafka_segments.log.log_end import find_end, find_end_of_small
 from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog
 from kafka_segments.log.opening import open_offsets, open_stored
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.query.committed import Committed
-from kafka_segments.query.query import EARLIEST, LATEST, Bound, Query, Topics
+from kafka_segments.query.query import EARLIEST, LATEST, Bound, Query, Topics, topic_pattern
 from kafka_segments.query.timestamps import TimeFinder
 from kafka_segments.segment.scan.entry_scan import Scan
 
@@ -106,7 +105,7 @@ def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
     if topics.partitions is not None:
         return (log.topic, log.partition) in topics.partitions
     return not _is_passed_over(log, topics) and (
-        topics.pattern is None or java_pattern(topics.pattern).search(log.topic) is not None
+        topics.pattern is None or topic_pattern(topics.pattern).search(log.topic) is not None
     )
 
 

@@ -93,7 +93,8 @@ _TABLE = (
         metavar="TOPICS", scan="topics"),
     Option("query", "subscribePattern", values.to_stripped,
         "topics in whose names this regular expression (Java's syntax) is found", kafka=_SAME,
-        more="sets within sets and rare classes are refused", flag="--subscribe-pattern", metavar="PATTERN"),
+        more="what Python's `re` does not have is refused: `\\Q...\\E`, `\\p{...}`, `(?<name>...)`, sets "
+        "within sets", flag="--subscribe-pattern", metavar="PATTERN"),
     Option("query", "assign", values.to_partitions, "partitions, as JSON", kafka=_SAME,
         more=f"`{values.PARTITIONS_EXAMPLE}`", scan="partitions"),
     Option("query", "startingOffsets", values.offsets_or("earliest"),

@@ -6,12 +6,13 @@ milliseconds since 1970, ends are exclusive.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from kafka_segments.errors import OptionError
-from kafka_segments.log.java_regex import java_pattern
 
 __all__ = [
     "EARLIEST",
@@ -26,6 +27,7 @@ __all__ = [
     "at_offsets",
     "at_timestamp",
     "at_timestamps",
+    "topic_pattern",
 ]
 
 EARLIEST = -2
@@ -40,14 +42,38 @@ TopicPartition = tuple[str, int]
 Column = Literal["topic", "partition", "offset", "timestamp"]
 
 
+# What Java takes for a set within a set, or for an intersection, and Python for characters.
+_SET_IN_SET = re.compile(r"\[[^\]]*(?:\[|&&)")
+
+
+@lru_cache(maxsize=16)  # it is asked for with every partition
+def topic_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of topics: java.util.regex.Pattern's syntax, as far as Python's `re` has it too.
+
+    The names of topics are ASCII (Topic.LEGAL_CHARS), and so are classes of letters.
+
+    Raises:
+        OptionError: `re` does not take it, or would take it for something else than Java does.
+    """
+    try:
+        if _SET_IN_SET.search(re.sub(r"\\.", "", pattern, flags=re.DOTALL)):
+            raise ValueError("sets within sets are not supported; list the characters")
+        return re.compile(pattern, re.ASCII)
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        raise OptionError(
+            f"subscribePattern {pattern!r} cannot be used: {error}. It is a regular expression in Java's "
+            "syntax, without what Python's `re` does not have: \\Q...\\E, \\p{...}, (?<name>...), \\h"
+        ) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Topics:
     """Which partitions; with nothing given, all of topics that are not internal. At most one of these is.
 
     Attributes:
         names: topics (`subscribe`).
-        pattern: a regular expression in Java's syntax that is found in a topic's name (`subscribePattern`);
-            internal topics (`__consumer_offsets`, `__cluster_metadata`) are left out, as a consumer does.
+        pattern: found in a topic's name (`subscribePattern`, see `topic_pattern`); internal topics
+            (`__consumer_offsets`, `__cluster_metadata`) are left out, as a consumer does.
         partitions: topics and numbers (`assign`).
 
     Raises:
@@ -66,7 +92,7 @@ class Topics:
         if given and not values[given[0]]:
             raise OptionError("subscribe, subscribePattern or assign names nothing; leave it out to read all")
         if self.pattern is not None:
-            java_pattern(self.pattern)
+            topic_pattern(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
