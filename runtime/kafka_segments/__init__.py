@@ -21,7 +21,8 @@ from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.segment.segment import Segment, open_segment
 
 if TYPE_CHECKING:
-    from kafka_segments.log.partition import Partition, open_partition
+    from kafka_segments.log.open_partition import open_partition
+    from kafka_segments.log.partition import Partition
     from kafka_segments.query.scan import list_partitions, scan
     from kafka_segments.segment.table import read_table
     from kafka_segments.write.api import (
@@ -81,7 +82,7 @@ _CONVERSION = ("Retention", "down_convert", "filter_batches", "up_convert")
 # What is imported when it is first used, by the module that it is in.
 _PLACES = {
     "Partition": "log.partition",
-    "open_partition": "log.partition",
+    "open_partition": "log.open_partition",
     "list_partitions": "query.scan",
     "scan": "query.scan",
     "read_table": "segment.table",

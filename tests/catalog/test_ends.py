@@ -60,7 +60,6 @@ def test_recorded_segments_end_where_their_batches_do(index: bool) -> None:
         assert found.position == (of_all[-1].end_position if of_all else 0)
         assert found.tail is None
         assert (found.last and found.last.position) == (of_all[-1].position if of_all else None)
-        assert not found.is_hint_wrong
 
 
 def test_with_an_index_the_end_alone_is_read() -> None:
@@ -71,7 +70,7 @@ def test_with_an_index_the_end_alone_is_read() -> None:
     damaged[: position // 2] = bytes(position // 2)
     places, segment = in_memory(bytes(damaged), path.with_suffix(".index").read_bytes())
     found = find_end(places, segment)
-    assert (found.position, found.is_hint_wrong) == (position, False)
+    assert found.position == position
 
 
 @pytest.mark.parametrize("remote", [False, True])
@@ -89,7 +88,6 @@ def test_an_index_that_lies_costs_time_only(tmp_path: Path, index: bytes | None,
     places, segment = in_memory(path.read_bytes(), index) if remote else (Places(), stored(copy))
     found = find_end(places, segment)
     assert (found.end_offset, found.position) == (expected.last_offset + 1, expected.end_position)
-    assert found.is_hint_wrong == (index in (b"\0\0\0\x01\x7f\xff\xff\xff", b"\0\0\0\x01\0\0\0\x05"))
 
 
 @pytest.mark.parametrize("index", [True, False])

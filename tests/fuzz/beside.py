@@ -23,7 +23,7 @@ from tests.properties.recorded import VECTORS
 
 from kafka_segments import Damage, Record, formats, open_segment
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.committed import read_committed
 from kafka_segments.segment import index_files
 from kafka_segments_generated import columns

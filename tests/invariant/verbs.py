@@ -23,7 +23,7 @@ from tests.invariant.decode import Row
 
 from kafka_segments.cli import main as command
 from kafka_segments.errors import KafkaFormatError
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments.spark import ingest as job
 from kafka_segments.spark.sink import ParquetSink, row_of_task
 from kafka_segments.spark.source import KafkaSegmentsDataSource

@@ -11,7 +11,7 @@ import pytest
 from tests.plan.logs import RECORDED, Row, planned, splits_of
 from tests.ranges.splits import read
 
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.query import Condition, Query, at_timestamp
 
 MULTI = RECORDED / "kafka-4.3" / "clean" / "multi-0"

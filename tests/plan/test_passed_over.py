@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_segments.cli.main import main
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments.spark.ingest import plan_ingest
 
 CLEAN = Path(__file__).resolve().parents[1] / "vectors/recorded/kafka-4.3/clean"

@@ -16,7 +16,8 @@ from tests.runtime.build import batch, control, record, unsigned_varint
 from kafka_segments import Damage, Record, formats, open_segment
 from kafka_segments.errors import DecodeError
 from kafka_segments.formats.control_records import MAX_LEN_VALUE, decode_control
-from kafka_segments.log.log_dir import list_partitions
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
 
 T = TypeVar("T")
 COUNT = 500_000
@@ -114,7 +115,7 @@ def test_offset_checkpoints(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
         file.write(large)
         file.truncate(1 << 36)  # nearly all of it a hole
     with caplog.at_level(logging.WARNING):
-        (found,), peak = peak_of(lambda: list_partitions(tmp_path))
+        (found,), peak = peak_of(lambda: discover(Places(), [str(tmp_path)]))
     assert found.log_start_offset is None
     assert "more bytes than this reader takes" in caplog.text
     assert peak < 8 << 20

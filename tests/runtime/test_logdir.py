@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from kafka_segments import formats
 from kafka_segments.errors import DecodeError, OptionError, ReadError
-from kafka_segments.log.log_dir import (
-    PartitionDir,
-    TopicPartition,
-    list_partitions,
-    log_dir_root,
-    parse_directory_name,
-)
+from kafka_segments.formats.file_names import TopicPartition, parse_directory_name
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.log.model import PartitionCopy
+from kafka_segments.log.open_partition import open_partition
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded" / "kafka-4.3" / "clean"
 
@@ -31,11 +30,15 @@ def make(directory: Path, *offsets: int) -> Path:
     return directory
 
 
-def names(partitions: list[PartitionDir]) -> list[str]:
+def listed(*paths: str | Path) -> list[PartitionCopy]:
+    return discover(Places(), list(map(str, paths)), prefer_names=True)
+
+
+def names(partitions: list[PartitionCopy]) -> list[str]:
     return [f"{partition.topic}-{partition.partition}" for partition in partitions]
 
 
-def offsets(partition: PartitionDir) -> list[int]:
+def offsets(partition: PartitionCopy) -> list[int]:
     return [segment.base_offset for segment in partition.segments]
 
 
@@ -99,7 +102,7 @@ def test_log_directory(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").touch()
     (tmp_path / "empty-0").mkdir()
     make(tmp_path / "remote-log-index-cache", 0)
-    found = list_partitions(tmp_path)
+    found = listed(tmp_path)
     assert names(found) == ["a-x-10", "b-0", "b-1"]
     assert found[2].path == str(tmp_path / "b-1")
     assert [(s.path, s.base_offset, s.size, s.is_newest) for s in found[2].segments] == [
@@ -117,7 +120,7 @@ def test_transient_and_other_files_are_left_out(tmp_path: Path) -> None:
             (directory / f"{base:020}{suffix}").touch()
     (directory / "leader-epoch-checkpoint").touch()
     (directory / "partition.metadata").touch()
-    (found,) = list_partitions(directory)
+    (found,) = listed(directory)
     assert offsets(found) == [5]
     assert found.segments[0].is_newest
 
@@ -126,17 +129,17 @@ def test_odd_log_file_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     directory = make(tmp_path / "t-0", 5)
     (directory / "00000000000000000005 (1).log").touch()
     with caplog.at_level(logging.WARNING):
-        (found,) = list_partitions(directory)
+        (found,) = listed(directory)
     assert offsets(found) == [5]
     assert "(1).log" in caplog.text
 
 
 def test_partition_directory_and_files(tmp_path: Path) -> None:
     directory = make(tmp_path / "t-0", 0, 4, 9)
-    assert offsets(list_partitions([directory])[0]) == [0, 4, 9]
-    (found,) = list_partitions([directory / f"{9:020}.log", directory / f"{4:020}.log"])
+    assert offsets(listed(directory)[0]) == [0, 4, 9]
+    (found,) = listed(directory / f"{9:020}.log", directory / f"{4:020}.log")
     assert [(segment.base_offset, segment.is_newest) for segment in found.segments] == [(4, False), (9, True)]
-    (found,) = list_partitions(directory / f"{4:020}.log")
+    (found,) = listed(directory / f"{4:020}.log")
     assert [(segment.base_offset, segment.is_newest) for segment in found.segments] == [(4, False)]
 
 
@@ -144,25 +147,25 @@ def test_the_same_given_twice_counts_once(tmp_path: Path) -> None:
     directory = make(tmp_path / "logs" / "t-0", 0, 4)
     (tmp_path / "link").symlink_to(tmp_path / "logs")
     paths = [tmp_path / "logs", directory, directory / f"{4:020}.log", tmp_path / "link", f"{tmp_path}/logs/"]
-    (found,) = list_partitions(paths)
+    (found,) = listed(*paths)
     assert offsets(found) == [0, 4]
 
 
 def test_link_to_a_partition_goes_by_the_name_that_says_it(tmp_path: Path) -> None:
     directory = make(tmp_path / "logs" / "t-0", 0)
     (tmp_path / "current").symlink_to(directory)
-    assert names(list_partitions(tmp_path / "current")) == ["t-0"]
+    assert names(listed(tmp_path / "current")) == ["t-0"]
 
 
 def test_log_directory_whose_name_looks_like_a_partition(tmp_path: Path) -> None:
     make(tmp_path / "kafka-1" / "t-0", 0)
-    assert names(list_partitions(tmp_path / "kafka-1")) == ["t-0"]
+    assert names(listed(tmp_path / "kafka-1")) == ["t-0"]
 
 
 def test_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(make(tmp_path / "t-0", 0, 2))
-    assert names(list_partitions(".")) == ["t-0"]
-    (found,) = list_partitions("00000000000000000002.log")
+    assert names(listed(".")) == ["t-0"]
+    (found,) = listed("00000000000000000002.log")
     assert (found.topic, offsets(found)) == ("t", [2])
 
 
@@ -171,12 +174,12 @@ def test_log_start_offset(tmp_path: Path) -> None:
     make(tmp_path / "u-0", 0)
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n2\nt 0 6\nother 0 5\n")
     for path in (tmp_path, directory, directory / f"{4:020}.log"):
-        found = list_partitions(path)[0]
+        found = listed(path)[0]
         assert found.log_start_offset == 6
         assert 0 not in offsets(found)
         assert 4 in offsets(found)
-    assert list_partitions(tmp_path)[1].log_start_offset is None
-    assert offsets(list_partitions(directory / f"{0:020}.log")[0]) == []
+    assert listed(tmp_path)[1].log_start_offset is None
+    assert offsets(listed(directory / f"{0:020}.log")[0]) == []
 
 
 @pytest.mark.parametrize(("start", "kept"), [(3, [0, 4, 9]), (4, [4, 9]), (9, [9]), (100, [9])])
@@ -185,7 +188,7 @@ def test_segments_wholly_below_the_log_start_are_left_out(
 ) -> None:
     make(tmp_path / "t-0", 0, 4, 9)
     (tmp_path / "log-start-offset-checkpoint").write_text(f"0\n1\nt 0 {start}\n")
-    assert offsets(list_partitions(tmp_path)[0]) == kept
+    assert offsets(listed(tmp_path)[0]) == kept
 
 
 @pytest.mark.parametrize(
@@ -197,7 +200,7 @@ def test_bad_checkpoint_is_told_and_passed_over(
     make(tmp_path / "t-0", 0)
     (tmp_path / "log-start-offset-checkpoint").write_text(text, "latin-1")
     with caplog.at_level(logging.WARNING):
-        (found,) = list_partitions(tmp_path)
+        (found,) = listed(tmp_path)
     assert found.log_start_offset is None
     assert "log-start-offset-checkpoint" in caplog.text
 
@@ -213,7 +216,7 @@ def test_checkpoint_texts() -> None:
 def test_missing_path(tmp_path: Path) -> None:
     for path in (tmp_path / "no" / "such", tmp_path / "t-0" / "00000000000000000000.log"):
         with pytest.raises(ReadError, match="check the path") as caught:
-            list_partitions([path])
+            listed(path)
         assert caught.value.errno == errno.ENOENT
         assert caught.value.path == str(path)
 
@@ -221,7 +224,7 @@ def test_missing_path(tmp_path: Path) -> None:
 def test_a_segment_that_cannot_be_asked_does_not_hide_the_others(tmp_path: Path) -> None:
     directory = make(tmp_path / "t-0", 0, 4)
     (directory / f"{2:020}.log").symlink_to("nowhere")
-    (found,) = list_partitions(tmp_path)
+    (found,) = listed(tmp_path)
     assert offsets(found) == [0, 2, 4]
     assert [segment.size for segment in found.segments] == [1, 0, 5]
 
@@ -237,14 +240,14 @@ def test_unreadable_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(ReadError, match="readable for this user") as caught:
-        list_partitions(tmp_path)
+        listed(tmp_path)
     assert (caught.value.errno, caught.value.path) == (errno.EACCES, str(directory))
 
 
 def test_directory_without_segments(tmp_path: Path) -> None:
     def says(words: str, path: Path = tmp_path) -> None:
         with pytest.raises(OptionError, match=words) as caught:
-            list_partitions(path)
+            listed(path)
         assert caught.value.path == str(path)
 
     says("no segments here")
@@ -268,14 +271,18 @@ def test_file_that_is_no_segment(tmp_path: Path, name: str) -> None:
     directory = make(tmp_path / "t-0", 0)
     (directory / name).touch()
     with pytest.raises(OptionError, match="no segment of a log"):
-        list_partitions(directory / name)
+        listed(directory / name)
 
 
 def test_two_directories_of_one_partition(tmp_path: Path) -> None:
     make(tmp_path / "disk1" / "t-0", 0)
     make(tmp_path / "disk2" / "t-0", 0)
-    with pytest.raises(OptionError, match=r"t-0 is also in .*disk1"):
-        list_partitions([tmp_path / "disk1", tmp_path / "disk2"])
+    (tmp_path / "disk[1]").mkdir()
+    make(tmp_path / "disk[1]" / "t-0", 0)
+    with pytest.raises(OptionError, match=r"2 copies .*disk1/t-0.*disk2/t-0.*kafka_segments\.scan"):
+        open_partition(tmp_path / "disk?" / "t-0")
+    with open_partition(tmp_path / "disk[1]") as partition:  # it exists, and so is no pattern
+        assert partition.path == str(tmp_path / "disk[1]" / "t-0")
 
 
 def test_root_of_a_path(tmp_path: Path) -> None:
@@ -289,7 +296,7 @@ def test_root_of_a_path(tmp_path: Path) -> None:
 
 
 def test_recorded_log_directory() -> None:
-    found = {f"{entry.topic}-{entry.partition}": entry for entry in list_partitions(RECORDED)}
+    found = {f"{entry.topic}-{entry.partition}": entry for entry in listed(RECORDED)}
     expected = {
         path.name
         for path in RECORDED.iterdir()

@@ -12,7 +12,7 @@ from tests.transactions.logs import Log
 
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.formats.entries import Damage
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments.segment.transactions.state import (
     AbortedTransaction,
     AbortedTransactions,

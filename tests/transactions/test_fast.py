@@ -14,7 +14,7 @@ from tests.transactions import logs
 from tests.transactions.logs import Log
 from tests.transactions.test_interleavings import grow, offsets_of
 
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments.segment.columnar import fused_scan, reader, scanner
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ import sys
 for name in ("pyarrow", "numpy", "numba", "llvmlite"):
     sys.modules[name] = None
 from kafka_segments import Record
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 with open_partition(sys.argv[1]) as partition:
     events = partition.iter_events(isolation="read_committed")
     print(*[event.offset for event in events if isinstance(event, Record)])

@@ -16,8 +16,10 @@ from tests.transactions.test_commands import Run, run  # noqa: F401
 from kafka_segments import Damage, open_partition
 from kafka_segments.errors import DataLossError, SegmentOrderError
 from kafka_segments.formats.entries import Batch
-from kafka_segments.log.log_dir import list_partitions
-from kafka_segments.log.partition import Partition
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.open_partition import open_log
+from kafka_segments.log.replicas import resolve
 from kafka_segments.segment.segment import open_segment
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "recorded"
@@ -193,8 +195,8 @@ def test_where_the_cleaner_was_nothing_is_missing(tmp_path: Path) -> None:
     ids=lambda one: one.name,
 )
 def test_what_brokers_left_has_no_gaps(root: Path) -> None:
-    for directory in list_partitions(root):
-        with Partition(directory, open_segment) as partition:
+    for log in resolve(Places(), discover(Places(), [str(root)])):
+        with open_log(Places(), log) as partition:
             assert partition.gaps == ()
 
 

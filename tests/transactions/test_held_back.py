@@ -9,7 +9,7 @@ from tests.transactions.test_cases import P, broken, read
 
 from kafka_segments import Damage
 from kafka_segments.errors import SegmentOrderError
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 
 
 def test_an_open_transaction_with_a_doubt_in_front_says_why_the_reading_stops(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.transactions.logs import Log, indexed
 from tests.transactions.test_cases import P, Q, read
 
 from kafka_segments.errors import ChecksumMismatchError, CorruptIndexError, TruncatedError
-from kafka_segments.log.partition import open_partition
+from kafka_segments.log.open_partition import open_partition
 from kafka_segments_generated.columns import kafka_transaction_index
 
 BOTH = pytest.mark.parametrize("way", ["records", "indexes"])
@@ -29,8 +29,8 @@ def test_the_shortcut_reads_the_newest_segment_alone(tmp_path: Path) -> None:
     _log, folder = indexed(tmp_path)
     with open_partition(folder, outcomes_from="indexes") as partition:
         opened: list[str] = []
-        path_opened = partition._open_path
-        partition._open_path = lambda path: opened.append(path) or path_opened(path)  # type: ignore[func-returns-value]
+        open_stored = partition._open_stored
+        partition._open_stored = lambda one: opened.append(one.path) or open_stored(one)  # type: ignore[func-returns-value]
         aborted = partition.aborted_transactions()
         assert len(aborted) == 3
         steps = [Path(path).name for path in opened]

@@ -13,7 +13,8 @@ from tests.transactions import logs
 from tests.transactions.logs import Log
 
 from kafka_segments import Batch, Record
-from kafka_segments.log.partition import Partition, open_partition
+from kafka_segments.log.open_partition import open_partition
+from kafka_segments.log.partition import Partition
 
 
 def grow(log: Log, chance: random.Random, num_batches: int) -> None:

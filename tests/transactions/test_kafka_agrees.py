@@ -16,8 +16,11 @@ from tests.transactions.test_interleavings import grow
 
 from kafka_segments import Record
 from kafka_segments.errors import DecodeError
-from kafka_segments.log.log_dir import list_partitions, parse_directory_name
-from kafka_segments.log.partition import Partition, open_partition
+from kafka_segments.formats.file_names import parse_directory_name
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.open_partition import open_partition
+from kafka_segments.log.partition import Partition
 from kafka_segments.segment import index_files
 from kafka_segments.segment.index_files import OffsetIndex, TimeIndex
 
@@ -149,7 +152,9 @@ def test_every_recorded_partition_gives_what_kafka_gives(tmp_path: Path) -> None
 
 def test_the_indexes_of_transactional_partitions_are_what_the_records_say() -> None:
     clean = RECORDED / "kafka-4.3/clean"
-    with_index = [entry for entry in list_partitions(clean) if list(Path(entry.path).glob("*.txnindex"))]
+    with_index = [
+        entry for entry in discover(Places(), [str(clean)]) if list(Path(entry.path).glob("*.txnindex"))
+    ]
     assert len(with_index) == 3
     for entry in with_index:
         with open_partition(entry.path) as partition:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_segments.cli import console, jsonl, text
@@ -14,11 +13,14 @@ from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.errors.escaping import escape
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import with_ends
-from kafka_segments.log.log_dir import PartitionDir, list_partitions
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import discover
 from kafka_segments.log.log_files import is_unopened
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.open_partition import open_log
 from kafka_segments.log.partition import Partition
+from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import PassedOver, tell
-from kafka_segments.segment.segment import open_segment
 
 __all__ = ["add_parser", "run"]
 
@@ -38,8 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sources",
         nargs="+",
         metavar="SRC",
-        help="a log directory, a partition's directory, or a .log file in one: then only transactions that "
-        "reach into that segment",
+        help="a log directory, a partition's or a tier's directory, or a .log file in one: then only "
+        "transactions that reach into that segment; paths, addresses or patterns. Replicas make one log",
     )
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
@@ -53,12 +55,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; returns the exit status."""
     status = console.CLEAN
-    passed: list[PassedOver] = []
-    partitions = list_partitions([path for given in arguments.sources for path in matches_of(given)], passed)
+    places, passed = Places(keep_cache=True), list[PassedOver]()
+    paths = [path for given in arguments.sources for path in matches_of(places, given)]
+    copies = discover(places, paths, passed=passed, prefer_names=True)
     tell(passed, is_all=True)
+    asked = {segment.path for copy in copies for segment in copy.segments}
+    # A transaction may begin and end in other segments than those that were asked for.
+    logs = resolve(places, discover(places, [copy.path for copy in copies], passed=[], prefer_names=True))
     try:
-        for asked in partitions:
-            status = max(status, _partition(asked, arguments.format == "jsonl", arguments.check_crc))
+        for log in logs:
+            status = max(status, _print(places, log, asked, arguments))
         with console.writing() as stdout:
             stdout.flush()
     except BrokenPipeError:
@@ -66,20 +72,19 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _partition(asked: PartitionDir, is_jsonl: bool, check_crc: bool) -> int:
+def _print(places: Places, log: PartitionLog, asked: Collection[str], arguments: argparse.Namespace) -> int:
     """Print one partition; returns its status."""
     status = console.CLEAN
     try:
-        open_file = partial(open_segment, check_crc=check_crc, only_files=True)
-        with Partition(replace(asked, segments=asked.live), open_file) as partition:
+        with open_log(places, log, check_crc=arguments.check_crc) as partition:
             for line in _Lines(partition, asked).lines():
                 status = max(status, line.status)
                 with console.writing() as stdout:
-                    stdout.write(line.jsonl() if is_jsonl else line.text())
+                    stdout.write(line.jsonl() if arguments.format == "jsonl" else line.text())
     except OutputError:
         raise
     except KafkaFormatError as error:
-        error.path = error.path or asked.path
+        error.path = error.path or log.copies[0]
         console.say(str(error))
         status = console.NOT_OPENED
     return status
@@ -113,20 +118,16 @@ class _Lines:
 
     Args:
         partition: all of it.
-        asked: the part that was asked for.
+        asked: paths of the segments that were asked for.
     """
 
-    def __init__(self, partition: Partition, asked: PartitionDir) -> None:
+    def __init__(self, partition: Partition, asked: Collection[str]) -> None:
         self._partition = partition
         self._name = {"topic": partition.topic, "partition": partition.partition}
-        self._paths = {file.path for file in asked.segments}
-        is_all = len(asked.segments) == len(partition.segments)
-        self._ranges = [
-            (file.base_offset, end)
-            for file, end in with_ends(partition.segments)
-            if is_all or file.path in self._paths
-        ]
-        self._is_all = is_all
+        self._asked = asked
+        segments = with_ends(partition.segments)
+        self._ranges = [(one.base_offset, end) for one, end in segments if one.path in asked]
+        self._is_all = len(self._ranges) == len(partition.segments)
 
     def lines(self) -> Iterator[_Line]:
         """The partition, its transactions, and findings."""
@@ -174,7 +175,7 @@ class _Lines:
 
     def _findings(self) -> Iterator[_Line]:
         for damage in self._partition.outcome.damage:
-            if self._is_all or damage.path in self._paths:
+            if self._is_all or damage.path in self._asked:
                 status = console.NOT_OPENED if is_unopened(damage) else console.FINDINGS
                 yield _Line({}, "", status, damage)
         for error in self._partition.check_indexes():

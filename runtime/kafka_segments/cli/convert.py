@@ -11,7 +11,8 @@ from kafka_segments.cli.notlogs import refuse_other_file
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.formats.entries import Damage
-from kafka_segments.log.log_dir import log_dir_root, parse_directory_name
+from kafka_segments.formats.file_names import parse_directory_name
+from kafka_segments.log.log_dir import log_dir_root
 
 if TYPE_CHECKING:
     from kafka_segments.write.convert import Conversion

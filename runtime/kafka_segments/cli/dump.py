@@ -18,7 +18,7 @@ from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
 from kafka_segments.cli.notlogs import check_is_log, refuse_other_file
-from kafka_segments.cli.sources import files_of
+from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
     KafkaFormatError,
     MissingCodecError,
@@ -27,9 +27,13 @@ from kafka_segments.errors import (
     OutputError,
 )
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.formats.file_names import is_address
 from kafka_segments.formats.on_damage import OnDamage
+from kafka_segments.io.filesystems import Places
 from kafka_segments.log.given_files import gaps_between
-from kafka_segments.log.partition import Partition, open_partition_of
+from kafka_segments.log.open_partition import open_partition_of
+from kafka_segments.log.opening import open_segment_of
+from kafka_segments.log.partition import Partition
 from kafka_segments.segment.batch_records import ManyRows, Rows
 from kafka_segments.segment.misplaced_batches import MisplacedBatches
 from kafka_segments.segment.segment import Segment, fast_rows, open_segment
@@ -92,8 +96,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "files",
         nargs="+",
         metavar="FILE",
-        help="a .log or .checkpoint file, a pattern of such, a partition's or a log directory (all its "
-        "segments, in order); - is standard input",
+        help="a .log or .checkpoint file, a pattern of such, a partition's, a log or a tier's directory (all "
+        "its segments, in order); paths or addresses; - is standard input",
     )
     parser.add_argument(
         "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
@@ -125,27 +129,27 @@ def run(arguments: argparse.Namespace) -> int:
     options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
     if arguments.headers_only and arguments.check_crc:
         console.say("--headers-only does not verify checksums: damage inside of batches is not found")
+    places = Places(keep_cache=True)
     with ExitStack() as stack:
-        way: Open = partial(open_segment, **options)
+        way: Open = partial(_open, places, options)
         if arguments.isolation == "read_committed":
-            way = stack.enter_context(_Committed(options)).open
+            way = stack.enter_context(_Committed(places, options)).open
         dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
         try:
-            paths = list(files_of(arguments.files))
-            dump.files(paths)
+            files = list(files_of(places, arguments.files))
+            dump.files(files)
             dump.flush()
-            dump.gaps([path[0] for path in paths if isinstance(path, tuple)])
+            dump.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
         except BrokenPipeError:
             console.silence_stdout()
     return dump.status
 
 
-class Open(Protocol):
-    """Opens a file."""
-
-    def __call__(self, path: str, *, only_files: bool) -> AbstractContextManager[Readable]:
-        """Open it; `only_files` refuses what is no regular file."""
-        ...
+def _open(places: Places, options: dict[str, bool], file: GivenFile) -> Segment:
+    """Open a file; what was found in a directory and is no regular file is refused."""
+    if file.segment is not None:
+        return open_segment_of(places, file.segment, **options)
+    return open_segment(places.open(file.path) if is_address(file.path) else file.path, **options)
 
 
 @dataclass(slots=True)
@@ -189,11 +193,14 @@ class Readable(Protocol):
         ...
 
 
+Open = Callable[[GivenFile], AbstractContextManager[Readable]]
+
+
 class _Committed:
     """Opens files as a consumer of committed records sees them; a partition once for files that follow."""
 
-    def __init__(self, options: dict[str, bool]) -> None:
-        self._options = options
+    def __init__(self, places: Places, options: dict[str, bool]) -> None:
+        self._places, self._options = places, options
         self._partition: Partition | None = None
 
     def __enter__(self) -> _Committed:
@@ -203,12 +210,13 @@ class _Committed:
         if self._partition is not None:
             self._partition.close()
 
-    def open(self, path: str, only_files: bool = False) -> AbstractContextManager[Readable]:  # noqa: ARG002
+    def open(self, file: GivenFile) -> AbstractContextManager[Readable]:
         """Open a file; those of a partition's directory are refused in any case if they are no files."""
+        path = file.path
         if self._partition is None or not self._partition.holds(path):
             if self._partition is not None:
                 self._partition.close()
-            self._partition = open_partition_of(path, **self._options)
+            self._partition = open_partition_of(self._places, path, **self._options)
             if not self._partition.is_whole:
                 console.say(
                     f"{path}: no live segment in a partition's directory, so transactions are judged by this "
@@ -230,7 +238,7 @@ class _Dump:
 
     Args:
         offsets: what to print; None prints everything.
-        open_file: opens a file; `only_files` if it was found in a directory.
+        open_file: opens a file.
         is_text: print for people.
         headers_only: print no records.
     """
@@ -253,31 +261,31 @@ class _Dump:
         self._span = _Span()
         self._seen: dict[str, MisplacedBatches] = {}
 
-    def files(self, found: Sequence[tuple[str, bool] | KafkaFormatError]) -> None:
+    def files(self, found: Sequence[GivenFile | KafkaFormatError]) -> None:
         """Print files; those that cannot be opened are told on standard error."""
         for one in found:
             if isinstance(one, KafkaFormatError):
                 self._refuse(one)
                 continue
-            path, is_listed = one
             if self._is_text and len(found) > 1:
-                self._write(text.file_line(path))
-            self.file(path, is_listed)
+                self._write(text.file_line(one.path))
+            self.file(one)
         if self._offsets is not None and not self._offsets.is_empty and not self._span.num_shown:
             console.say(f"nothing is printed: --offsets {self._offsets} asks for none of {self._span}")
 
-    def file(self, path: str, is_listed: bool) -> None:
-        """Print one file; one that cannot be opened is told on standard error."""
+    def file(self, file: GivenFile) -> None:
+        """Print one file; one that cannot be opened is reported on standard error."""
         try:
-            refuse_other_file(path)
-            with self._open(path, only_files=is_listed) as segment:
-                if isinstance(segment, Segment):
+            if file.segment is None:
+                refuse_other_file(file.path)
+            with self._open(file) as segment:
+                if isinstance(segment, Segment) and file.segment is None:
                     check_is_log(segment)
                 self._segment(segment)
         except OutputError:
             raise
         except KafkaFormatError as error:
-            error.path = error.path or path
+            error.path = error.path or file.path
             self._refuse(error)
 
     def _refuse(self, error: KafkaFormatError) -> None:
@@ -290,9 +298,9 @@ class _Dump:
         with console.writing() as stdout:
             stdout.write(line)
 
-    def gaps(self, paths: Sequence[str]) -> None:
-        """Tell on standard error what segments of one partition lack between them."""
-        for gap in gaps_between(paths, self._seen):
+    def gaps(self, places: Places, paths: Sequence[str]) -> None:
+        """Report on standard error what segments of one partition lack between them."""
+        for gap in gaps_between(places, paths, self._seen):
             if self._offsets is None or gap.touches(self._offsets.start, self._offsets.end):
                 self._found(console.FINDINGS)
                 console.say(f"{type(gap.error).__name__}: {gap.error}")

@@ -5,47 +5,82 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from kafka_segments.cli import console
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats.file_names import is_address
-from kafka_segments.log.log_dir import list_partitions
+from kafka_segments.formats.file_names import TIERED_NAME, is_address
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.globs import expand, is_glob
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.model import StoredSegment
 
-__all__ = ["files_of", "matches_of"]
+__all__ = ["GivenFile", "files_of", "matches_of"]
 
 
-def matches_of(given: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class GivenFile:
+    """A file to read.
+
+    Attributes:
+        path: its path or address; `-` is standard input.
+        segment: what a listing says of it; None for a file that was given by its own name.
+    """
+
+    path: str
+    segment: StoredSegment | None = None
+
+
+def matches_of(places: Places, given: str) -> list[str]:
     """The paths that a pattern stands for, by name; what exists under its own name is no pattern.
 
     Raises:
-        OptionError: nothing matches, or it is an address.
+        OptionError: nothing matches.
     """
     if is_address(given):
-        raise OptionError(
-            "only files of this machine are read here; `kafka-segments plan` and the Spark source read "
-            "stores, and in Python open_segment(Places().open(ADDRESS))",
-            path=given,
-        )
-    if given == "-" or os.path.lexists(given) or not glob.has_magic(given):
+        if not is_glob(given):
+            return [given]
+        found = [entry.path for entry in expand(places, given)]
+    elif given == "-" or os.path.lexists(given) or not glob.has_magic(given):
         return [given]
-    found = sorted(glob.glob(given))
+    else:
+        found = sorted(glob.glob(given))
     if not found:
         raise OptionError("no file matches this pattern", path=given)
     return found
 
 
-def files_of(given: Sequence[str]) -> Iterator[tuple[str, bool] | KafkaFormatError]:
+def files_of(places: Places, given: Sequence[str]) -> Iterator[GivenFile | KafkaFormatError]:
     """The files to read, in order: of a directory its segments, partition by partition.
 
     Yields:
-        A path, and whether it was found in a directory; or what is wrong with one that was given.
+        A file; or what is wrong with one that was given.
     """
     for one in given:
         try:
-            for path in matches_of(one):
-                if not os.path.isdir(path):
-                    yield path, False
-                    continue
-                for partition in list_partitions([path]):
-                    yield from ((segment.path, True) for segment in partition.live)
+            for path in matches_of(places, one):
+                if _is_listed(places, path):
+                    yield from _listed(places, path)
+                else:
+                    yield GivenFile(path)
         except KafkaFormatError as error:
             yield error
+
+
+def _is_listed(places: Places, path: str) -> bool:
+    """Whether a path is a directory, or a tier's segment, which only the files beside it explain."""
+    if TIERED_NAME.fullmatch(path.rpartition("/")[2]):
+        return True
+    if not is_address(path):
+        return os.path.isdir(path)
+    entry = places.entry(path)
+    return entry is not None and entry.is_directory
+
+
+def _listed(places: Places, path: str) -> Iterator[GivenFile]:
+    is_named = TIERED_NAME.fullmatch(path.rpartition("/")[2]) is not None
+    for copy in discover(places, [path], prefer_names=True):
+        for one in copy.left_out if copy.is_tiered and not is_named else ():
+            console.say(f"{one.path}: left out: {one.why}")
+        for segment in copy.segments:
+            yield GivenFile(segment.path, segment)

@@ -15,6 +15,7 @@ __all__ = [
     "TIERED_NAME",
     "TopicPartition",
     "above",
+    "directory_of",
     "is_address",
     "name_in",
     "parse_directory_name",
@@ -84,6 +85,11 @@ def above(path: str) -> str:
     return path.rstrip("/").rpartition("/")[0] if is_address(path) else os.path.dirname(os.path.abspath(path))
 
 
+def directory_of(path: str) -> str:
+    """The directory that a file is in, as its path names it."""
+    return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+
+
 def tiers_topic(name: str) -> tuple[str, str] | None:
     """Topic and id, if a name is one that a tier gives to a topic's directory."""
     match = _WITH_ID.fullmatch(name)
@@ -130,4 +136,5 @@ def with_ends(segments: Sequence[_Segment]) -> Iterator[tuple[_Segment, int | No
     Args:
         segments: by base offset, ascending. The last one has None.
     """
-    return zip(segments, [*(segment.base_offset for segment in segments[1:]), None], strict=True)
+    ends = [*(segment.base_offset for segment in segments[1:]), None]
+    return zip(segments, ends[: len(segments)], strict=True)

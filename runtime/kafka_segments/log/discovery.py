@@ -28,7 +28,7 @@ from kafka_segments.log.stored_segments import read_file
 from kafka_segments.log.tiers import read_tier
 from kafka_segments.segment.index_files import LeaderEpoch, read_leader_epochs, read_partition_metadata
 
-__all__ = ["FileOptions", "discover", "stored_file"]
+__all__ = ["FileOptions", "brokers_segment", "discover", "stored_file"]
 
 _log = get_logger(__name__)
 
@@ -65,6 +65,8 @@ def discover(
     options: FileOptions | None = None,
     wanted: Wanted | None = None,
     passed: list[PassedOver] | None = None,
+    *,
+    prefer_names: bool = False,
 ) -> list[PartitionCopy]:
     """Find the copies of partitions at some paths.
 
@@ -75,6 +77,7 @@ def discover(
         wanted: which partitions do: called with a topic and a partition's number, or None for "any of them".
             The directories of others are not listed.
         passed: gets what is passed over there; None logs it, but for what is about to be deleted.
+        prefer_names: a path that exists is no pattern, whatever characters are in it.
 
     Returns:
         By topic, number and path. A copy may have no segments, if options left them out.
@@ -87,7 +90,7 @@ def discover(
     options = options or FileOptions()
     finder = PartitionFinder(places, tiers=True, recursive=options.recursive, wanted=wanted)
     for path in paths:
-        if is_glob(path):
+        if is_glob(path) and not (prefer_names and places.entry(path) is not None):
             _add_matches(places, finder, path, options.ignore_missing)
         else:
             finder.add(path)
@@ -180,7 +183,7 @@ class _Reader:
         for group in group_files(directory.entries):
             why = self._why_not(directory, group, start)
             if why is None:
-                segments.append(_brokers_segment(group))
+                segments.append(brokers_segment(group))
             else:
                 log = stored_file(group.files["log"])
                 left_out.append(_left_out(directory, log, group.base_offset, group.end, why))
@@ -253,7 +256,8 @@ class _Reader:
             return None
 
 
-def _brokers_segment(group: Group) -> StoredSegment:
+def brokers_segment(group: Group) -> StoredSegment:
+    """A segment in a broker's directory."""
     beside = {suffix: stored_file(entry) for suffix, entry in group.files.items() if suffix != "log"}
     return StoredSegment(
         stored_file(group.files["log"]),

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Batch, Damage
+from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.index_lookup import OffsetLookup
-from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.scan.entry_scan import first_offset_at
 
 __all__ = ["TimeClaims", "is_before", "iter_claims", "position_of", "read_claims", "verify_claim"]
 
@@ -192,8 +192,5 @@ def is_before(source: Source, position: int, offset: int) -> bool:
     """
     if position == 0:
         return True
-    found = next(Scan(source).entries(position), None)
-    if not isinstance(found, Batch) or not found.crc_valid or found.position != position:
-        return False
-    first = found.last_offset if found.base_offset is None else found.base_offset
-    return first <= offset
+    first = first_offset_at(source, position)
+    return first is not None and first <= offset

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -35,27 +36,22 @@ def check_sanity(files: Sequence[LogFile]) -> Iterator[KafkaFormatError]:
     """What is wrong with the indexes of segments: one error for each file that is."""
     for file in files:
         size = None if file is files[-1] else file.size
-        try:
-            offsets = _read_offsets(file, size)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            yield error
-            offsets = None
-        try:
-            times = _read_times(file)
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            yield error
-            times = None
-        if offsets is not None or times is not None:
-            yield from _against_log(file, offsets, times, is_newest=size is None)
+        checks: list[_Positions | _Times] = []
+        for read in (partial(_read_offsets, file, size), partial(_read_times, file)):
+            try:
+                checks += read()
+            except KafkaFormatError as error:
+                raise_unless_file_at_fault(error)
+                yield error
+        if checks:
+            yield from _against_log(file, checks, is_newest=size is None)
 
 
-def _read_offsets(file: LogFile, size: int | None) -> OffsetIndex | None:
+def _read_offsets(file: LogFile, size: int | None) -> Iterator[_Positions]:
     source = file.open_beside("index")
     if source is None:
-        return None
-    index = read_offset_index(source)
+        return
+    index = read_offset_index(source, file.segment.base_offset)
     for before, entry in pairwise(zip(index.offsets, index.positions, strict=True)):
         if entry[0] <= before[0] or entry[1] <= before[1]:
             raise _wrong(
@@ -64,33 +60,28 @@ def _read_offsets(file: LogFile, size: int | None) -> OffsetIndex | None:
     if size is not None and index.positions and index.positions[-1] >= size:
         detail = f"the last entry is of position {index.positions[-1]}, and the segment has {size} bytes"
         raise _wrong(detail, index.path)
-    return index
+    if index.offsets:
+        yield _Positions(index)
 
 
-def _read_times(file: LogFile) -> TimeIndex | None:
+def _read_times(file: LogFile) -> Iterator[_Times]:
     source = file.open_beside("timeindex")
     if source is None:
-        return None
-    index = read_time_index(source)
+        return
+    index = read_time_index(source, file.segment.base_offset)
     for before, entry in pairwise(zip(index.timestamps, index.offsets, strict=True)):
         if entry[0] < before[0] or entry[1] < before[1]:
             raise _wrong(
                 f"timestamp {entry[0]}, offset {entry[1]} stands behind {before[0]}, {before[1]}", index.path
             )
-    return index
+    if index.offsets:
+        yield _Times(index)
 
 
 def _against_log(
-    file: LogFile, offsets: OffsetIndex | None, times: TimeIndex | None, *, is_newest: bool
+    file: LogFile, checks: list[_Positions | _Times], *, is_newest: bool
 ) -> Iterator[KafkaFormatError]:
     """What entries say that the segment does not bear out: the first error of each index."""
-    checks: list[_Positions | _Times] = []
-    if offsets is not None and offsets.offsets:
-        checks.append(_Positions(offsets))
-    if times is not None and times.offsets:
-        checks.append(_Times(times))
-    if not checks:
-        return
     try:
         with file.open_file() as segment:
             for head in segment.iter_header_summaries():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
@@ -19,7 +19,7 @@ from kafka_segments.log.missing_segments import is_cleaned_at
 from kafka_segments.log.model import LogPiece, OffsetLoss, PartitionLog, Remark, StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
 from kafka_segments.log.segment_extents import hold_stored, runs_at
-from kafka_segments.segment.continuity import Extent, Holding, Noted, find_gaps
+from kafka_segments.segment.continuity import Extent, Holding, find_gaps
 
 __all__ = ["Checked", "check_log"]
 
@@ -81,7 +81,7 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
     def look(one: Holding) -> list[Extent]:
         return _look(runs_at, places, by_path[one.path], budget, [])
 
-    for gap in find_gaps(held, _noted(log), is_cleaned, look):
+    for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan tells of swaps
         if gap.first_lost_offset is None:
             if not is_tiered:  # where segments may overlap
                 found.findings.append(gap.error)
@@ -132,17 +132,6 @@ def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: Checked) 
         error.path = error.path or segment.file.path
         found.findings.append(error)
         return None
-
-
-def _noted(log: PartitionLog) -> Noted:
-    end = log.end
-    return Noted(
-        log.log_start_offset,
-        None if end.is_live else end.high_watermark,
-        None if end.is_live else end.recovery_point,
-        log.cleaned_up_to,
-        () if end.is_live else log.without_log,
-    )
 
 
 def _look(

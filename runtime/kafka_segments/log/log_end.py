@@ -9,26 +9,18 @@ killed while it did. It is pending, no damage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 
-from kafka_segments.errors import (
-    CorruptIndexError,
-    MissingExtraError,
-    ReadError,
-    TruncatedError,
-    raise_unless_file_at_fault,
-)
-from kafka_segments.formats.entries import Batch, Damage, Padding
+from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
+from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import is_remote, open_offsets
-from kafka_segments.log.stored_segments import open_stored
-from kafka_segments.segment.contents import begins_by, is_sound_at, last_entry, near_end
+from kafka_segments.log.opening import is_remote, open_offsets, open_stored
+from kafka_segments.segment.contents import SegmentEnd, end_of, is_sound_at
 from kafka_segments.segment.scan.entry_scan import Scan
 
-__all__ = ["SegmentEnd", "end_of", "find_end", "find_end_of_small", "find_reached", "last_sound_batch"]
+__all__ = ["find_end", "find_end_of_small", "find_reached", "last_sound_batch", "look_up"]
 
 _MAX_TAIL = 16 << 20
 _MAX_WALK = 1 << 20  # where no index says where the tail begins
@@ -38,36 +30,15 @@ _NUM_SLOW = 100  # small segments that are read before the compiled scanner is l
 _num_small = count()
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentEnd:
-    """How a segment ends.
-
-    Attributes:
-        end_offset: behind the last offset of the last whole, valid batch; the base offset if there is none.
-        highest: the highest offset of the last batches, whatever the segment's name; None if there is none.
-        position: behind that batch, in bytes.
-        last: its header; None if there is none.
-        tail: what stands behind it and is no such batch, other than zeros; None if nothing does.
-        ends_in_zeros: there are zeros behind it.
-        is_hint_wrong: the `.index` does not fit the segment.
-    """
-
-    end_offset: int
-    highest: int | None
-    position: int
-    last: Batch | None
-    tail: Damage | None
-    ends_in_zeros: bool = False
-    is_hint_wrong: bool = False
-
-    @property
-    def is_tail_pending(self) -> bool:
-        """Whether the tail is the beginning of a batch, which the newest segment may lawfully end with."""
-        return self.tail is not None and isinstance(self.tail.error, TruncatedError)
-
-
-def find_end(places: Places, segment: StoredSegment) -> SegmentEnd:
+def find_end(
+    places: Places, segment: StoredSegment, findings: list[KafkaFormatError] | None = None
+) -> SegmentEnd:
     """Find where a segment ends.
+
+    Args:
+        places: where it is.
+        segment: whose end is wanted.
+        findings: gets what is wrong with its `.index`.
 
     Raises:
         ReadError: it cannot be opened.
@@ -75,24 +46,9 @@ def find_end(places: Places, segment: StoredSegment) -> SegmentEnd:
     """
     source = open_stored(places, segment)
     try:
-        return end_of(source, places, segment)
+        return end_of(source, segment.base_offset, partial(look_up, places, segment, findings=findings))
     finally:
         source.close()
-
-
-def end_of(source: Source, places: Places, segment: StoredSegment) -> SegmentEnd:
-    """The same of a segment that is open."""
-    hint = _hint(places, segment)
-    if hint is not None and 0 <= hint[1] < source.size:
-        found = _scanned(source, segment, hint[1], hint[0])
-        if found is not None:
-            return found
-    position = 0 if source.descriptor < 0 else near_end(source)
-    found = _scanned(source, segment, position)
-    if found is None or (found.last is None and position):
-        found = _scanned(source, segment, 0)
-    assert found is not None  # nothing was expected of its first entry
-    return replace(found, is_hint_wrong=hint is not None)
 
 
 def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch | None:
@@ -103,7 +59,7 @@ def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch 
     """
     source = open_stored(places, segment)
     try:
-        hint = _hint(places, segment, end)
+        hint = look_up(places, segment, end)
         position = 0
         if hint is not None and is_sound_at(source, *hint):
             position = hint[1]
@@ -119,19 +75,27 @@ def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch 
         source.close()
 
 
-def _hint(places: Places, segment: StoredSegment, end: int | None = None) -> tuple[int, int] | None:
-    """Offset and position of an index's last entry (below `end`); None if there is none to be had."""
+def look_up(
+    places: Places,
+    segment: StoredSegment,
+    end: int | None = None,
+    findings: list[KafkaFormatError] | None = None,
+) -> tuple[int, int] | None:
+    """Offset and position of the last entry (below `end`) of a segment's index; None if there is none.
+
+    An index that cannot be read is a finding, and counts as none.
+    """
     try:
         lookup = open_offsets(places, segment)
-    except (CorruptIndexError, ReadError) as error:
+    except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
+        if findings is not None:
+            findings.append(error)
         return None
     if lookup is None:
         return None
     with lookup:
-        if end is not None:
-            return lookup.last_below(end)
-        return last_entry(lookup)
+        return lookup.last() if end is None else lookup.last_below(end)
 
 
 def find_reached(places: Places, segment: StoredSegment) -> int | None:
@@ -149,7 +113,7 @@ def find_reached(places: Places, segment: StoredSegment) -> int | None:
     source = open_stored(places, segment)
     try:
         position, most = 0, _MAX_WALK
-        hint = _hint(places, segment) if source.size > _SMALL or source.descriptor < 0 else None
+        hint = look_up(places, segment) if source.size > _SMALL or source.descriptor < 0 else None
         if hint is not None and is_sound_at(source, *hint):
             position, most = hint[1], _MAX_TAIL
         if source.size - position > most:
@@ -188,24 +152,3 @@ def find_end_of_small(places: Places, segment: StoredSegment) -> int | None:
     finally:
         source.close()
     return None if found is None or found[0] < segment.base_offset else found[1] + 1
-
-
-def _scanned(
-    source: Source, segment: StoredSegment, position: int, offset: int | None = None
-) -> SegmentEnd | None:
-    """The end, by all batches from a position on; None if the first one is not as an index says."""
-    highest: int | None = None
-    last: Batch | None = None
-    tail: Damage | None = None
-    entry: Batch | Damage | Padding | None = None
-    for number, entry in enumerate(Scan(source).entries(position)):
-        if number == 0 and offset is not None and not begins_by(entry, offset):
-            return None
-        if isinstance(entry, Damage):
-            tail = tail or entry
-        elif isinstance(entry, Batch) and entry.crc_valid:
-            last, tail = entry, None
-            highest = max(highest or 0, entry.last_offset, entry.base_offset or 0)
-            position = entry.end_position
-    end_offset = segment.base_offset if highest is None else max(segment.base_offset, highest + 1)
-    return SegmentEnd(end_offset, highest, position, last, tail, isinstance(entry, Padding))

@@ -1,4 +1,5 @@
-"""A partition's segments as transactions are judged by them, wherever they lie, opened or not."""
+"""The segments of a log with the offsets in each that are its own, as readers and the judge of transactions
+take them."""
 
 from __future__ import annotations
 
@@ -10,7 +11,10 @@ from operator import itemgetter
 
 from kafka_segments.errors import KafkaFormatError, ReadError, SegmentOrderError, UnknownFormatError
 from kafka_segments.formats.entries import Damage
+from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import open_beside
 from kafka_segments.segment.segment import Segment
 from kafka_segments.segment.transactions.state import DataBatch, Lost, Marker, Step
 
@@ -22,42 +26,47 @@ UNOPENED = (ReadError, UnknownFormatError)
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A segment of a partition, wherever it lies.
+    """A segment of a log.
 
     Attributes:
-        path: of the segment, for people.
-        base_offset: by its name, or by its content where that decides on the order.
-        size: bytes.
+        segment: where it lies.
+        places: opens what belongs to it.
         open_file: opens it.
-        open_beside: opens what belongs to it, by suffix (`txnindex`), or gives its path; None if there is no
-            such file.
+        base_offset: where it belongs in the log: by its name, or by its content where that decides.
         start: what it has below this offset belongs to another segment; None for everything. (0 would leave
             out batches with negative offsets, whose base offset was changed.)
         end: likewise from this offset on.
-        named: its base offset by its name, if it is unplaced: where it belongs in the log is in doubt.
+        is_unplaced: its name is wrong, and where it belongs is in doubt.
     """
 
-    path: str
-    base_offset: int
-    size: int
+    segment: StoredSegment
+    places: Places
     open_file: Callable[[], AbstractContextManager[Segment]]
-    open_beside: Callable[[str], str | Source | None]
+    base_offset: int
     start: int | None = None
     end: int | None = None
-    named: int | None = None
+    is_unplaced: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path of the segment, for people."""
+        return self.segment.path
+
+    @property
+    def size(self) -> int:
+        """The bytes of the segment."""
+        return self.segment.size
+
+    def open_beside(self, suffix: str) -> Source | None:
+        """Open what belongs to it, by suffix (`txnindex`); None if there is no such file."""
+        return open_beside(self.places, self.segment, suffix)
 
     def path_beside(self, suffix: str) -> str:
-        """How a file beside it is called."""
+        """The path of what belongs to it, which need not be there."""
+        if suffix in self.segment.beside:
+            return self.segment.beside[suffix].path
         folder, slash, _name = self.path.rpartition("/")
-        base_offset = self.base_offset if self.named is None else self.named
-        return f"{folder}{slash}{base_offset:020d}.{suffix}"
-
-    def has_beside(self, suffix: str) -> bool:
-        """Whether there is such a file."""
-        source = self.open_beside(suffix)
-        if source is not None and not isinstance(source, str):
-            source.close()
-        return source is not None
+        return f"{folder}{slash}{self.segment.base_offset:020d}.{suffix}"
 
     def steps_of(self, segment: Segment) -> Iterator[Step]:
         """What the segment shows of the offsets that are its own."""
@@ -78,13 +87,14 @@ class Unplaced:
 
     def __init__(self, files: Sequence[LogFile], gaps: Iterable[Damage]) -> None:
         wrong = {gap.path: gap for gap in gaps if isinstance(gap.error, SegmentOrderError)}
-        self._own = {file.path: wrong[file.path] for file in files if file.named is not None}
-        named = ((file.named, wrong[file.path]) for file in files if file.named is not None)
+        unplaced = [file for file in files if file.is_unplaced]
+        self._own = {file.path: wrong[file.path] for file in unplaced}
+        named = ((file.segment.base_offset, wrong[file.path]) for file in unplaced)
         self._waiting = deque(sorted(named, key=itemgetter(0)))
 
     def before(self, file: LogFile | None) -> Iterator[Damage]:
         """What may be missing in front of a segment; None is the end of the log."""
-        if file is not None and file.named is not None:
+        if file is not None and file.is_unplaced:
             yield self._own[file.path]
             return
         while self._waiting and (file is None or self._waiting[0][0] < file.base_offset):
@@ -92,7 +102,7 @@ class Unplaced:
 
     def behind(self, file: LogFile) -> Iterator[Damage]:
         """What may be missing behind a segment."""
-        if file.named is not None:
+        if file.is_unplaced:
             yield self._own[file.path]
 
 

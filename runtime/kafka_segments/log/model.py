@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError
+from kafka_segments.segment.continuity import Noted
 from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = [
@@ -84,6 +85,11 @@ class StoredSegment:
     end_offset: int | None = None
     leader_epochs: tuple[LeaderEpoch, ...] | None = None
     chunks: Chunks | None = None
+
+    @property
+    def path(self) -> str:
+        """The path or address of the `.log`."""
+        return self.file.path
 
     @property
     def size(self) -> int:
@@ -193,6 +199,14 @@ class PartitionLog:
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
     swaps: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def noted(self) -> Noted:
+        """What brokers note beside the segments, but for what a running one may change."""
+        if self.end.is_live:
+            return Noted(self.log_start_offset, cleaned_up_to=self.cleaned_up_to)
+        marks = self.end.high_watermark, self.end.recovery_point
+        return Noted(self.log_start_offset, *marks, self.cleaned_up_to, self.without_log, self.swaps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.log.stored_segments import open_beside, open_file, open_stored
 from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup, offsets_in, times_in
-from kafka_segments.segment.segment import Segment
+from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = [
     "NUM_REQUESTS",
@@ -30,15 +30,20 @@ def open_segment_of(
     segment: StoredSegment,
     *,
     check_crc: bool = True,
+    headers_only: bool = False,
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> Segment:
     """Open a segment where it lies; close it afterwards.
 
     Raises:
-        KafkaFormatError: see `stored_segments.open_stored`.
+        KafkaFormatError: see `stored_segments.open_stored` and `open_segment`.
     """
-    source = open_stored(places, segment)
-    return Segment(source, check_crc=check_crc, headers_only=False, max_decompressed=max_decompressed)
+    return open_segment(
+        open_stored(places, segment),
+        check_crc=check_crc,
+        headers_only=headers_only,
+        max_decompressed=max_decompressed,
+    )
 
 
 def is_remote(file: StoredFile) -> bool:

@@ -21,11 +21,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.formats.entries import Batch, Damage, Padding, Record
-from kafka_segments.formats.file_names import with_ends
+from kafka_segments.formats.file_names import real_path, with_ends
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
+from kafka_segments.io.filesystems import Places
 from kafka_segments.io.handles import Handle
 from kafka_segments.log.index_sanity import check_sanity
 from kafka_segments.log.isolation_view import (
@@ -39,13 +39,12 @@ from kafka_segments.log.isolation_view import (
     least,
     left_out,
 )
-from kafka_segments.log.log_dir import PartitionDir, SegmentFile, list_partitions
 from kafka_segments.log.log_files import UNOPENED, LogFile, lost_file
+from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.segment_order import Arranged, up_to
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 from kafka_segments.segment.batch_records import Rows
-from kafka_segments.segment.scan.entry_scan import first_offset_in_name
-from kafka_segments.segment.segment import Segment, dispose, open_segment
+from kafka_segments.segment.segment import Segment, dispose
 from kafka_segments.segment.transactions.state import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:
@@ -53,85 +52,19 @@ if TYPE_CHECKING:
 
     from kafka_segments.segment.columnar.reader import Event
 
-__all__ = ["Isolation", "Partition", "open_partition", "open_partition_of"]
+__all__ = ["Isolation", "Partition"]
 
 Isolation = Literal["read_uncommitted", "read_committed"]
-
-
-def open_partition(
-    directory: str | os.PathLike[str],
-    *,
-    check_crc: bool = True,
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-    outcomes_from: Literal["records", "indexes"] = "records",
-) -> Partition:
-    """Open a partition's directory for reading. Nothing is ever written or locked.
-
-    Args:
-        directory: `TOPIC-PARTITION`, with live segments in it; see `log_dir.list_partitions`.
-        check_crc: verify the checksum of every batch.
-        max_decompressed: bytes that one batch may decompress to.
-        outcomes_from: what says how transactions ended. The records always can. The `.txnindex` and
-            `.snapshot` files spare a pass over all but the newest segments, if a broker has left them in
-            order; see `transaction_outcomes` for what is checked, and what cannot be.
-
-    Raises:
-        ReadError: the directory does not exist or cannot be listed.
-        OptionError: it holds no segments, or those of several partitions.
-    """
-    if outcomes_from not in ("records", "indexes"):
-        raise OptionError(f"outcomes_from is {outcomes_from!r}; give 'records' or 'indexes'")
-    found = list_partitions([directory])
-    if len(found) != 1:
-        raise OptionError(f"{len(found)} partitions are in it; give one of them", path=os.fspath(directory))
-    open_file = partial(open_segment, check_crc=check_crc, max_decompressed=max_decompressed, only_files=True)
-    return Partition(found[0], open_file, outcomes_from)
-
-
-def open_partition_of(
-    path: str | os.PathLike[str],
-    *,
-    check_crc: bool = True,
-    headers_only: bool = False,
-    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
-) -> Partition:
-    """Open the partition that a file is a live segment of.
-
-    A file that is none (by its name, or its directory's), or standard input, is a partition by itself: then
-    `is_whole` is False, and what stands in no file but this is not known.
-
-    Args:
-        path: of the file; `-` is standard input.
-        check_crc: verify the checksum of every batch.
-        headers_only: read no payloads but those of control batches.
-        max_decompressed: bytes that one batch may decompress to.
-
-    Raises:
-        ReadError: the file or its directory cannot be opened.
-    """
-    open_file = partial(open_segment, check_crc=check_crc, max_decompressed=max_decompressed)
-    open_file = partial(open_file, headers_only=headers_only)
-    directory = os.path.dirname(path := os.fspath(path)) or "."
-    try:
-        found = [] if path == "-" else list_partitions([directory])
-    except OptionError:
-        found = []
-    for one in found:
-        partition = Partition(one, partial(open_file, only_files=True))
-        if partition.holds(path):
-            return partition
-    base_offset = first_offset_in_name(path) or 0
-    alone = SegmentFile(path, base_offset, 0, is_newest=True)
-    return Partition(PartitionDir(directory, "", -1, (alone,), None), open_file, is_whole=False)
 
 
 class Partition(Handle):
     """A partition that is open for reading; a context manager. An iterator is for one thread.
 
     Args:
-        directory: the partition, with all its live segments.
-        open_file: opens a segment by its path.
-        outcomes_from: see `open_partition`.
+        log: the partition, with all its live segments.
+        places: opens what belongs to segments.
+        open_stored: opens a segment.
+        outcomes_from: "records" or "indexes"; see `open_partition`.
         is_whole: whether these are all of its segments, as far as the disk tells.
 
     Attributes:
@@ -145,23 +78,26 @@ class Partition(Handle):
 
     def __init__(
         self,
-        directory: PartitionDir,
-        open_file: Callable[[str], Segment],
+        log: PartitionLog,
+        places: Places,
+        open_stored: Callable[[StoredSegment], Segment],
         outcomes_from: str = "records",
         *,
         is_whole: bool = True,
     ) -> None:
-        self.path = directory.path
-        self.topic = directory.topic
-        self.partition = directory.partition
-        self.segments = directory.segments
-        self.log_start_offset = directory.log_start_offset
+        self.path = log.copies[0]
+        self.topic = log.topic
+        self.partition = log.partition
+        self.segments = tuple(piece.segment for piece in log.pieces)
+        self.log_start_offset = log.log_start_offset
         self.is_whole = is_whole
-        self._noted_end = max(directory.noted.high_watermark or 0, directory.noted.recovery_point or 0)
-        self._open_path = open_file
+        self._noted_end = max(log.noted.high_watermark or 0, log.noted.recovery_point or 0)
+        self._places = places
+        self._open_stored = open_stored
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
-        self._arranged = Arranged(directory, self.open_file, is_whole=is_whole)
+        self._named = [self._file_of(piece) for piece in log.pieces]
+        self._arranged = Arranged(self._named, log.noted, (log.topic, log.partition), is_whole=is_whole)
 
     def close(self) -> None:
         """Close what is open; idempotent."""
@@ -176,9 +112,17 @@ class Partition(Handle):
         return self._arranged.gaps
 
     @cached_property
-    def _files(self) -> tuple[SegmentFile, ...]:
-        # Who goes by the indexes takes the directory to be in order, and spares looking into each segment.
-        return self.segments if self._by_indexes else self._arranged.files
+    def _files(self) -> Sequence[LogFile]:
+        # Indexes are trusted where a directory is taken to be in order, which spares looking into segments.
+        return self._named if self._by_indexes else self._arranged.files
+
+    def _file_of(self, piece: LogPiece) -> LogFile:
+        """A segment, cut to the offsets of its piece where other segments have some of its own."""
+        segment = piece.segment
+        start = None if piece.start <= segment.base_offset else piece.start
+        end = None if piece.end == segment.end_offset else piece.end
+        open_file = partial(self._open_file, segment)
+        return LogFile(segment, self._places, open_file, segment.base_offset, start, end)
 
     @cached_property
     def _ends(self) -> list[int | None]:
@@ -192,8 +136,8 @@ class Partition(Handle):
     def outcome(self) -> TransactionOutcome:
         """How the transactions ended; worked out when first asked for."""
         if self._by_indexes:
-            return by_indexes(self._log_files(), self.log_start_offset)
-        return by_records(self._log_files(), self.log_start_offset, gaps=self.gaps)
+            return by_indexes(self._files, self.log_start_offset)
+        return by_records(self._files, self.log_start_offset, gaps=self.gaps)
 
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
         """Those that an ABORT marker has ended, in the order of the markers."""
@@ -214,30 +158,18 @@ class Partition(Handle):
 
     def check_indexes(self) -> list[KafkaFormatError]:
         """What is wrong with the indexes beside the segments, by themselves or held against the records."""
-        outcome, files = self.outcome, self._log_files()
+        outcome, files = self.outcome, self._files
         if self._by_indexes:
             outcome = by_records(files, self.log_start_offset, gaps=self.gaps)
         return [*outcome.findings, *check_indexes(files, outcome), *check_sanity(files)]
 
-    def _log_files(self) -> list[LogFile]:
-        return [self._log_file(file) for file in self._files]
-
-    def _log_file(self, file: SegmentFile) -> LogFile:
-        def beside(suffix: str) -> str | None:
-            path = f"{os.path.splitext(file.path)[0]}.{suffix}"
-            return path if os.path.exists(path) else None
-
-        named = None if self._by_indexes else self._arranged.unplaced.get(file.path)
-        place = file.path, file.base_offset, file.size
-        return LogFile(*place, partial(self.open_file, file), beside, named=named)
-
-    def open_file(self, file: SegmentFile) -> AbstractContextManager[Segment]:
+    def _open_file(self, segment: StoredSegment) -> AbstractContextManager[Segment]:
         """Open one of the segments; the newest one is the same each time, and closed with the partition."""
         self._check_open("partition")
-        if not file.is_newest:
-            return self._open_path(file.path)
+        if not segment.is_newest:
+            return self._open_stored(segment)
         if self._newest is None:
-            self._newest = self._open_path(file.path)
+            self._newest = self._open_stored(segment)
         return nullcontext(self._newest)
 
     @contextmanager
@@ -254,7 +186,7 @@ class Partition(Handle):
         at = self._place_of(os.fspath(path))
         if at is None:
             raise OptionError("this is no live segment of the partition", path=os.fspath(path))
-        with self.open_file(self._files[at]) as segment:
+        with self._files[at].open_file() as segment:
             yield self._isolated(segment, at, isolation, (None, None))
 
     def holds(self, path: str | os.PathLike[str]) -> bool:
@@ -262,8 +194,8 @@ class Partition(Handle):
         return self._place_of(os.fspath(path)) is not None
 
     def _place_of(self, path: str) -> int | None:
-        wanted = os.path.realpath(path)
-        places = (at for at, file in enumerate(self._files) if os.path.realpath(file.path) == wanted)
+        wanted = real_path(path)
+        places = (at for at, file in enumerate(self._files) if real_path(file.path) == wanted)
         return next(places, None)
 
     def iter_events(
@@ -331,7 +263,7 @@ class Partition(Handle):
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
         gaps = self._arranged.gaps_by_place(self._files)
-        for at in self._places(isolation, (None, None)):
+        for at in self._wanted(isolation, (None, None)):
             for gap in up_to(gaps, at):
                 yield from dispose(gap, on_damage)
             with self._open_or_lost(self._files[at]) as segment:
@@ -344,20 +276,20 @@ class Partition(Handle):
         self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
     ) -> Iterator[Event]:
         gaps = self._arranged.gaps_by_place(self._files)
-        for at in self._places(isolation, offsets):
+        for at in self._wanted(isolation, offsets):
             yield from up_to(gaps, at)
             with self._open_or_lost(self._files[at]) as segment:
                 yield from self._isolated(segment, at, isolation, offsets).iter_columnar(columns)
         yield from up_to(gaps, len(self._files))
 
-    def _open_or_lost(self, file: SegmentFile) -> AbstractContextManager[Segment | LostSegment]:
+    def _open_or_lost(self, file: LogFile) -> AbstractContextManager[Segment | LostSegment]:
         try:
-            return self.open_file(file)
+            return file.open_file()
         except UNOPENED as error:
-            named_end = dict(with_ends(self.segments)).get(file)
-            return nullcontext(LostSegment(lost_file(self._log_file(file), named_end, error)))
+            ends = {segment.path: end for segment, end in with_ends(self.segments)}
+            return nullcontext(LostSegment(lost_file(file, ends[file.path], error)))
 
-    def _places(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
+    def _wanted(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
         """Which segments may hold offsets of a range that are to be read."""
         start, end = offsets
         if isolation == "read_committed":
@@ -372,7 +304,8 @@ class Partition(Handle):
         self, segment: Segment | LostSegment, at: int, isolation: Isolation, offsets: Offsets
     ) -> IsolatedSegment:
         file, file_end = self._files[at], self._ends[at]
-        start, end = greatest(offsets[0], self.log_start_offset), offsets[1]
+        start = greatest(greatest(offsets[0], self.log_start_offset), file.start)
+        end = offsets[1] if file.end is None else least(offsets[1], file.end)
         outcome, doubts = None, tuple[Damage, ...]()
         if isolation == "read_committed":
             outcome = self.outcome
@@ -382,7 +315,8 @@ class Partition(Handle):
             doubts = tuple(self._doubts(at, (start, end), offsets[1]))
         start = None if start is not None and start <= file.base_offset else start
         end = None if end is not None and file_end is not None and end >= file_end else end
-        is_astray = file.path in self._arranged.astray
+        is_cut = file.start is not None or file.end is not None
+        is_astray = is_cut or file.path in self._arranged.astray
         return IsolatedSegment(segment, (start, end), outcome, doubts, self._ends[at], is_astray)
 
     def _doubts(self, at: int, offsets: Offsets, asked_end: int | None) -> Iterator[Damage]:

@@ -9,14 +9,16 @@ for it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.storage import Source
 from kafka_segments.log.found_cache import Remembered
-from kafka_segments.log.log_end import end_of
+from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
-from kafka_segments.segment.contents import begin_of, hold_small, runs_in
+from kafka_segments.segment.contents import hold, hold_small, runs_in
 from kafka_segments.segment.continuity import Extent, Holding
 
 __all__ = ["extent_of", "hold_stored", "runs_at"]
@@ -64,26 +66,7 @@ def _hold(places: Places, segment: StoredSegment) -> Holding:
             found = hold_small(source, segment.base_offset)
             if found is not None:
                 return found
-        return _hold_ends(places, segment, source)
+        held = hold(source, segment.base_offset, partial(look_up, places, segment))
+        return replace(held, path=segment.file.path)
     finally:
         source.close()
-
-
-def _hold_ends(places: Places, segment: StoredSegment, source: Source) -> Holding:
-    path, base_offset, size = segment.file.path, segment.base_offset, segment.size
-    begin = begin_of(source)
-    if begin.first is None:
-        return Holding(path, base_offset, size, is_damaged_before=begin.is_damaged)
-    end = end_of(source, places, segment)
-    last = begin.first if end.highest is None else max(begin.first, end.highest)
-    lowest = begin.first if end.last is None or end.last.base_offset is None else end.last.base_offset
-    return Holding(
-        path,
-        base_offset,
-        size,
-        Extent(min(begin.first, lowest), last),
-        begin.is_damaged,
-        end.tail is not None,
-        ends_in_zeros=end.ends_in_zeros,
-        misplaced=begin.misplaced,
-    )

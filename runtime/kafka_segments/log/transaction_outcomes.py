@@ -111,7 +111,7 @@ def by_records(
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     check(files)
     state = Transactions(files[0].base_offset)
-    is_at_start = files[0].named is None  # the snapshot beside an unplaced segment is another offset's
+    is_at_start = not files[0].is_unplaced  # the snapshot beside an unplaced segment is another offset's
     for producer in (_snapshot(files[0], found) if is_at_start else None) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
@@ -159,7 +159,7 @@ def check_indexes(files: Sequence[LogFile], outcome: TransactionOutcome) -> list
     An index may list more than the records show: compaction takes the records of aborted transactions first.
     Of a segment that cannot be opened there is nothing to hold its index against.
     """
-    has_any = any(file.has_beside(suffix) for file in files for suffix in ("txnindex", "index"))
+    has_any = any(suffix in file.segment.beside for file in files for suffix in ("txnindex", "index"))
     if not has_any:  # the segments alone were copied
         return []
     unread = {damage.path for damage in outcome.damage if is_unopened(damage)}

@@ -21,7 +21,7 @@ from kafka_segments.log.index_claims import position_of
 from kafka_segments.log.isolation_view import held_back, held_back_by, left_out
 from kafka_segments.log.log_files import LogFile, is_unopened
 from kafka_segments.log.model import PartitionLog
-from kafka_segments.log.opening import open_beside, open_segment_of, open_stored
+from kafka_segments.log.opening import open_segment_of, open_stored
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 from kafka_segments.query.timestamps import piece_end
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
@@ -150,15 +150,9 @@ def _size_of(log: PartitionLog, files: Sequence[LogFile]) -> int:
 def _log_file(log: PartitionLog, at: int, places: Places) -> LogFile:
     piece = log.pieces[at]
     segment = piece.segment
-    return LogFile(
-        segment.file.path,
-        segment.base_offset,
-        segment.size,
-        partial(open_segment_of, places, segment),
-        partial(open_beside, places, segment),
-        piece.start,
-        None if piece.end is None else piece_end(log, at),
-    )
+    open_file = partial(open_segment_of, places, segment)
+    end = None if piece.end is None else piece_end(log, at)
+    return LogFile(segment, places, open_file, segment.base_offset, piece.start, end)
 
 
 def _committed(log: PartitionLog, places: Places, outcome: TransactionOutcome) -> Committed:

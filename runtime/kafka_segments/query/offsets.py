@@ -13,19 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Batch
+from kafka_segments.errors import OptionError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
-from kafka_segments.log.index_claims import is_before
 from kafka_segments.log.log_end import find_end, find_end_of_small
 from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog
-from kafka_segments.log.opening import open_offsets, open_stored
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.query import EARLIEST, LATEST, Bound, Query, Topics, topic_pattern
 from kafka_segments.query.timestamps import TimeFinder
-from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["LogView", "Range", "check_partitions", "resolve", "select"]
 
@@ -34,9 +30,6 @@ _INTERNAL = frozenset(
 )
 """Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
 the log of the controllers, which no consumer is given."""
-
-_MAX_OFFSET = (1 << 63) - 1
-
 
 _INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
 
@@ -358,31 +351,12 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
 
 
 def _end_of(log: PartitionLog, places: Places, finder: TimeFinder) -> int:
-    """Behind the last whole valid batch of the newest segment; of all, if that one is misnamed."""
-    segment = log.pieces[-1].segment
-    if (small := find_end_of_small(places, segment)) is not None:
-        return max(log.pieces[-1].start, small)
-    source = open_stored(places, segment)
-    try:
-        position = 0
-        try:
-            offsets = open_offsets(places, segment)
-            if offsets is not None:
-                with offsets:
-                    position = offsets.entry(len(offsets) - 1)[1] if len(offsets) else 0
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            finder.findings.append(error)
-        if position >= source.size or not is_before(source, position, _MAX_OFFSET):
-            position = 0
-        end = log.pieces[-1].start
-        highest: int | None = None
-        for entry in Scan(source).entries(position):
-            if isinstance(entry, Batch) and entry.crc_valid is not False:
-                highest = max(highest or 0, entry.highest_offset)
-        if highest is not None and highest < segment.base_offset:
-            extents = (extent_of(places, piece.segment) for piece in log.pieces)
-            highest = max((one.last for one in extents if one is not None), default=highest)
-        return end if highest is None else max(end, highest + 1)
-    finally:
-        source.close()
+    """The offset after the last whole valid batch of the newest segment; of all, if that one is misnamed."""
+    newest = log.pieces[-1]
+    if (small := find_end_of_small(places, newest.segment)) is not None:
+        return max(newest.start, small)
+    highest = find_end(places, newest.segment, finder.findings).highest
+    if highest is not None and highest < newest.segment.base_offset:
+        extents = (extent_of(places, piece.segment) for piece in log.pieces)
+        highest = max((one.last for one in extents if one is not None), default=highest)
+    return newest.start if highest is None else max(newest.start, highest + 1)

@@ -1,4 +1,4 @@
-"""What an open segment holds: its first and last offset, and whether the log cleaner has been in it.
+"""What a segment holds: its first and last offset, where it ends, and whether the log cleaner has been in it.
 
 Strategy: the first entries and the last ones are read and verified. Where those are the last entry of the
 `.index` says, if a sound batch stands there; without such an entry all headers are walked through. Where many
@@ -7,35 +7,29 @@ small segments are asked for, the compiled scanner goes through each whole one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kafka_segments import formats
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import ItemBudget
-from kafka_segments.errors import (
-    CorruptIndexError,
-    KafkaFormatError,
-    MissingExtraError,
-    ReadError,
-    raise_unless_file_at_fault,
-)
+from kafka_segments.errors import MissingExtraError, ReadError, TruncatedError
 from kafka_segments.formats.entries import Batch, Damage, Padding
-from kafka_segments.io.storage import Source, open_source
+from kafka_segments.io.storage import WINDOW_SIZE, Source
 from kafka_segments.segment.continuity import Extent, Holding
-from kafka_segments.segment.index_lookup import OffsetLookup, offsets_in
-from kafka_segments.segment.legacy_messages import Messages
-from kafka_segments.segment.scan.entry_scan import Scan, read_payload
+from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
 
 __all__ = [
+    "Hint",
+    "SegmentEnd",
     "SegmentStart",
     "begin_of",
-    "begins_by",
+    "end_of",
     "hold",
     "hold_small",
     "is_cleaned",
     "is_sound_at",
-    "last_entry",
     "near_end",
     "runs_in",
 ]
@@ -47,14 +41,21 @@ _MAX_TAIL = 1 << 20  # bytes that are read behind the index's last entry without
 _NUM_RUNS = 1000
 _NUM_LOOKED_AT = 64  # entries at the beginning of a segment, before its content counts as unknown
 
+Hint = Callable[[], tuple[int, int] | None]
+"""Looks up offset and position of the last entry of a segment's `.index`; None if there is none."""
 
-def hold(source: Source, base_offset: int, index: str | None = None) -> Holding:
+
+def _no_hint() -> None:
+    return None
+
+
+def hold(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> Holding:
     """What a segment holds.
 
     Args:
         source: its bytes.
         base_offset: by its name.
-        index: path of its `.index`, which need not be there.
+        find_hint: is called where an index saves reading.
 
     Raises:
         StoreError: the store stopped giving it.
@@ -63,47 +64,93 @@ def hold(source: Source, base_offset: int, index: str | None = None) -> Holding:
     begin = begin_of(source)
     if begin.first is None:
         return Holding(path, base_offset, size, is_damaged_before=begin.is_damaged)
-    last, is_torn, has_zeros = _tail(source, base_offset, index)
-    extent = Extent(begin.first, max(begin.first, *last))
+    end = end_of(source, base_offset, find_hint)
+    first = begin.first
+    last = first if end.highest is None else max(first, end.highest)
+    if end.last is not None and end.last.base_offset is not None and end.last.base_offset >= 0:
+        first = min(first, end.last.base_offset)
     return Holding(
         path,
         base_offset,
         size,
-        extent,
+        Extent(first, last),
         begin.is_damaged,
-        is_torn,
-        ends_in_zeros=has_zeros,
+        end.tail is not None,
+        ends_in_zeros=end.ends_in_zeros,
         misplaced=begin.misplaced,
     )
 
 
-_End = tuple[tuple[int, ...], bool, bool]
+@dataclass(frozen=True, slots=True)
+class SegmentEnd:
+    """How a segment ends.
+
+    Attributes:
+        end_offset: the offset after the last one of the last whole, valid batches; the base offset if there
+            is none.
+        highest: the highest offset of the last two batches, whatever the segment's name; None if there is
+            none.
+        position: where the last batch ends.
+        last: its header; None if there is none.
+        tail: what follows it and is no such batch, other than zeros; None if nothing does.
+        ends_in_zeros: zeros follow it.
+    """
+
+    end_offset: int
+    highest: int | None
+    position: int
+    last: Batch | None
+    tail: Damage | None
+    ends_in_zeros: bool = False
+
+    @property
+    def is_tail_pending(self) -> bool:
+        """Whether the tail is the beginning of a batch, which the newest segment may lawfully end with."""
+        return self.tail is not None and isinstance(self.tail.error, TruncatedError)
 
 
-def _tail(source: Source, base_offset: int, index: str | None) -> _End:
-    """How the segment ends, from the index's last entry on, or else from the last entry but one of all."""
-    if source.size <= _SMALL:
-        found = _last(source, 0)
-        assert found is not None  # nothing was expected of its first entry
-        return found
-    offset, position = (-1, 0) if index is None else _hint(index, base_offset)
-    found = _last(source, position, offset) if 0 <= source.size - position <= _MAX_TAIL else None
-    if found is None:
-        position = near_end(source, position if is_sound_at(source, offset, position) else 0)
-        found = _last(source, position)
-        found = found if found and found[0] else _last(source, 0)
-    assert found is not None
+def end_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> SegmentEnd:
+    """How a segment ends: read from the last entry of its index on, or else from the last entry but one."""
+    is_far = source.descriptor < 0 and not source.is_memory
+    hint = None if source.size <= _SMALL and not is_far else find_hint()
+    position = 0
+    if hint is not None and 0 <= hint[1] < source.size:
+        if is_far or source.size - hint[1] <= _MAX_TAIL:
+            found = _scanned(source, base_offset, hint[1], hint[0])
+            if found is not None:
+                return found
+        elif is_sound_at(source, *hint):
+            position = hint[1]
+    if not is_far and source.size > _SMALL:
+        position = near_end(source, position)
+    found = _scanned(source, base_offset, position)
+    if found is None or (found.last is None and position):
+        found = _scanned(source, base_offset, 0)
+    assert found is not None  # nothing was expected of its first entry
     return found
 
 
-def _hint(index: str, base_offset: int) -> tuple[int, int]:
-    """What the last entry of an index says; an offset that nothing has, if there is none to be had."""
-    try:
-        with offsets_in(open_source(index, only_files=True), base_offset) as lookup:
-            return last_entry(lookup) or (-1, 0)
-    except (CorruptIndexError, ReadError) as error:
-        raise_unless_file_at_fault(error)
-        return -1, 0
+def _scanned(source: Source, base_offset: int, position: int, offset: int | None = None) -> SegmentEnd | None:
+    """The end, by all batches from a position on; None if the first one is not as an index says."""
+    lasts: tuple[int, ...] = ()
+    last: Batch | None = None
+    tail: Damage | None = None
+    entry: Batch | Damage | Padding | None = None
+    len_window = WINDOW_SIZE if source.descriptor < 0 else _LEN_WINDOW
+    for number, entry in enumerate(Scan(source, len_window=len_window).entries(position)):
+        if number == 0 and offset is not None and not _begins_by(entry, offset):
+            return None
+        if isinstance(entry, Damage):
+            tail = tail or entry
+        elif isinstance(entry, Batch) and entry.crc_valid:
+            last, tail = entry, None
+            is_wrapper = entry.base_offset is None
+            greatest = entry.last_offset if is_wrapper else max(entry.base_offset or 0, entry.highest_offset)
+            lasts = (*lasts[-1:], greatest)
+            position = entry.end_position
+    highest = max(lasts, default=None)
+    end_offset = base_offset if highest is None else max(base_offset, highest + 1)
+    return SegmentEnd(end_offset, highest, position, last, tail, isinstance(entry, Padding))
 
 
 def hold_small(source: Source, base_offset: int) -> Holding | None:
@@ -172,30 +219,11 @@ def _overlapped(source: Source, batch: Batch) -> int | None:
         prefix = formats.read_prefix(source.read(position, formats.LEN_PREFIX))
         if prefix.magic < 2 or not 0 <= prefix.base_offset <= batch.last_offset:
             return None
-    following = next(Scan(source).entries(position), None)
-    if not isinstance(following, Batch) or not following.crc_valid:
+    following = sound_entry(source, position)
+    if following is None:
         return None
     is_same = (following.base_offset, following.crc) == (batch.base_offset, batch.crc)
     return None if is_same else following.base_offset
-
-
-def _last(source: Source, position: int, offset: int | None = None) -> _End | None:
-    """The last offsets of the last two sound entries from a position on; whether damage, or zeros, follow.
-
-    None if the first entry is no sound one that begins at an offset or before, where one is given.
-    """
-    last: tuple[int, ...] = ()
-    is_torn = has_zeros = False
-    for entry in Scan(source, len_window=_LEN_WINDOW).entries(position):
-        if offset is not None and not begins_by(entry, offset):
-            return None
-        offset = None
-        if isinstance(entry, Batch) and entry.crc_valid:
-            last, is_torn = (*last[-1:], max(entry.base_offset or 0, entry.last_offset)), False
-        elif isinstance(entry, Damage):
-            is_torn = True
-        has_zeros = isinstance(entry, Padding)
-    return None if offset is not None else (last, is_torn, has_zeros)
 
 
 def near_end(source: Source, position: int = 0) -> int:
@@ -216,19 +244,12 @@ def near_end(source: Source, position: int = 0) -> int:
     return before
 
 
-def last_entry(lookup: OffsetLookup) -> tuple[int, int] | None:
-    """Offset and position of the last entry of a `.index`; None if it has none."""
-    return lookup.entry(len(lookup) - 1) if len(lookup) else None
-
-
 def is_sound_at(source: Source, offset: int, position: int) -> bool:
     """Whether a valid batch stands at a position, and begins at or before an offset."""
-    if not 0 <= position < source.size:
-        return False
-    return begins_by(next(Scan(source, len_window=_LEN_WINDOW).entries(position), None), offset)
+    return _begins_by(sound_entry(source, position), offset)
 
 
-def begins_by(entry: Batch | Damage | Padding | None, offset: int) -> bool:
+def _begins_by(entry: Batch | Damage | Padding | None, offset: int) -> bool:
     """Whether an entry is a valid batch that begins at or before an offset, as an index says.
 
     Where a wrapper of the old formats begins only its messages know; brokers before 2.0 noted that offset,
@@ -237,26 +258,6 @@ def begins_by(entry: Batch | Damage | Padding | None, offset: int) -> bool:
     if not isinstance(entry, Batch) or not entry.crc_valid:
         return False
     return entry.base_offset is None or entry.base_offset <= offset
-
-
-def _is_sound(source: Source, position: int) -> bool:
-    """Whether the checksum of the entry at a position is right."""
-    entry = next(Scan(source).entries(position), None)
-    return isinstance(entry, Batch) and bool(entry.crc_valid) and entry.position == position
-
-
-def _with_offsets(source: Source, entry: Batch, items: ItemBudget) -> Batch | None:
-    """An entry with its first offset and its number of records; None if a wrapper cannot be asked."""
-    if entry.magic >= 2:
-        return entry
-    if entry.compression == "none":
-        return replace(entry, base_offset=entry.last_offset, num_records=1)
-    try:
-        payload, bound = read_payload(source, entry), DEFAULT_MAX_DECOMPRESSED
-        return Messages(entry, payload, max_decompressed=bound, check_crc=False, items=items).batch
-    except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)  # whoever reads the segment tells of it
-        return None
 
 
 def runs_in(source: Source) -> list[Extent]:
@@ -288,7 +289,7 @@ def is_cleaned(source: Source) -> bool:
     is_pending = False  # offsets are missing in front of `before`
     items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
     for found in Scan(source, headers_only=True).entries():
-        entry = _with_offsets(source, found, items) if isinstance(found, Batch) else None
+        entry = with_offsets(source, found, items) if isinstance(found, Batch) else None
         if entry is None or entry.base_offset is None:
             before = None
             continue
@@ -298,12 +299,12 @@ def is_cleaned(source: Source) -> bool:
         is_whole = entry.num_records == entry.last_offset - entry.base_offset + 1
         is_pending = False
         # A bit that was flipped in a header looks like the cleaner's work: the checksum tells.
-        if (missing or not is_whole) and not _is_sound(source, entry.position):
+        if (missing or not is_whole) and sound_entry(source, entry.position) is None:
             before = None
             continue
         if not is_whole:
             return True
         if missing > 0 and before is not None:
-            is_pending = _is_sound(source, before.position)
+            is_pending = sound_entry(source, before.position) is not None
         before = None if missing < 0 else entry
     return is_pending

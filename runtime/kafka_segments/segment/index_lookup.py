@@ -104,6 +104,14 @@ class _Lookup:
     def __len__(self) -> int:
         return self._entries.num
 
+    def entry(self, at: int) -> Entry:
+        """One entry, with an absolute offset."""
+        raise NotImplementedError
+
+    def last(self) -> Entry | None:
+        """The last entry; None if there is none."""
+        return self.entry(len(self) - 1) if len(self) else None
+
 
 class OffsetLookup(_Lookup):
     """A `.index`: an append that begins at a position ends with an offset.
@@ -146,16 +154,15 @@ class OffsetLookup(_Lookup):
 
 
 class TimeLookup(_Lookup):
-    """A `.timeindex`: up to an offset no record is later than a time."""
+    """A `.timeindex`: up to an offset no record is later than a time.
+
+    The last entry of a segment that is not written to any more has its greatest timestamp.
+    """
 
     def entry(self, at: int) -> Entry:
         """Timestamp and offset of one entry."""
         timestamp, relative = self._entries.pairs([at])[0]
         return timestamp, self._base_offset + relative
-
-    def last(self) -> Entry | None:
-        """The last entry: of a segment that is not written to any more, its greatest timestamp."""
-        return self.entry(len(self) - 1) if len(self) else None
 
     def last_below(self, timestamp: int) -> Entry | None:
         """The last entry with a timestamp below this one: up to its offset, all are."""

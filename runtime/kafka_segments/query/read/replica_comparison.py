@@ -22,7 +22,6 @@ import numpy as np
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, raise_unless_file_at_fault
 from kafka_segments.formats import MAGICS
-from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split, StoredSegment
 from kafka_segments.query.read.segment_finder import open_stored
@@ -30,7 +29,7 @@ from kafka_segments.query.read.start_position import begin
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.header_table import iter_tables
 from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
-from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.scan.entry_scan import sound_entry
 
 __all__ = ["compare_copies", "find_mismatches"]
 
@@ -175,8 +174,7 @@ def _is_sound(places: Places, stored: StoredSegment, position: int) -> bool:
     """Whether what stands there has the checksum that it says."""
     source = open_stored(places, stored)
     try:
-        found = next(Scan(source).entries(position), None)
-        return isinstance(found, Batch) and bool(found.crc_valid)
+        return sound_entry(source, position) is not None
     finally:
         source.close()
 

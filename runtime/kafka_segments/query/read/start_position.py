@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_segments.formats.entries import Batch
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.header_table import find_entries
-from kafka_segments.segment.scan.entry_scan import Scan
+from kafka_segments.segment.scan.entry_scan import first_offset_at
 
 __all__ = ["StartPosition", "begin"]
-
-_LEN_WINDOW = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +46,14 @@ def begin(source: Source, start: int, base_offset: int, hint: int, max_decompres
     whole = StartPosition(0, base_offset - 1, hint == 0)
     if start <= base_offset and hint == 0:
         return whole
-    scan = Scan(source, len_window=_LEN_WINDOW, max_decompressed=max_decompressed)
     if hint > 0:
-        first = _first_offset(scan, hint)
+        first = first_offset_at(source, hint, max_decompressed)
         if first is not None and first <= start:
             return StartPosition(hint, first - 1, True)
     if source.descriptor < 0 and not source.is_memory:
         return whole  # far away, a walk takes as long as the reading
     for position in find_entries(source, start):
-        first = _first_offset(scan, position) if position else None
+        first = first_offset_at(source, position, max_decompressed) if position else None
         if first is not None and first <= start:
             return StartPosition(position, first - 1, hint == 0)
     return whole
-
-
-def _first_offset(scan: Scan, position: int) -> int | None:
-    """The first offset of the sound entry at a position, None if there is none."""
-    if position >= scan.source.size:
-        return None
-    entry = next(scan.entries(position), None)
-    if not isinstance(entry, Batch) or not entry.crc_valid or entry.position != position:
-        return None
-    return scan.first_offset(entry)

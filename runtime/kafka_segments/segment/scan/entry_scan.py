@@ -31,8 +31,9 @@ from kafka_segments.segment.scan.entry_check import CheckedEntry, Probe
 from kafka_segments.segment.scan.nested_messages import NestedMessages
 from kafka_segments.segment.scan.resync import Resync
 
-__all__ = ["Scan", "first_offset_in_name", "read_payload"]
+__all__ = ["Scan", "first_offset_at", "first_offset_in_name", "read_payload", "sound_entry", "with_offsets"]
 
+_LEN_WINDOW = 64 << 10
 _NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
 
 
@@ -179,15 +180,10 @@ class Scan:
 
         Nor are they asked where a pass has asked more of them than it may read.
         """
-        if batch.base_offset is not None or self._headers_only:
+        if self._headers_only:
             return batch.base_offset
-        try:
-            payload, bound = read_payload(self.source, batch), self._max_decompressed
-            opened = Messages(batch, payload, max_decompressed=bound, check_crc=False, items=self._asked)
-            return opened.batch.base_offset
-        except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            return None
+        opened = with_offsets(self.source, batch, self._asked, self._max_decompressed)
+        return None if opened is None else opened.base_offset
 
     def _end_before_zeros(self, end: int) -> int:
         """`end`, or where the file's zeros begin if that is well before it: a write that was cut short."""
@@ -201,6 +197,51 @@ class Scan:
             if finding.error is None:
                 return None if finding.batch is None else self.first_offset(finding.batch)
             position = self._end_of_region(finding, position)[0]
+        return None
+
+
+def sound_entry(source: Source, position: int) -> Batch | None:
+    """The batch or message at a position; None if no whole and valid one stands there."""
+    if not 0 <= position < source.size:
+        return None
+    entry = next(Scan(source, len_window=_LEN_WINDOW).entries(position), None)
+    return entry if isinstance(entry, Batch) and entry.crc_valid else None
+
+
+def first_offset_at(
+    source: Source, position: int, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+) -> int | None:
+    """The first offset of the sound entry at a position; None if none is there, or its messages hide it."""
+    batch = sound_entry(source, position)
+    if batch is not None:
+        batch = with_offsets(source, batch, ItemBudget(max_decompressed), max_decompressed)
+    return None if batch is None else batch.base_offset
+
+
+def with_offsets(
+    source: Source, batch: Batch, items: ItemBudget, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+) -> Batch | None:
+    """A batch with its first offset and number of records, which of a wrapper only its messages know.
+
+    Args:
+        source: the segment.
+        batch: a batch or message of it.
+        items: how many messages may be read for that.
+        max_decompressed: bytes that a wrapper may decompress to.
+
+    Returns:
+        None if the messages cannot be read.
+    """
+    if batch.base_offset is not None:
+        return batch
+    if batch.compression == "none":  # where headers alone are read, nothing is said of old messages
+        return replace(batch, base_offset=batch.last_offset, num_records=1)
+    try:
+        payload = read_payload(source, batch)
+        opened = Messages(batch, payload, max_decompressed=max_decompressed, check_crc=False, items=items)
+        return opened.batch
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)  # reading the records reports it
         return None
 
 

@@ -1,0 +1,129 @@
+"""From a path or address to the one partition there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import OptionError
+from kafka_segments.formats.file_names import directory_of, is_address, real_path
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import brokers_segment, discover
+from kafka_segments.log.log_dir import group_files
+from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
+from kafka_segments.log.opening import open_segment_of
+from kafka_segments.log.partition import Partition
+from kafka_segments.log.replicas import resolve
+from kafka_segments.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.segment.segment import Segment, open_segment
+
+__all__ = ["log_in", "open_log", "open_partition", "open_partition_of"]
+
+
+def open_partition(
+    directory: str | os.PathLike[str],
+    *,
+    check_crc: bool = True,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    outcomes_from: Literal["records", "indexes"] = "records",
+    places: Places | None = None,
+) -> Partition:
+    """Open a partition for reading. Nothing is ever written or locked.
+
+    Args:
+        directory: the path or address of a directory `TOPIC-PARTITION` with live segments in it, of a
+            tier's directory of the partition, of a directory around one, or a pattern that leads to one.
+        check_crc: verify the checksum of every batch.
+        max_decompressed: bytes that one batch may decompress to.
+        outcomes_from: what says how transactions ended. The records always can. The `.txnindex` and
+            `.snapshot` files spare a pass over all but the newest segments, if a broker has left them in
+            order; see `transaction_outcomes` for what is checked, and what cannot be.
+        places: where addresses lead, with the settings of stores; by the environment if None.
+
+    Raises:
+        ReadError: the directory does not exist or cannot be listed.
+        OptionError: it holds no segments, those of several partitions, or several copies of one, of which
+            `scan` makes one log.
+    """
+    if outcomes_from not in ("records", "indexes"):
+        raise OptionError(f"outcomes_from is {outcomes_from!r}; give 'records' or 'indexes'")
+    if not isinstance(directory, (str, os.PathLike)):
+        raise OptionError(f"this is of type {type(directory).__name__}: give the path of a directory as str")
+    places, path = places or Places(keep_cache=True), os.fspath(directory)
+    copies = discover(places, [path], prefer_names=True)
+    names = {(copy.topic, copy.partition) for copy in copies}
+    if len(names) != 1:
+        raise OptionError(f"{len(names)} partitions are in it; give one of them", path=path)
+    if len(copies) > 1:
+        raise OptionError(
+            f"{len(copies)} copies of a partition are in it, {', '.join(copy.path for copy in copies)}: give "
+            "one of them, or read the log that they make together with kafka_segments.scan",
+            path=path,
+        )
+    (log,) = resolve(places, copies)
+    if not log.pieces:
+        why = "; ".join(one.why for one in log.left_out[:1])
+        raise OptionError(f"no segment in it can be read: {why}", path=path)
+    return open_log(places, log, outcomes_from, check_crc=check_crc, max_decompressed=max_decompressed)
+
+
+def open_log(places: Places, log: PartitionLog, outcomes_from: str = "records", **options: Any) -> Partition:
+    """Open a log that was found already.
+
+    Args:
+        places: where it is.
+        log: one segment at least.
+        outcomes_from: see `open_partition`.
+        options: see `open_segment_of`.
+    """
+    return Partition(log, places, partial(open_segment_of, places, **options), outcomes_from)
+
+
+def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
+    """Open the partition that a file is a live segment of.
+
+    A file that is none (by its name, or its directory's), or standard input, is a partition by itself: then
+    `is_whole` is False, and what stands in no file but this is not known.
+
+    Args:
+        places: where it is.
+        path: the path or address of the file; `-` is standard input.
+        options: see `open_segment_of`.
+
+    Raises:
+        ReadError: the file or its directory cannot be opened.
+    """
+    log = PartitionLog("", -1, ()) if path == "-" else log_in(places, directory_of(path))
+    wanted = real_path(path)
+    own = next((piece.segment for piece in log.pieces if real_path(piece.segment.path) == wanted), None)
+    if log.topic and own is not None:
+        return open_log(places, log, **options)
+    if own is None:
+        own = StoredSegment(StoredFile(path, 0, ""), first_offset_in_name(path) or 0)
+    alone = LogPiece(own.base_offset, None, replace(own, is_newest=True, end_offset=None))
+
+    def open_alone(_segment: StoredSegment) -> Segment:
+        return open_segment(places.open(path) if is_address(path) else path, **options)
+
+    log = PartitionLog("", -1, (alone,), copies=(directory_of(path),))
+    return Partition(log, places, open_alone, is_whole=False)
+
+
+def log_in(places: Places, directory: str) -> PartitionLog:
+    """The log of the segments in a directory; without a name, if that is not called as a partition is.
+
+    Raises:
+        ReadError: it cannot be listed.
+    """
+    try:
+        logs = resolve(places, discover(places, [directory], prefer_names=True))
+    except OptionError:
+        logs = []
+    if len(logs) == 1:
+        return logs[0]
+    found = (brokers_segment(group) for group in group_files(places.entries(directory)))
+    pieces = tuple(LogPiece(one.base_offset, one.end_offset, one) for one in found)
+    return PartitionLog("", -1, pieces, copies=(directory,))
