@@ -11,7 +11,19 @@ import pytest
 from tests.conversion.compare import Stored, as_consumed, stored
 from tests.recording.sets import RECORDED
 
-from kafka_segments.write.convert.rules import CLEANED, CLEANED_LEGACY, EMPTIED, Case, Table, violations
+from kafka_segments.formats.entries import Batch
+from kafka_segments.write.convert.rules import CLEANED, CLEANED_LEGACY, EMPTIED, Case, Table
+
+
+def violations(table: Table, case: Case, after: Batch) -> list[str]:
+    """What in a batch that was written anew is not as the table says; a sentence each."""
+    found = []
+    for rule in table:
+        expected, stored = rule.value(case), getattr(after, rule.field)
+        if expected != stored:
+            found.append(f"{rule.field} is {stored!r}, not {expected!r} ({rule.action}: {rule.how})")
+    return found
+
 
 # How many of the entries that a cleaner left are of each sort: as they were, some records gone, emptied.
 EXPECTED = {

@@ -99,8 +99,6 @@ class Seen:
             self.positions.update(batch.column("position").to_pylist())
         for batch in batch_views.read_control(one, Places(), BOUND, Collected()):
             self.controls.update(batch.column("offset").to_pylist())
-        for batch in batch_views.read_damage(one, Places(), BOUND):
-            batch.validate(full=True)
         for batch in splits.read_split(one, Places(), replace(BOUND, is_best=True), Collected()):
             batch.validate(full=True)
 

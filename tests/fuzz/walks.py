@@ -49,8 +49,9 @@ def check_pieces(source: Source, first: int, batches: list[Batch], damaged: list
         if isinstance(piece, Damage):
             places.append(piece.position)
         else:
-            piece.validate(full=True)
-            rows += list(zip(*(piece.column(at).to_pylist() for at in (0, 1)), strict=True))
+            rows += list(
+                zip(*(piece.column(name).tolist() for name in ("position", "end_position")), strict=True)
+            )
     assert places == [position for position in damaged if position >= first]
     assert sorted(rows) == rows
     assert [row[0] for row in rows] == [one.position for one in batches if one.position >= first]

@@ -121,21 +121,6 @@ def test_many_objects_are_listed_page_by_page(
     assert [asked.method for asked in proxy.asked] == ["GET"] * 3
 
 
-def test_all_files_below_are_found_without_a_look_into_each_directory(
-    places: Places, proxy: faults.Proxy
-) -> None:
-    name = "kafka-4.3/clean"
-    found = places.files_below(f"s3a://{BUCKET}/{name}")
-    expected = Places().files_below(str(RECORDED / name))
-    assert len(expected) == len([path for path in (RECORDED / name).rglob("*") if path.is_file()])
-    assert [(one.path.removeprefix(f"s3a://{BUCKET}/"), one.size) for one in found] == [
-        (one.path.removeprefix(f"{RECORDED}/"), one.size) for one in expected
-    ]
-    assert len(proxy.asked) == -(-len(expected) // 1000)
-    with pytest.raises(ReadError, match="does not exist"):
-        places.files_below(f"s3a://{BUCKET}/none")
-
-
 def read_through(source: Source, data: bytes, step: int = 4 << 20) -> None:
     buffer = memoryview(bytearray(step))
     for position in range(0, len(data), step):

@@ -21,7 +21,6 @@ from kafka_segments.query.read.batch_views import (
     CONTROL_SCHEMA,
     read_batches,
     read_control,
-    read_damage,
 )
 from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading
@@ -146,18 +145,6 @@ def test_batches_of_control_records_are_bounded_together(
     num_items = 3000 + bounds.ITEMS_PER_BYTE * len(data)
     assert 1000 < num_rows < num_items
     assert len(found.damages) > 5
-
-
-def test_damage_as_rows(tmp_path: Path) -> None:
-    data = bytearray(run(0, 10))
-    data[len(one(0)) + 70] ^= 1
-    path = write(tmp_path, 0, bytes(data))
-    split = split_of(stored(path), 0, 60, following=60, position=0)
-    found = rows(list(read_damage(split, PLACES, Reading(("offset",)))))
-    assert [(row[0], row[1], row[2], row[4], row[6], row[7]) for row in found] == [
-        ("damage", str(path), len(one(0)), "ChecksumMismatchError", 5, 9),
-        ("lost", "", None, None, 50, 59),
-    ]
 
 
 def test_headers_of_a_large_file_take_no_time_a_row(tmp_path: Path) -> None:

@@ -53,10 +53,6 @@ class FileSystem(Protocol):
         """What is in a directory, by name."""
         ...
 
-    def files_below(self, directory: str) -> list[FileEntry]:
-        """All files in a directory and in those in it, by path."""
-        ...
-
     def entry(self, path: str) -> FileEntry | None:
         """One file or directory; None if it does not exist."""
         ...

@@ -57,14 +57,6 @@ class Places:
         system, path = self._resolve(directory)
         return system.entries(path)
 
-    def files_below(self, directory: str) -> list[FileEntry]:
-        """All files in a directory and in those in it, by path; errors as for `entries`.
-
-        A store answers with a thousand files a request, however many directories they are in.
-        """
-        system, path = self._resolve(directory)
-        return system.files_below(path)
-
     def entry(self, path: str) -> FileEntry | None:
         """One file or directory; None if it does not exist; errors as for `entries`."""
         system, path = self._resolve(path)

@@ -35,16 +35,6 @@ class LocalFiles:
             raise _cannot_list(directory, error) from error
         return [entry for entry in map(_listed, names) if entry is not None]
 
-    def files_below(self, directory: str) -> list[FileEntry]:
-        """All files in a directory and in those in it, by path; links to directories are not followed."""
-        found: list[FileEntry] = []
-        for entry in self.entries(directory):
-            if not entry.is_directory:
-                found.append(entry)
-            elif not os.path.islink(entry.path):
-                found += self.files_below(entry.path)
-        return sorted(found, key=lambda entry: entry.path)
-
     def entry(self, path: str) -> FileEntry | None:
         """One file or directory; None if it does not exist."""
         try:

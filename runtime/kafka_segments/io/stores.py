@@ -60,20 +60,12 @@ class RemoteFiles:
 
     def entries(self, directory: str) -> list[FileEntry]:
         """What is in a directory, by name: objects, and prefixes of objects."""
-        return sorted(self._listed(directory, False), key=lambda entry: entry.name)
-
-    def files_below(self, directory: str) -> list[FileEntry]:
-        """All objects whose names begin so, by path."""
-        found = self._listed(directory, True)
-        return sorted((entry for entry in found if not entry.is_directory), key=lambda entry: entry.path)
-
-    def _listed(self, directory: str, is_deep: bool) -> list[FileEntry]:
         from pyarrow.fs import FileSelector
 
-        selector = FileSelector(self._key(directory), recursive=is_deep)
+        selector = FileSelector(self._key(directory))
         address = f"{self._prefix}{directory}"
         infos = self._patience.run(address, lambda: self._system.get_file_info(selector))
-        return [self._entry(info) for info in infos]
+        return sorted(map(self._entry, infos), key=lambda entry: entry.name)
 
     def entry(self, path: str) -> FileEntry | None:
         """One object or prefix; None if there is none."""

@@ -20,7 +20,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.io.globs import compile_glob, expand, is_glob
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.checkpoints import Checkpoints
-from kafka_segments.log.log_dir import Group, group_files, is_deleted, swaps_in, without_log
+from kafka_segments.log.log_dir import is_deleted, segments_in, swaps_in, without_log
 from kafka_segments.log.model import LeftOut, LogEnd, PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.partition_dirs import Directory, PartitionFinder, Wanted, run_at_once
 from kafka_segments.log.skipped_files import PassedOver, tell
@@ -28,7 +28,7 @@ from kafka_segments.log.stored_segments import read_file
 from kafka_segments.log.tiers import read_tier
 from kafka_segments.segment.index_files import LeaderEpoch, read_leader_epochs, read_partition_metadata
 
-__all__ = ["FileOptions", "brokers_segment", "discover", "stored_file"]
+__all__ = ["FileOptions", "discover"]
 
 _log = get_logger(__name__)
 
@@ -106,11 +106,6 @@ def discover(
     return sorted(copies, key=lambda copy: (copy.topic, copy.partition, copy.path))
 
 
-def stored_file(entry: FileEntry) -> StoredFile:
-    """A file as it is known from then on."""
-    return StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)
-
-
 def _add_matches(places: Places, finder: PartitionFinder, pattern: str, ignore_missing: bool) -> None:
     matches = expand(places, pattern)
     if not matches:
@@ -142,7 +137,7 @@ class _Chooser:
         if options.path_glob_filter is not None:
             self._pattern = compile_glob(options.path_glob_filter)
 
-    def why_not(self, log: FileEntry) -> str | None:
+    def why_not(self, log: StoredFile) -> str | None:
         """Why a segment's file is left out; None if it is not."""
         options = self._options
         if self._pattern is not None and not self._pattern.fullmatch(log.name):
@@ -180,13 +175,13 @@ class _Reader:
         checkpoints = self._checkpoints
         start = checkpoints.log_start_offset(directory)
         segments, left_out = [], []
-        for group in group_files(directory.entries):
-            why = self._why_not(directory, group, start)
+        for segment in segments_in(directory.entries):
+            why = self._why_not(directory, segment, start)
             if why is None:
-                segments.append(brokers_segment(group))
+                segments.append(segment)
             else:
-                log = stored_file(group.files["log"])
-                left_out.append(_left_out(directory, log, group.base_offset, group.end, why))
+                bounds = segment.base_offset, segment.end_offset
+                left_out.append(_left_out(directory, segment.file, *bounds, why))
         noted = checkpoints.high_watermark(directory), checkpoints.recovery_point(directory)
         end = LogEnd(checkpoints.is_live(directory), *noted)
         return PartitionCopy(
@@ -205,13 +200,14 @@ class _Reader:
             findings=(*notes.findings, *checkpoints.findings(directory)),
         )
 
-    def _why_not(self, directory: Directory, group: Group, log_start_offset: int | None) -> str | None:
-        log = group.files["log"]
-        if directory.wanted is not None and log.name not in directory.wanted:
+    def _why_not(
+        self, directory: Directory, segment: StoredSegment, log_start_offset: int | None
+    ) -> str | None:
+        if directory.wanted is not None and segment.file.name not in directory.wanted:
             return "other segments were given by name"
-        if is_deleted(self._places, group, log_start_offset):
+        if is_deleted(self._places, segment, log_start_offset):
             return f"its records are deleted: the log starts at offset {log_start_offset}"
-        return self._chooser.why_not(log)
+        return self._chooser.why_not(segment.file)
 
     def _tiers_copy(self, directory: Directory) -> PartitionCopy:
         contents = read_tier(self._places, directory, self._chooser.why_not)
@@ -241,7 +237,7 @@ class _Reader:
     def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
         """What a small file says; None, and a finding, if it cannot be understood."""
         try:
-            data = read_file(self._places, stored_file(entry))
+            data = read_file(self._places, StoredFile.of(entry))
             if (read, data) in self._known:  # most partitions of a topic note the same
                 return self._known[read, data]  # type: ignore[no-any-return]
             found = read(data)
@@ -254,18 +250,6 @@ class _Reader:
             _log.warning("%s; what it notes is not known", error)
             notes.findings.append(error)
             return None
-
-
-def brokers_segment(group: Group) -> StoredSegment:
-    """A segment in a broker's directory."""
-    beside = {suffix: stored_file(entry) for suffix, entry in group.files.items() if suffix != "log"}
-    return StoredSegment(
-        stored_file(group.files["log"]),
-        group.base_offset,
-        is_newest=group.end is None,
-        beside=beside,
-        end_offset=group.end,
-    )
 
 
 def _left_out(directory: Directory, log: StoredFile, base_offset: int, end: int | None, why: str) -> LeftOut:

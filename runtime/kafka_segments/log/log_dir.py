@@ -6,40 +6,22 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import MAX_OFFSET, SEGMENT_NAME, parse_directory_name, with_ends
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import ROOT_FILES
+from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.segment.contents import hold
 
-__all__ = ["Group", "group_files", "is_deleted", "log_dir_root", "swaps_in", "without_log"]
+__all__ = ["is_deleted", "log_dir_root", "segments_in", "swaps_in", "without_log"]
 
 _BESIDE = frozenset(["log", "index", "timeindex", "txnindex", "snapshot"])
 _CLEANED = re.compile(r"(\d{20})\..*\.cleaned", re.ASCII)
 _WITH_LOG = frozenset(["log", "index", "timeindex"])
 """What is of a segment; a snapshot of the producers stands at any offset."""
-
-
-@dataclass(slots=True)
-class Group:
-    """The files of a broker's segment.
-
-    Attributes:
-        base_offset: by their names.
-        files: by suffix: `log`, `index`, `timeindex`, `txnindex`, `snapshot`; the first one is there.
-        end: the next segment's base offset; None for the newest one.
-    """
-
-    base_offset: int
-    files: dict[str, FileEntry] = field(default_factory=dict)
-    end: int | None = None
-
-    def is_deleted(self, log_start_offset: int | None) -> bool:
-        """Whether all of it lies below the log start offset, by its name."""
-        return log_start_offset is not None and self.end is not None and self.end <= log_start_offset
 
 
 def log_dir_root(path: str | os.PathLike[str]) -> str:
@@ -54,36 +36,34 @@ def log_dir_root(path: str | os.PathLike[str]) -> str:
     return above if is_root and parse_directory_name(os.path.basename(directory)) else directory
 
 
-def group_files(entries: Iterable[FileEntry]) -> list[Group]:
+def segments_in(entries: Iterable[FileEntry]) -> list[StoredSegment]:
     """The segments in a partition's directory, each with the files of its name, by base offset."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, dict[str, StoredFile]] = {}
     for entry in entries:
         stem, _, suffix = entry.name.partition(".")
         is_segments = SEGMENT_NAME.fullmatch(f"{stem}.log") is not None and int(stem) <= MAX_OFFSET
         if suffix in _BESIDE and is_segments:
-            if stem not in groups:
-                groups[stem] = Group(int(stem))
-            groups[stem].files[suffix] = entry
-    found = sorted(
-        (group for group in groups.values() if "log" in group.files), key=lambda one: one.base_offset
-    )
-    for group, end in with_ends(found):
-        group.end = end
-    return found
+            groups.setdefault(stem, {})[suffix] = StoredFile.of(entry)
+    found = [
+        StoredSegment(files.pop("log"), int(stem), beside=files)
+        for stem, files in sorted(groups.items())
+        if "log" in files
+    ]
+    return [replace(one, is_newest=end is None, end_offset=end) for one, end in with_ends(found)]
 
 
-def is_deleted(places: Places, group: Group, log_start_offset: int | None) -> bool:
+def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | None) -> bool:
     """Whether a segment's records are deleted: by its name, and by what it holds, should its name be wrong.
 
     Segments of stores are not looked into.
     """
-    if log_start_offset is None or not group.is_deleted(log_start_offset):
+    if log_start_offset is None or segment.end_offset is None or segment.end_offset > log_start_offset:
         return False
     try:
-        with closing(places.open(group.files["log"].path)) as source:
+        with closing(places.open(segment.path)) as source:
             if source.descriptor < 0:
                 return True
-            extent = hold(source, group.base_offset).extent
+            extent = hold(source, segment.base_offset).extent
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         return True

@@ -46,7 +46,11 @@ def find_end(
     """
     source = open_stored(places, segment)
     try:
-        return end_of(source, segment.base_offset, partial(look_up, places, segment, findings=findings))
+        find_hint = partial(look_up, places, segment, findings=findings)
+        if findings is not None:  # then it is looked up, whether it is needed or not
+            found = find_hint()
+            return end_of(source, segment.base_offset, lambda: found)
+        return end_of(source, segment.base_offset, find_hint)
     finally:
         source.close()
 

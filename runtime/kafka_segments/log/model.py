@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError
+from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.segment.continuity import Noted
 from kafka_segments.segment.index_files import LeaderEpoch
 
@@ -41,6 +42,16 @@ class StoredFile:
     identity: str
     modified_ns: int = 0
     position: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+    @classmethod
+    def of(cls, entry: FileEntry) -> StoredFile:
+        """A file of a listing."""
+        return cls(entry.path, entry.size, entry.identity, entry.modified_ns)
 
 
 @dataclass(frozen=True, slots=True)

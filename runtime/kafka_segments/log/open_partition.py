@@ -11,8 +11,8 @@ from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import directory_of, is_address, real_path
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.discovery import brokers_segment, discover
-from kafka_segments.log.log_dir import group_files
+from kafka_segments.log.discovery import discover
+from kafka_segments.log.log_dir import segments_in
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_segment_of
 from kafka_segments.log.partition import Partition
@@ -124,6 +124,6 @@ def log_in(places: Places, directory: str) -> PartitionLog:
         logs = []
     if len(logs) == 1:
         return logs[0]
-    found = (brokers_segment(group) for group in group_files(places.entries(directory)))
+    found = segments_in(places.entries(directory))
     pieces = tuple(LogPiece(one.base_offset, one.end_offset, one) for one in found)
     return PartitionLog("", -1, pieces, copies=(directory,))

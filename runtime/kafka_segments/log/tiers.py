@@ -33,7 +33,7 @@ _EPOCHS = "leader_epoch_checkpoint"
 _REQUIRED = ("log", "index", "timeindex", "snapshot", _EPOCHS)
 _SUFFIXES = {"index": "index", "timeindex": "timeindex", "txnindex": "txnindex", "snapshot": "end-snapshot"}
 
-WhyNot = Callable[[FileEntry], str | None]
+WhyNot = Callable[[StoredFile], str | None]
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def read_tier(places: Places, directory: Directory, why_not: WhyNot) -> TierCont
             whole.append((base_offset, files))
         else:
             shown = files.get("log") or next(iter(files.values()))
-            contents.left_out.append((_stored(shown), base_offset, why))
+            contents.left_out.append((StoredFile.of(shown), base_offset, why))
     contents.segments = list(_read_segments(places, directory, whole, contents.findings))
     contents.segments = _with_snapshots(sorted(contents.segments, key=lambda one: one.base_offset))
     return contents
@@ -102,7 +102,7 @@ def _why_unwanted(directory: Directory, files: dict[str, FileEntry], why_not: Wh
     names = {entry.name for entry in files.values()}
     if directory.wanted is not None and names.isdisjoint(directory.wanted):
         return "other segments were given by name"
-    return why_not(files["log"])
+    return why_not(StoredFile.of(files["log"]))
 
 
 def _read_segments(
@@ -122,21 +122,21 @@ def _read_segments(
 
 def _read_manifest(places: Places, entry: FileEntry) -> Manifest:
     try:
-        return read_manifest(read_file(places, _stored(entry)))
+        return read_manifest(read_file(places, StoredFile.of(entry)))
     except KafkaFormatError as error:
         error.path = entry.path
         raise
 
 
 def _aivens(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -> StoredSegment:
-    indexes = _stored(files["indexes"])
+    indexes = StoredFile.of(files["indexes"])
     beside = {
         suffix: replace(indexes, position=position, size=size)
         for suffix, (position, size) in manifest.indexes.items()
         if size
     }
     return StoredSegment(
-        _stored(files["log"]),
+        StoredFile.of(files["log"]),
         base_offset if manifest.base_offset is None else manifest.base_offset,
         beside=beside,
         form="plain" if manifest.chunks is None else ZSTD_CHUNKS,
@@ -149,8 +149,10 @@ def _aivens(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -
 def _kafkas(
     places: Places, base_offset: int, files: dict[str, FileEntry], findings: list[KafkaFormatError]
 ) -> StoredSegment:
-    beside = {_SUFFIXES[suffix]: _stored(entry) for suffix, entry in files.items() if suffix in _SUFFIXES}
-    checkpoint = _stored(files[_EPOCHS])
+    beside = {
+        _SUFFIXES[suffix]: StoredFile.of(entry) for suffix, entry in files.items() if suffix in _SUFFIXES
+    }
+    checkpoint = StoredFile.of(files[_EPOCHS])
     beside["leader-epoch-checkpoint"] = checkpoint
     epochs: tuple[LeaderEpoch, ...] | None = None
     try:
@@ -159,7 +161,7 @@ def _kafkas(
         error.path = checkpoint.path
         raise_unless_file_at_fault(error)
         findings.append(error)
-    return StoredSegment(_stored(files["log"]), base_offset, beside=beside, leader_epochs=epochs)
+    return StoredSegment(StoredFile.of(files["log"]), base_offset, beside=beside, leader_epochs=epochs)
 
 
 def _with_snapshots(segments: list[StoredSegment]) -> list[StoredSegment]:
@@ -173,7 +175,3 @@ def _with_snapshots(segments: list[StoredSegment]) -> list[StoredSegment]:
         )
 
     return [with_snapshot(segment) for segment in segments]
-
-
-def _stored(entry: FileEntry) -> StoredFile:
-    return StoredFile(entry.path, entry.size, entry.identity, entry.modified_ns)

@@ -19,7 +19,7 @@ from kafka_segments.segment.scan.entry_scan import Scan
 __all__ = ["HeaderSummary", "head_of", "iter_header_summaries"]
 
 _NUM_FIRST = 6
-_NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP; the columns of headers have null for it
+_NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP
 _COLUMNS = (
     "position",
     "end_position",
@@ -85,10 +85,10 @@ def iter_header_summaries(source: Source, position: int = 0) -> Iterator[HeaderS
 
 
 def _heads_of(piece: Any) -> Iterator[HeaderSummary]:
-    columns = [piece.column(name).cast("int64").to_pylist() for name in _COLUMNS]
+    columns = [piece.column(name).tolist() for name in _COLUMNS]
     for row in zip(*columns, strict=True):
         begin, end, base, magic, kind, codec, timestamp, delta, count, producer, is_control = row
-        timestamp = _NO_TIMESTAMP if timestamp is None else timestamp
+        timestamp = timestamp if magic else _NO_TIMESTAMP
         if magic >= 2:
             last = max(base, base + delta, base + count - 1)
             yield HeaderSummary(

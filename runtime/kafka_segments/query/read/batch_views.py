@@ -1,4 +1,4 @@
-"""What else can be read of a range than its records: batches, control records, damage.
+"""Batches and control records of a range, as rows.
 
 Strategy: as for records (`reading`): hints verified, files found again, losses told. A batch belongs to the
 range that has its last offset, so that each comes once however a log is cut. Damage at a cut is told by both
@@ -18,8 +18,8 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage, Record, SoundBatches
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
-from kafka_segments.log.model import OffsetLoss, Split
-from kafka_segments.query.read.findings import Collected, Findings, Note, name_partition
+from kafka_segments.log.model import Split
+from kafka_segments.query.read.findings import Findings, name_partition
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 from kafka_segments.segment.batch_records import open_records
 from kafka_segments.segment.columnar.arrow_schema import NONE, TIMESTAMP
@@ -29,7 +29,7 @@ from kafka_segments.segment.columnar.header_table import iter_tables
 from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
 
-__all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "DAMAGE_SCHEMA", "read_batches", "read_control", "read_damage"]
+__all__ = ["BATCHES_SCHEMA", "CONTROL_SCHEMA", "read_batches", "read_control"]
 
 CONTROL_SCHEMA = pa.schema(
     [
@@ -46,20 +46,6 @@ CONTROL_SCHEMA = pa.schema(
 )
 """Control records: `type` is Kafka's name, UNKNOWN or INVALID; `value` is JSON, with names in snake_case."""
 
-DAMAGE_SCHEMA = pa.schema(
-    [
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("position", pa.int64()),
-        pa.field("end_position", pa.int64()),
-        pa.field("error", pa.string()),
-        pa.field("detail", pa.string(), nullable=False),
-        pa.field("first_offset", pa.int64()),
-        pa.field("last_offset", pa.int64()),
-    ]
-)
-"""What is wrong: `kind` is damage, pending, lost or note; offsets are those that it may have cost."""
-
 
 def read_batches(split: Split, places: Places, findings: Findings) -> Iterator[pa.RecordBatch]:
     """Yield a row for each batch of a range, of `BATCHES_SCHEMA`; errors and findings as for `read_split`.
@@ -74,14 +60,6 @@ def read_control(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the control records of a range, of `CONTROL_SCHEMA`; of other batches, only headers are read."""
     return _named(_Control(split, places, reading, findings), split)
-
-
-def read_damage(split: Split, places: Places, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield what is wrong with a range, of `DAMAGE_SCHEMA`; everything is read and decoded for that."""
-    found = Collected()
-    for _ in _named(SplitReader(split, places, reading, found), split):
-        yield from _damage_rows(found)
-    yield from _damage_rows(found)
 
 
 def _named(reader: SplitReader, split: Split) -> Iterator[pa.RecordBatch]:
@@ -191,38 +169,3 @@ def _control_rows(batch: Batch, records: list[Record]) -> pa.RecordBatch:
 
 def _json(value: dict[str, Any] | None) -> str | None:
     return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _damage_rows(found: Collected) -> Iterator[pa.RecordBatch]:
-    """What has been collected, which is then forgotten."""
-    rows = [_damage_row("damage", damage) for damage in found.damages]
-    rows += [_damage_row("pending", damage) for damage in found.pendings]
-    rows += [_loss_row(loss) for loss in found.losses]
-    rows += [_note_row(note) for note in found.notes]
-    if rows:
-        found.forget()
-        columns = zip(*rows, strict=True)
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, DAMAGE_SCHEMA.types, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=DAMAGE_SCHEMA)
-
-
-def _damage_row(kind: str, damage: Damage) -> tuple[Any, ...]:
-    error = damage.error
-    lost = damage.first_lost_offset, damage.last_lost_offset
-    return (
-        kind,
-        damage.path,
-        damage.position,
-        damage.end_position,
-        type(error).__name__,
-        error.detail,
-        *lost,
-    )
-
-
-def _loss_row(loss: OffsetLoss) -> tuple[Any, ...]:
-    return ("lost", "", None, None, None, loss.why, loss.first_offset, loss.last_offset)
-
-
-def _note_row(note: Note) -> tuple[Any, ...]:
-    return ("note", note.path, note.position, None, None, note.detail, None, None)

@@ -70,11 +70,6 @@ class Collected:
     losses: list[OffsetLoss] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
-    def forget(self) -> None:
-        """Let go of everything but the counts."""
-        for kept in (self.damages, self.pendings, self.losses, self.notes):
-            kept.clear()
-
     def batches(self, batches: SoundBatches) -> None:
         """See `Findings`."""
         self.num_batches += batches.num_batches

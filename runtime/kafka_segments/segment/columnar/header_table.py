@@ -81,16 +81,21 @@ Kafka's, null for a codec that is not known; `last_offset` is that of a wrapper'
 def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
     """See `Segment.read_headers`."""
     check_on_damage(on_damage)
-    pieces = (
-        _named(piece) for piece in _Headers(source, on_damage).tables(0) if isinstance(piece, EntryTable)
-    )
-    return pa.Table.from_batches(pieces, HEADERS_SCHEMA)
+    return pa.Table.from_batches(_sound_headers(source, on_damage), HEADERS_SCHEMA)
 
 
-def iter_headers(source: Source, position: int = 0) -> Iterator[pa.RecordBatch | Damage]:
-    """The fields in pieces, from a position on where an entry begins; damage in its place."""
-    for piece in _Headers(source, None).tables(position):
-        yield _arrow(piece) if isinstance(piece, EntryTable) else piece
+def _sound_headers(source: Source, on_damage: OnDamage) -> Iterator[pa.RecordBatch]:
+    for piece in iter_headers(source):
+        if isinstance(piece, Damage):
+            dispose(piece, piece.error, on_damage)
+        else:
+            yield _named(piece)
+
+
+def iter_headers(source: Source, position: int = 0) -> Iterator[EntryTable | Damage]:
+    """Headers from a position on where an entry begins, as tables that are good until the next one; damage
+    in its place."""
+    return _Headers(source).tables(position)
 
 
 def find_entries(source: Source, offset: int) -> list[int]:
@@ -101,7 +106,7 @@ def find_entries(source: Source, offset: int) -> list[int]:
         one before it, with which it is certain that nothing is passed over.
     """
     before: list[int] = []
-    for piece in _Headers(source, None).tables(0):
+    for piece in iter_headers(source):
         if isinstance(piece, Damage):
             if piece.touches(offset, None):
                 return before
@@ -118,7 +123,7 @@ def find_entries(source: Source, offset: int) -> list[int]:
 def find_last(source: Source, position: int = 0) -> int | None:
     """Where the last entry but one begins, or the only one, from a position on; None if there is none."""
     last: list[int] = []
-    for piece in _Headers(source, None).tables(position):
+    for piece in iter_headers(source, position):
         if not isinstance(piece, Damage):
             last += piece.column("position")[-2:].tolist()
             del last[:-2]
@@ -135,9 +140,8 @@ def iter_tables(source: Source, offsets: OffsetRange, stretch: ReadRange) -> Ite
     """
     coverage = stretch.coverage
     ending = Ending(source, offsets, stretch.end_position, check_crc=False)
-    headers = _Headers(source, None)
     previous = stretch.sound_offset
-    for piece in headers.tables(stretch.position):
+    for piece in iter_headers(source, stretch.position):
         if isinstance(piece, Damage):
             if coverage is not None:
                 coverage.damaged()
@@ -161,9 +165,8 @@ def iter_tables(source: Source, offsets: OffsetRange, stretch: ReadRange) -> Ite
 class _Headers:
     """One pass over a source."""
 
-    def __init__(self, source: Source, on_damage: OnDamage | None) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
-        self._on_damage = on_damage
         self._scan = load_decoder(kafka_log_segment.scanner, check_crc=False, whole=False)
         self._slow = Scan(source, headers_only=True)
         self._rows = np.zeros((_MAX_ROWS, kafka_log_segment.WIDTH), np.int64)
@@ -176,7 +179,7 @@ class _Headers:
         self._max_rows, self._hops = _NUM_FIRST, True
 
     def tables(self, position: int) -> Iterator[EntryTable | Damage]:
-        """Tables of entries, each good until the next; damage, if nobody else disposes of it."""
+        """Tables of entries, each good until the next; damage in its place."""
         while position < self._source.size:
             status = self._fill(position)
             entries = EntryTable(self._rows[: self._state[kernels.ROW]], kafka_log_segment)
@@ -231,32 +234,24 @@ class _Headers:
 
     def _trouble(self, position: int) -> Generator[EntryTable | Damage, None, int]:
         """What the scanner does not take; returns where it can go on."""
-        for entry in self._slow.entries(position):
-            if isinstance(entry, Damage):
-                if self._on_damage is None:
-                    yield entry
-                else:
-                    dispose(entry, entry.error, self._on_damage)  # pyright: ignore[reportArgumentType]
-            elif isinstance(entry, Batch):
+        for entry in self._slow.region(position):
+            position = entry.end_position
+            if isinstance(entry, Batch):
                 yield EntryTable(row_of(entry, kafka_log_segment), kafka_log_segment)
-            return entry.end_position
-        return self._source.size
-
-
-def _arrow(entries: EntryTable) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [_column(entries, field.name, field.type) for field in _FIELDS], schema=_FIELDS
-    )
+            elif isinstance(entry, Damage):
+                yield entry
+        return position
 
 
 def _named(entries: EntryTable) -> pa.RecordBatch:
-    """The same with what is made of the fields."""
+    """Headers as Arrow, with what is made of their fields."""
+    fields = [_column(entries, field.name, field.type) for field in _FIELDS]
     lasts = array_of(entries.last_offsets(), pa.int64(), np.zeros(len(entries), bool))
     codecs, kinds = entries.column("compression"), entries.column("timestamp_type")
     # Messages of magic 0 have no timestamps.
     kinds = np.where(entries.column("magic") == 0, len(TIMESTAMP_TYPE_NAMES), kinds)
     names = [_names_of(codecs, ("none", *CODEC_NAMES)), _names_of(kinds, TIMESTAMP_TYPE_NAMES)]
-    return pa.RecordBatch.from_arrays([*_arrow(entries).columns, lasts, *names], schema=HEADERS_SCHEMA)
+    return pa.RecordBatch.from_arrays([*fields, lasts, *names], schema=HEADERS_SCHEMA)
 
 
 def _names_of(numbers: Any, names: tuple[str, ...]) -> pa.Array:

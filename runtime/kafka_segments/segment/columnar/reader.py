@@ -31,7 +31,7 @@ from kafka_segments.segment.columnar.exact_reader import ExactRecords
 from kafka_segments.segment.columnar.fused_inflate import Inflation
 from kafka_segments.segment.columnar.fused_scan import FusedScan
 from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, ReadRange
-from kafka_segments.segment.columnar.scanner import HeaderScan
+from kafka_segments.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.segment.columnar.transaction_rows import ExcludedRows
 from kafka_segments.segment.columnar.wrappers import Unwrapping
 from kafka_segments.segment.scan.entry_scan import Scan
@@ -188,20 +188,19 @@ class ColumnarReader:
 
     def _trouble(self, position: int) -> Generator[Event, None, int]:
         """What stands where the scanner stopped, up to where it can go on; returns that position."""
-        for entry in self._scan.entries(position):
-            if isinstance(entry, Batch) and entry.crc_valid is not False:
-                if self._ends_with(entry):
-                    break
+        for entry in self._scan.region(position):
+            position = entry.end_position
+            if not isinstance(entry, Batch) or entry.crc_valid is False:
+                if isinstance(entry, Damage) and self._coverage is not None:
+                    self._coverage.damaged()
+                yield entry
+            elif self._ends_with(entry):
+                return self._source.size
+            else:
                 yield SoundBatches(1, entry.size)
                 if self._void is None or not self._void.holds(entry):
                     yield from self._exact.events(entry, RecordPlace(), is_strict=self._is_strict)
-                return entry.end_position
-            if isinstance(entry, Damage) and self._coverage is not None:
-                self._coverage.damaged()
-            yield entry
-            if not isinstance(entry, Batch):
-                return entry.end_position
-        return self._source.size
+        return position
 
     def _ends_with(self, batch: Batch) -> bool:
         """Whether the reading ends with an entry that the scanner has not taken."""
@@ -288,7 +287,7 @@ class ColumnarReader:
         steps = decoder.decode(data, self._headers.table, spans)
         if decoder is self._decoder:
             return (yield from self._chosen(steps))
-        return (yield from _emptied(steps))
+        return returned(steps)
 
     def _decode_compressed(self, decoder: RecordDecoder, entries: EntryTable, rows: Any) -> _Steps:
         window = memoryview(self._headers.window)
@@ -383,14 +382,3 @@ class ColumnarReader:
         target = self._plain.begin(loop, source, places[:count])
         run = self._inflations[key].run(target, self._headers.table, places[:count], spans[:count])
         return (yield from self._chosen(run))
-
-
-def _emptied(steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:
-    """Take the steps for what they return alone; nothing is yielded."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-        yield from ()

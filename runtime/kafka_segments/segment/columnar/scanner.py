@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,9 @@ from kafka_segments.native import cpu, kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.arena import Scratch
 
-__all__ = ["HeaderScan"]
+__all__ = ["HeaderScan", "returned"]
+
+T = TypeVar("T")
 
 _LEN_WINDOW = 4 << 20
 _LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
@@ -184,3 +186,13 @@ class HeaderScan:
         if len(self.window) < formats.LEN_PREFIX:
             return 0
         return formats.read_prefix(self.window[: formats.LEN_PREFIX]).len_entry
+
+
+def returned(steps: Generator[Any, None, T]) -> T:
+    """Take steps for what they return alone."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
-from typing import Any, TypeVar
 
 from kafka_segments.io.storage import Source, open_source
 from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.scanner import HeaderScan
+from kafka_segments.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments_generated.columns import kafka_log_segment
 
 __all__ = ["LARGEST_SMALL", "last_offsets", "sound_table"]
 
 LARGEST_SMALL = 64 << 10
 """Bytes of a segment that is read at once, at most; the table has room for all its entries."""
-
-T = TypeVar("T")
 
 _of_thread = threading.local()
 
@@ -35,7 +31,7 @@ def sound_table(source: Source) -> EntryTable | None:
         scan = _of_thread.scan = HeaderScan(open_source(b""), kafka_log_segment, check_crc=True)
     scan.turn_to(source)
     try:
-        rows, end, is_stuck = _returned(scan.scan(0))
+        rows, end, is_stuck = returned(scan.scan(0))
     finally:
         scan.turn_to(open_source(b""))  # it is not kept open
     is_whole = len(rows) > 0 and end == source.size and not is_stuck
@@ -56,11 +52,3 @@ def last_offsets(source: Source) -> tuple[int, int] | None:
         return None
     lasts = table.last_offsets()
     return int(lasts.min()), int(lasts.max())
-
-
-def _returned(generator: Generator[Any, None, T]) -> T:
-    while True:
-        try:
-            next(generator)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from kafka_segments.formats import increment_sequence, wrap_long
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.scanner import HeaderScan
+from kafka_segments.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.transactions.markers import Markers, steps_of
 from kafka_segments.segment.transactions.state import DataBatch, ExcludedBatches, Lost, Marker, Step
@@ -83,7 +83,7 @@ class _Steps:
     def steps(self) -> Iterator[Step]:
         position = 0
         while True:
-            rows, position, is_trouble = yield from _drained(self._headers.scan(position))
+            rows, position, is_trouble = returned(self._headers.scan(position))
             if len(rows):
                 yield from self._sound(EntryTable(rows, kafka_log_segment))
             elif not is_trouble:
@@ -92,17 +92,15 @@ class _Steps:
                 position = yield from self._trouble(position)
 
     def _trouble(self, position: int) -> Generator[Step, None, int]:
-        for entry in self._scan.entries(position):
+        for entry in self._scan.region(position):
+            position = entry.end_position
             if isinstance(entry, Batch) and entry.crc_valid is not False:
                 yield from steps_of(entry, self._scan, self._markers)
-                return entry.end_position
-            if isinstance(entry, Damage):
+            elif isinstance(entry, Damage):
                 yield Lost(entry)
             elif isinstance(entry, Padding):
                 yield entry
-            if not isinstance(entry, Batch):
-                return entry.end_position
-        return self._source.size
+        return position
 
     def _sound(self, entries: EntryTable) -> Iterator[Step]:
         has_producer = entries.is_batch() & (entries.column("producer_id") >= 0)
@@ -137,11 +135,3 @@ class _Steps:
             return
         if is_abort is not None:
             yield Marker(producer_id, offset, is_abort)
-
-
-def _drained(
-    steps: Generator[Any, None, tuple[Any, int, bool]],
-) -> Generator[Step, None, tuple[Any, int, bool]]:
-    """What a scan without a sweep returns; it yields nothing."""
-    result: tuple[Any, int, bool] = yield from steps
-    return result

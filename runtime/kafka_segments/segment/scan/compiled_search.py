@@ -18,8 +18,7 @@ import numpy as np
 from kafka_segments import formats
 from kafka_segments.errors import ReadError
 from kafka_segments.formats import checksum
-from kafka_segments.io.storage import BLOCK_SIZE, Source
-from kafka_segments.native import kernels
+from kafka_segments.io.storage import BLOCK_SIZE, Source, open_source
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.native.kernels import (
     CONTENT,
@@ -33,6 +32,8 @@ from kafka_segments.native.kernels import (
     rare,
     store,
 )
+from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments.segment.scan.crc_spans import CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL, multiply, power_of_x
 from kafka_segments_generated.columns import kafka_log_segment
 from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET, COL_CRC, scan_entry
@@ -60,7 +61,6 @@ _NUM_REDUCING = 4 * _NUM_BYTES  # the tables in front of the powers
 _NUM_SLOTS = 4096
 _LEN_BLOCK = 4096
 _LEN_WINDOW = 4 << 20
-_NUM_ROWS, _NUM_SCAN_STATE = 4096, 16  # of a table of messages, and of the scanner's state
 _LEN_STEP = 1 << 20
 _FINE, _COARSE, _LARGE_FILE = 512, 4096, 2 << 30
 _POLYNOMIALS = CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL
@@ -348,26 +348,16 @@ def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
     Raises:
         MissingExtraError: the scanner was compiled nowhere, and cannot be here.
     """
-    scanner = load_decoder(kafka_log_segment.scanner, check_crc=True, whole=True)
-    arguments = scanner.new_table()
-    state = np.zeros(_NUM_SCAN_STATE, np.int64)
-    rows = np.zeros((_NUM_ROWS, kafka_log_segment.WIDTH), np.int64)
-    for name, array in (("data", np.frombuffer(content, np.uint8)), ("state", state), ("table", rows)):
-        arguments.set(name, array.ctypes.data, array.size)
-    state[kernels.AT], state[kernels.FILE], state[kernels.MAX_ROWS] = place, -1, _NUM_ROWS
-    state[kernels.SIZE] = state[kernels.LEN_WINDOW] = len(content)
-    is_message = np.array([not one.is_repeated for one in kafka_log_segment.CONTENTS])
-    status = kernels.FULL
-    while status == kernels.FULL:
-        state[kernels.ROW] = 0
-        status = scanner(arguments)
-        table = rows[: state[kernels.ROW]]
-        others = np.flatnonzero(~is_message[table[:, CONTENT]])
-        if len(others):
-            table, status = table[: others[0]], DONE
-        starts, ends = table[:, kernels.POSITION], table[:, kernels.END_POSITION]
+    scan = HeaderScan(open_source(content), kafka_log_segment, check_crc=True)
+    has_more = True
+    while has_more:
+        rows, _end, is_stuck = returned(scan.scan(place))
+        batches = np.flatnonzero(EntryTable(rows, kafka_log_segment).is_batch())
+        messages = rows[: batches[0]] if len(batches) else rows
+        starts, ends = scan.column(messages, "position"), scan.column(messages, "end_position")
         found.update(zip(starts.tolist(), (ends - starts).tolist(), strict=True))
-        place = int(ends[-1]) if len(table) else place
+        place = int(ends[-1]) if len(messages) else place
+        has_more = len(rows) > 0 and len(messages) == len(rows) and not is_stuck
     return place
 
 

@@ -106,6 +106,16 @@ class Scan:
                 yield finding.batch
                 position = finding.batch.end_position
 
+    def region(self, position: int) -> Iterator[Batch | Damage | Padding]:
+        """The entries from a position on, up to the first one after which a compiled scanner can go on.
+
+        That is a sound batch, padding, or damage; a batch with a wrong checksum comes before its damage.
+        """
+        for entry in self.entries(position):
+            yield entry
+            if not isinstance(entry, Batch) or entry.crc_valid is not False:
+                return
+
     def batch_at(self, position: int) -> Batch:
         """The batch or message at a place where one stands that is known to be sound.
 

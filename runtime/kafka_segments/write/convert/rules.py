@@ -1,8 +1,8 @@
 """What becomes of each field of a batch that is written anew: tables that say it, and are what does it.
 
-Strategy: a table is a list of `Rule`s, one a field, in words and as a function. Whoever rewrites a batch gets
-its fields from a table (`apply`), and whoever has a batch before and after asks it whether they agree
-(`violations`). So the description that people read is the one that runs, and Kafka's own classes judge it.
+Strategy: a table is a list of `Rule`s, one a field, in words and as a function. A batch that is
+rewritten gets its fields from a table (`apply`), and tests hold batches before and after against it. So the
+description that people read is the one that runs, and Kafka's own classes judge it.
 
 Sources: MemoryRecords.filterTo and buildRetainedRecordsInto, DefaultRecordBatch.writeEmptyHeader,
 RecordsUtil.convertRecordBatch, LogValidator, MemoryRecordsBuilder; KAFKA-8522 (delete horizon), KIP-534.
@@ -28,7 +28,6 @@ __all__ = [
     "Rule",
     "Table",
     "apply",
-    "violations",
 ]
 
 NOTHING = -1
@@ -82,16 +81,6 @@ Table = tuple[Rule, ...]
 def apply(table: Table, case: Case) -> dict[str, Any]:
     """The fields of the batch that is written, by name."""
     return {rule.field: rule.value(case) for rule in table}
-
-
-def violations(table: Table, case: Case, after: Batch) -> list[str]:
-    """What in a batch that was written anew is not as the table says; a sentence each."""
-    found = []
-    for rule in table:
-        expected, stored = rule.value(case), getattr(after, rule.field)
-        if expected != stored:
-            found.append(f"{rule.field} is {stored!r}, not {expected!r} ({rule.action}: {rule.how})")
-    return found
 
 
 def _kept(field: str, how: str = "as it was") -> Rule:
