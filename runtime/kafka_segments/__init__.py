@@ -1,4 +1,4 @@
-"""The facade: Kafka's record formats read and written, without Kafka.
+"""Facade: Kafka's record formats, read and written without a broker.
 
 Example:
     >>> import kafka_segments
@@ -6,9 +6,9 @@ Example:
     ...     for event in segment.iter_events(on_damage="skip"):
     ...         print(event)
 
-Partitions, `read_table` and all that writes are imported when they are first used. The last two need the
-extra `arrow`: without it their names are there, and calling one raises `errors.MissingExtraError`, which says
-what to install.
+Partitions, `read_table`, `scan` and the writing functions are imported at first use. `read_table` and the
+writing functions need the extra `arrow`: without it the names exist, and calling one raises
+`errors.MissingExtraError`, which names what to install.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ __version__ = "0.1.0.dev0"
 _API = ("encode_batch", "encode_empty_batch", "encode_records", "iter_encoded", "predicted_size")
 _WRITER = ("SegmentWriter", "Written", "open_partition_writer", "open_writer", "write_segment")
 _CONVERSION = ("Retention", "down_convert", "filter_batches", "up_convert")
-# What is imported when it is first used, by the module that it is in.
-_PLACES = {
+# Names that are imported at first use, with the module that defines each.
+_MODULES = {
     "Partition": "log.partition",
     "open_partition": "log.open_partition",
     "list_partitions": "query.scan",
@@ -94,28 +94,29 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     except errors.MissingExtraError as error:
-        return _unusable(name, error)
+        return _placeholder(name, error)
 
 
-def _unusable(name: str, missing: errors.MissingExtraError) -> Any:
-    """A class or function for a name whose extra is missing: `help`, `import *` and `hasattr` look at it.
+def _placeholder(name: str, missing: errors.MissingExtraError) -> Any:
+    """Return a placeholder for a name whose extra is missing; calling it raises `MissingExtraError`.
 
-    Raising here would end all three: an error cannot be an ImportError and an AttributeError at once.
+    Raising here would break `help`, `import *` and `hasattr`: an error cannot be an ImportError and an
+    AttributeError at once.
     """
 
     def fail(*_arguments: Any, **_named: Any) -> Any:
         raise errors.MissingExtraError(missing.detail, extra=missing.extra) from missing
 
-    told = {"__doc__": f"Cannot be used here: {missing.detail}", "__module__": __name__}
+    attributes = {"__doc__": f"Cannot be used here: {missing.detail}", "__module__": __name__}
     if name[0].isupper():
-        return type(name, (), {"__new__": fail, **told})
+        return type(name, (), {"__new__": fail, **attributes})
     fail.__name__ = fail.__qualname__ = name
-    for attribute, value in told.items():
+    for attribute, value in attributes.items():
         setattr(fail, attribute, value)
     return fail
 

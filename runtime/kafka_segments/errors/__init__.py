@@ -1,7 +1,7 @@
-"""The error tree, and text from files and stores made fit to be shown.
+"""Errors of kafka-segments, and escaping of text before it is shown.
 
-Every error carries `position` (bytes from the start of the file or buffer, or None) and `path` (as
-the caller gave it, or None), and survives pickling: Spark sends errors from workers to the driver.
+Every error has a `position` (bytes from the start of the file or buffer, or None) and a `path` (as the caller
+passed it, or None), and can be pickled: Spark sends errors from workers to the driver.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = [
 
 
 class KafkaFormatError(Exception):
-    """Root of everything that kafka-segments raises on purpose.
+    """Base class of all errors of kafka-segments.
 
     Args:
-        detail: what is wrong and what to do about it, without the path (that is an attribute).
-        position: where, in bytes from the start of the file or buffer.
-        path: the file, as the caller named it; keys in an address are masked.
+        detail: what is wrong and what to do about it, without the path (an attribute).
+        position: bytes from the start of the file or buffer.
+        path: the file, as the caller named it; credentials in an address are masked.
 
-    As text, what is not printable is escaped, so that no name of a file and no word of a store is obeyed by a
-    terminal; `detail` and `path` have it as it is.
+    `str()` escapes unprintable characters, so that a terminal obeys neither a file's name nor a store's
+    message; `detail` and `path` are not escaped.
     """
 
     position: int | None = None
@@ -61,11 +61,11 @@ class KafkaFormatError(Exception):
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; of an address that becomes `path`, keys are masked."""
+        """Set an attribute; mask credentials in a `path` that is an address."""
         super().__setattr__(name, mask_secrets(value) if name == "path" and isinstance(value, str) else value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The default pickles only `args`; the attributes ride in the state.
+        # The default pickles only `args`; the attributes go into the state.
         return (type(self), (self.detail,), self.__dict__)
 
     def __str__(self) -> str:
@@ -76,25 +76,25 @@ class KafkaFormatError(Exception):
 
 
 class DecodeError(KafkaFormatError, ValueError):
-    """The bytes are wrong."""
+    """Invalid bytes in a file or buffer."""
 
 
 class TruncatedError(DecodeError, EOFError):
-    """An entry runs past the end: fetch more and retry. `.needed` and `.available` are bytes."""
+    """An entry that goes past the end: fetch more and retry. `.needed` and `.available` are bytes."""
 
     needed: int | None = None
     available: int | None = None
 
 
 class CorruptBatchError(DecodeError):
-    """A batch contradicts itself; permanent: skip it or stop."""
+    """An inconsistent batch; permanent: skip it or stop."""
 
 
 class ChecksumMismatchError(CorruptBatchError):
-    """The stored and the computed checksum differ (CRC-32C in v2, CRC-32 in v0 and v1).
+    """A stored checksum that differs from the computed one (CRC-32C in magic 2, CRC-32 in 0 and 1).
 
-    `.between`, of messages in a wrapper: the offsets of the sound ones before and behind those that are lost;
-    None where the wrapper's own neighbours are that.
+    `.between`, for messages in a wrapper: the offsets of the sound messages before and after the lost ones;
+    None if those are the neighbours of the wrapper.
     """
 
     stored: int | None = None
@@ -103,13 +103,13 @@ class ChecksumMismatchError(CorruptBatchError):
 
 
 class CorruptIndexError(DecodeError):
-    """A file beside a segment contradicts itself; Kafka makes such a file anew, from the segment."""
+    """An inconsistent index file, snapshot or checkpoint; Kafka rebuilds index files from the segment."""
 
 
 class DataLossError(KafkaFormatError):
-    """Offsets that were asked for are not there; `failOnDataLoss` of the Spark source says that this matters.
+    """Requested offsets that do not exist; raised if `failOnDataLoss` of the Spark source is set.
 
-    `.topic`, `.partition`, `.first_offset`, `.last_offset` say which.
+    `.topic`, `.partition`, `.first_offset` and `.last_offset` identify them.
     """
 
     topic: str | None = None
@@ -119,59 +119,59 @@ class DataLossError(KafkaFormatError):
 
 
 class SegmentOrderError(DecodeError):
-    """A segment holds offsets that belong to others by the names: swapped, renamed, or overlapping files."""
+    """Offsets in a segment that belong to another one by the names: swapped, renamed or overlapping files."""
 
 
 class LengthMismatchError(CorruptBatchError):
-    """The length field of an entry cannot be true."""
+    """An impossible length field of an entry."""
 
 
 class TransactionInDoubtError(DecodeError):
-    """Damage may have cost the marker of a transaction: nobody can tell whether it was committed.
+    """A transaction whose marker may be lost to damage, so that its outcome is unknown.
 
-    `.producer_id` is whose it is.
+    `.producer_id` is its producer.
     """
 
     producer_id: int | None = None
 
 
 class UnsupportedMagicError(DecodeError):
-    """The magic byte is not 0, 1 or 2. `.magic` is the signed byte."""
+    """A magic byte other than 0, 1 and 2. `.magic` is the signed byte."""
 
     magic: int | None = None
 
 
 class UnknownFormatError(DecodeError):
-    """These bytes are another program's format (Redpanda, Kafka 0.7). `.format` names it."""
+    """The format of another program (Redpanda, Kafka 0.7). `.format` names it."""
 
     format: str | None = None
 
 
 class DecompressionError(DecodeError):
-    """A payload does not decompress, or passes the bound. `.codec` is Kafka's name or number."""
+    """A payload that does not decompress, or exceeds the bound. `.codec` is Kafka's name or number."""
 
     codec: str | int | None = None
 
 
 class ReadError(KafkaFormatError, OSError):
-    """The disk or store failed, not the bytes. `.errno` says how."""
+    """A failed read of a disk or store. `.errno` is that of the operating system."""
 
     errno: int | None = None
 
 
 class StoreError(KafkaFormatError, OSError):
-    """The store of a file stopped giving it, or has another one in its place; no byte of it is to blame.
+    """A store that stopped serving an object, or replaced it during the read.
 
-    So it is never damage: whatever was to become of that, the reading ends. `.errno` says how.
+    Never damage: the read ends whatever `on_damage` is. `.errno` is the matching one of POSIX.
     """
 
     errno: int | None = None
 
 
 class EncodeError(KafkaFormatError, ValueError):
-    """The values cannot be written in the format, or Kafka would refuse them.
+    """Values that do not fit the format, or that Kafka refuses.
 
-    `.rule` is one of `kafka_segments.write.refusals`, `.offset` that of the record or batch, `.row` the
+    `.rule` is a name in `kafka_segments.write.refusals`, `.offset` that of the record or batch, `.row` the
     record's number in the data, from 0; None where there is none.
     """
 
@@ -181,7 +181,7 @@ class EncodeError(KafkaFormatError, ValueError):
 
 
 class RecordTooLargeError(KafkaFormatError, ValueError):
-    """A record is larger than what can be handed on. `.size` is in bytes, of the columns asked for."""
+    """A record too large for one Arrow batch. `.size` is in bytes, of the selected columns."""
 
     topic: str | None = None
     partition: int | None = None
@@ -190,10 +190,10 @@ class RecordTooLargeError(KafkaFormatError, ValueError):
 
 
 class ReplicaMismatchError(DecodeError):
-    """Two copies of a partition have different batches where they must be the same.
+    """Replicas of a partition that differ where they must be equal.
 
-    `.path` and `.position` are of the one, `.other_path` and `.other_position` of the other, `.offset` is the
-    first offset of the batches.
+    `.path` and `.position` locate one batch, `.other_path` and `.other_position` the other; `.offset` is
+    their first offset.
     """
 
     other_path: str | None = None
@@ -202,32 +202,32 @@ class ReplicaMismatchError(DecodeError):
 
 
 class TimestampRangeError(KafkaFormatError, OverflowError):
-    """A timestamp in milliseconds does not fit the column asked for. `.offset` and `.timestamp`."""
+    """A `.timestamp` in milliseconds, at `.offset`, that does not fit the requested column type."""
 
     offset: int | None = None
     timestamp: int | None = None
 
 
 class OutputError(KafkaFormatError, OSError):
-    """The output could not be written."""
+    """A failed write of the output."""
 
 
 class MissingCodecError(KafkaFormatError, ImportError):
-    """A codec's package is not installed; the message has the pip command. `.codec` is its name."""
+    """A codec whose package is not installed; the message has the pip command. `.codec` is its name."""
 
     codec: str | None = None
 
 
 class MissingExtraError(KafkaFormatError, ImportError):
-    """An optional part is not installed; the message has the pip command. `.extra` is its name."""
+    """An optional dependency that is not installed; the message has the pip command. `.extra` is its name."""
 
     extra: str | None = None
 
 
 class OptionError(KafkaFormatError, ValueError):
-    """The caller asked for something that does not exist or contradicts itself.
+    """An invalid argument or option, or a combination that is not allowed.
 
-    `.rule` is one of `kafka_segments.write.refusals` where Kafka has one for it.
+    `.rule` is a name in `kafka_segments.write.refusals` where Kafka has such a rule.
     """
 
     rule: str | None = None
@@ -239,13 +239,13 @@ _NOT_THE_FILES_FAULT = frozenset(
 
 
 def raise_unless_file_at_fault(error: KafkaFormatError) -> None:
-    """Let an error pass that tells of a file what it is: wrong bytes, a bad sector, gone.
+    """Raise `error` again unless the file itself is at fault: invalid bytes, a bad sector, a missing file.
 
-    Whoever goes on without a file that cannot be used calls this first.
+    For code that is about to go on without a file.
 
     Raises:
-        KafkaFormatError: the same, if nothing is known of the file: its store has stopped giving it
-            (`StoreError`), it may not be opened, or this process cannot open it.
+        KafkaFormatError: `error`, if it says nothing about the file: its store stopped serving it
+            (`StoreError`), access was denied, or this process cannot open it.
     """
     if isinstance(error, StoreError) or (
         isinstance(error, ReadError) and error.errno in _NOT_THE_FILES_FAULT

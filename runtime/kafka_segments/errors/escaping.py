@@ -1,8 +1,8 @@
-r"""Text from files, names and stores, made fit to be shown: no control characters, no keys of stores.
+r"""Escaping and masking of text from files, names and stores before it is shown.
 
-A terminal obeys control characters, a log has one line for each message, and either may be read by people who
-may not know a key. So whatever is shown goes through `shown`; `KafkaFormatError.__str__`,
-`loggers.get_logger` and `console` do that for everybody else.
+A terminal obeys control characters, a log has one line for each message, and a reader of either may not be
+allowed to know a credential. So `shown` is applied to all text that is shown; `KafkaFormatError.__str__`,
+`loggers.get_logger` and `cli.console` call it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ __all__ = ["escape", "escape_json", "mask_secrets", "shown"]
 
 
 def shown(text: str) -> str:
-    """`text` as it may be shown to people: secrets masked, what is not printable escaped."""
+    """Return `text` with secrets masked and unprintable characters escaped."""
     return escape(mask_secrets(text))
 
 
 def escape(text: str) -> str:
-    r"""`text` with everything that is not printable as `\n`, `\x1b`, `\u202e`.
+    r"""Escape unprintable characters of `text`, as `\n`, `\x1b`, `\u202e`.
 
-    Control characters, also those above 127, line and paragraph separators, marks that turn the direction of
-    writing. What is escaped already stays as it is.
+    These are control characters, also those above 127, line and paragraph separators, and marks that change
+    the direction of writing. Escapes that are in `text` already stay as they are.
     """
     if text.isprintable():
         return text
@@ -31,13 +31,13 @@ def escape(text: str) -> str:
 def _escape(character: str) -> str:
     if character.isprintable():
         return character
-    if "\udc80" <= character <= "\udcff":  # a byte that is no UTF-8, as `surrogateescape` carries it
+    if "\udc80" <= character <= "\udcff":  # a byte that is not UTF-8, as `surrogateescape` represents it
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
 
 
 def escape_json(text: str) -> str:
-    r"""JSON with the same characters as `\u202e`, which is the same value."""
+    r"""Escape unprintable characters of JSON, as `\u202e`; the value stays the same."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else _escape_in_json(one) for one in text)
@@ -57,11 +57,13 @@ _SETTING = re.compile(
     r"((?:secret|password|token|access\.key|account\.key|credential|signature)[A-Za-z0-9_.-]*=)[^\s&'\"]+",
     re.IGNORECASE,
 )
-_CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})  # CONTAINER@ACCOUNT is no secret
+_CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})  # CONTAINER@ACCOUNT is not secret
 
 
 def mask_secrets(text: str) -> str:
-    """`text` with `***` for users and passwords in addresses, values in their queries, and settings of keys.
+    """Replace credentials in `text` with `***`.
+
+    These are users and passwords in addresses, values in their queries, and settings of keys.
 
     Example:
         >>> mask_secrets("s3a://AKIA:wJalr@bucket/logs: no such bucket")
@@ -75,13 +77,13 @@ def mask_secrets(text: str) -> str:
 def _mask_address(match: re.Match[str]) -> str:
     scheme, slashes, rest = match.groups()
     if scheme.lower() == "file" and slashes == ":/":
-        return match[0]  # no authority, just a path
+        return match[0]  # a path without an authority
     authority = _AUTHORITY.match(rest)
     assert authority is not None  # it may be empty
     user, at, _host = authority[0].rpartition("@")
     if at and not (scheme.lower() in _CONTAINERS and ":" not in user):
         rest = f"{_MASK}{rest[len(user) :]}"
     elif not at and not _PORT.fullmatch(authority[0]):
-        # No port: a key, with a slash in it, or no bucket behind it.
+        # Not a port: a key that has a slash in it or is not followed by a bucket.
         rest = _MASK + (rest[rest.index("@") :] if "@" in rest else rest[len(authority[0]) :])
     return scheme + slashes + _QUERY.sub(rf"\1{_MASK}", rest)
