@@ -1,1 +1,1 @@
-"""From bytes to sound entries: frames, checks, and the search behind damage."""
+"""Entries of a segment: scan, checks, and the search after damage."""

@@ -1,9 +1,10 @@
-"""The search for the next true entry as machine code: some tens of nanoseconds a byte, whatever bytes.
+"""Search for the next sound entry in machine code: some tens of nanoseconds a byte, for any content.
 
-Strategy: at every byte the generated scanner says whether an entry could begin there, and the checksum over
-the length that it claims decides. Hostile bytes look like an entry everywhere, with any length, so that
-checksum must not cost what the length does: as in `crc_spans`, those of all bytes up to each grid line are
-kept, and what is between two lines follows. Here the grid is finer; bytes beside it come from a cache.
+Strategy: at each byte the generated scanner says whether an entry may begin there, and the checksum over its
+length field's bytes decides. Adversarial bytes can look like an entry of any length everywhere, so the cost
+of that checksum must not depend on the length: as in `crc_spans`, the checksums of all bytes up to each grid
+line are kept, and the checksum of a span between two lines follows from them. Here the grid is finer; the
+bytes between the last line and the entry's end come from a block cache.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET, 
 
 __all__ = ["Searcher", "finder", "lines_maker", "sound_messages"]
 
-# What the state holds. Where to search and where to stop; the window's position and its bytes; the source's
-# size; the least base offset that counts; the grid: bytes from line to line, the first line, and the last
-# that is known; the file, the address of `pread` and that of the cache of blocks; lines and powers of either
-# checksum. After it: the place of what was found (in AT), and the line or block that is needed.
+# Slots of the state. Input: where to search and where to stop; the window's position and size; the source's
+# size; the least base offset accepted; the grid: bytes between lines, the first line, and the last known
+# line; the file, the addresses of `pread` and of the block cache; lines and powers per checksum. Output: the
+# position found (in AT), and the line or block that is needed.
 AT, STOP, WINDOW, LEN_WINDOW, SIZE, LOWEST, GRID, FIRST_LINE, LAST_LINE, FILE, PREAD, CACHE = range(12)
 NUM_LINES, NUM_POWERS, NEEDED = range(12, 15)
-# Then for each content: where the bytes begin that its checksum covers, and which of the two that is.
+# Then for each kind of entry: where the bytes begin that its checksum covers, and which checksum (0 or 1).
 REGIONS = 15
 _NUM_STATE = REGIONS + 2 * len(kafka_log_segment.CONTENTS)
-# What `find` returns: it found something, or nothing in this window; or what it needs to go on.
+# Status of `find`: found, nothing in this window, or what it needs to continue.
 FOUND, OVER, NEEDS_LINES, NEEDS_BLOCK = range(4)
 
-_NUM_NEAR = 2048  # lines that one table of powers reaches
+_NUM_NEAR = 2048  # lines covered by one table of powers
 _NUM_BYTES = 256
 _BIT_31 = 1 << 31
-# Every fourth bit of 63, from the lowest on, the next, and so on.
+# Every fourth bit of 63, starting at bit 0, 1, 2 and 3.
 _FOURTH = 0x1111111111111111, 0x2222222222222222, 0x4444444444444444, 0x0888888888888888
-_NUM_REDUCING = 4 * _NUM_BYTES  # the tables in front of the powers
+_NUM_REDUCING = 4 * _NUM_BYTES  # the tables before the powers
 _NUM_SLOTS = 4096
 _LEN_BLOCK = 4096
 _LEN_WINDOW = 4 << 20
@@ -68,10 +69,10 @@ _CHECKSUMS = checksum.crc32, checksum.crc32c
 
 
 def carryless(one: int, other: int) -> int:
-    """Two numbers of 32 bits multiplied as polynomials, by ordinary multiplication.
+    """Multiply two 32-bit numbers as polynomials over GF(2), by ordinary multiplication.
 
-    Of either only every fourth bit is taken at a time: no more than 8 meet in one place of a product, and
-    what they carry stays in the three places beside it, which are masked out.
+    Each factor is split into four, with every fourth bit each: at most 8 bits meet in one place of a product,
+    and their carries stay in the three places next to it, which are masked out.
     """
     a, b, c, d = one & _FOURTH[0], one & _FOURTH[1], one & _FOURTH[2], one & _FOURTH[3]
     w, x, y, z = other & _FOURTH[0], other & _FOURTH[1], other & _FOURTH[2], other & _FOURTH[3]
@@ -84,10 +85,10 @@ def carryless(one: int, other: int) -> int:
 
 
 def product(one: int, other: int, powers: Longs, reducing: int) -> int:
-    """`crc_spans.multiply`, modulo the polynomial of one of the two checksums.
+    """Multiply as `crc_spans.multiply`, modulo the polynomial of one of the two checksums.
 
     Args:
-        one: as `spans` writes polynomials: the highest of 32 bits is the coefficient of 1.
+        one: in the notation of `crc_spans`: the highest of 32 bits is the coefficient of 1.
         other: likewise.
         powers: holds the tables of `_reducing`.
         reducing: where those of the polynomial begin.
@@ -101,12 +102,12 @@ def product(one: int, other: int, powers: Longs, reducing: int) -> int:
 
 
 def checksum_of(data: Bytes, start: int, end: int, kind: int) -> int:
-    """CRC-32 (0) or CRC-32C (1)."""
+    """Compute CRC-32 (`kind` 0) or CRC-32C (1)."""
     return crc32(data, start, end) if kind == 0 else crc32c(data, start, end)
 
 
 def lines_maker() -> Callable[..., int]:
-    """A function that goes on with the checksums up to each grid line, for the cells in `data`."""
+    """Return a function that continues the checksums up to each grid line, for the cells in `data`."""
 
     def make_lines(data: Bytes, state: Longs, lines: Longs, powers: Longs) -> int:
         grid, num_lines = load(state, GRID), load(state, NUM_LINES)
@@ -128,7 +129,7 @@ def lines_maker() -> Callable[..., int]:
 def tail_of(  # noqa: PLR0917
     data: Bytes, state: Longs, tags: Longs, cache: Bytes, line: int, end: int, kind: int
 ) -> int:
-    """The checksum of the bytes between a grid line and an entry's claimed end; -1 if they are not there."""
+    """Return the checksum from a grid line to an entry's claimed end; -1 if the bytes are not cached."""
     start = line * load(state, GRID)
     window = load(state, WINDOW)
     if start >= window and end <= window + load(state, LEN_WINDOW):
@@ -154,7 +155,7 @@ def tail_of(  # noqa: PLR0917
 def span_of(  # noqa: PLR0917
     data: Bytes, state: Longs, lines: Longs, powers: Longs, start: int, end: int, kind: int
 ) -> int:
-    """The checksum from a place in the window to a grid line behind it that `end` stands for."""
+    """Return the checksum from a position in the window to the grid line with the number `end`."""
     grid, window = load(state, GRID), load(state, WINDOW)
     first = (start + grid - 1) // grid
     at = kind * load(state, NUM_LINES) - load(state, FIRST_LINE)
@@ -169,21 +170,21 @@ def span_of(  # noqa: PLR0917
     return value ^ load(lines, at + end)
 
 
-def judge(  # noqa: PLR0917
+def check_entry(  # noqa: PLR0917
     data: Bytes, state: Longs, row: Longs, lines: Longs, powers: Longs, tags: Longs, cache: Bytes, end: int
 ) -> int:
-    """Whether the checksum in a row is right for an entry with this end: `FOUND`, `OVER`, or a need."""
+    """Compare the checksum in a row with that of an entry with this end: `FOUND`, `OVER` or a need."""
     grid, window, len_window = load(state, GRID), load(state, WINDOW), load(state, LEN_WINDOW)
     region = REGIONS + 2 * load(row, CONTENT)
     start, kind = load(state, AT) + load(state, region), load(state, region + 1)
     crc = load(row, COL_CRC)
     line = end // grid
-    behind = (start + grid - 1) // grid * grid
-    if behind >= line * grid:
-        if end > window + len_window:  # it is short, so the window ends where nothing can be read
+    next_line = (start + grid - 1) // grid * grid
+    if next_line >= line * grid:
+        if end > window + len_window:  # it is short, so the window ends at an unreadable block
             return OVER
         return FOUND if checksum_of(data, start - window, end - window, kind) == crc else OVER
-    if behind > window + len_window:
+    if next_line > window + len_window:
         return OVER
     if rare(line > load(state, LAST_LINE)):
         store(state, NEEDED, line)
@@ -193,12 +194,12 @@ def judge(  # noqa: PLR0917
         return NEEDS_BLOCK
     value = span_of(data, state, lines, powers, start, line, kind)
     reducing = kind * load(state, NUM_POWERS)
-    beside = load(powers, reducing + _NUM_REDUCING + end - line * grid)
-    return FOUND if product(beside, value, powers, reducing) ^ tail == crc else OVER
+    power = load(powers, reducing + _NUM_REDUCING + end - line * grid)
+    return FOUND if product(power, value, powers, reducing) ^ tail == crc else OVER
 
 
 def finder() -> Callable[..., int]:
-    """A function that finds the first place in a window where an entry with a right checksum stands."""
+    """Return a function that finds the first position in a window where an entry has a right checksum."""
 
     def find(  # noqa: PLR0917
         data: Bytes, state: Longs, row: Longs, lines: Longs, powers: Longs, tags: Longs, cache: Bytes
@@ -210,9 +211,9 @@ def finder() -> Callable[..., int]:
             status, end = scan_entry(data, at - window, len_window, size, window, row, 0, False, False)
             if status == DONE and load(row, COL_BASE_OFFSET) >= lowest:
                 store(state, AT, at)
-                judged = judge(data, state, row, lines, powers, tags, cache, window + end)
-                if rare(judged != OVER):
-                    return judged
+                status = check_entry(data, state, row, lines, powers, tags, cache, window + end)
+                if rare(status != OVER):
+                    return status
             at += 1
         store(state, AT, at)
         return OVER
@@ -221,11 +222,11 @@ def finder() -> Callable[..., int]:
 
 
 class Searcher:
-    """Searches one source from some position on.
+    """Search of one source, from a position on.
 
     Args:
         source: the segment's bytes.
-        position: before which nothing will be searched.
+        position: the least position that is searched.
     """
 
     def __init__(self, source: Source, position: int) -> None:
@@ -260,11 +261,11 @@ class Searcher:
             table.set("powers", self._powers.ctypes.data, self._powers.size)
 
     def next_place(self, position: int, lowest: int) -> int | None:
-        """The first place from `position` on where an entry with a right checksum stands, if there is one.
+        """Return the first position from `position` on of an entry with a right checksum, or None.
 
         Args:
             position: where to begin.
-            lowest: base offsets below this do not count.
+            lowest: the least base offset accepted.
         """
         self._state[LOWEST] = lowest
         while position < self._source.size:
@@ -277,7 +278,7 @@ class Searcher:
                 following = (bad // BLOCK_SIZE + 1) * BLOCK_SIZE
                 window = self._source.read(position, bad - position)
             else:
-                if end < self._source.size:  # what begins at the end is searched with what is behind it
+                if end < self._source.size:  # an entry at the end is searched again with the bytes after it
                     following = end - 3 * self._grid
             stop = min(following, position + len(window))
             found = self._search(window, position, stop) if len(window) else None
@@ -301,10 +302,10 @@ class Searcher:
             if status == NEEDS_LINES:
                 self._extend(int(state[NEEDED]))
             elif not self._read_block(int(state[NEEDED])):
-                state[AT] += 1  # no entry that cannot be read is a true one
+                state[AT] += 1  # an unreadable entry is not a sound one
 
     def _extend(self, line: int) -> None:
-        """Compute the checksums up to a grid line, and some behind it."""
+        """Compute the checksums up to a grid line, and some after it."""
         grid, state = self._grid, self._state
         last = self._source.size // grid
         while state[LAST_LINE] < line:
@@ -316,7 +317,7 @@ class Searcher:
             self._make_lines(self._of_lines)
 
     def _cells(self, start: int, end: int) -> Any:
-        """Whole cells of the grid; zeros where they cannot be read, which no checksum is right with."""
+        """Return whole cells of the grid; zeros, with which no checksum is right, for unreadable ones."""
         try:
             return np.frombuffer(self._source.read(start, end - start), np.uint8)
         except ReadError:
@@ -330,7 +331,7 @@ class Searcher:
         return cells
 
     def _read_block(self, block: int) -> bool:
-        """Put a block of the source into the cache; False if it cannot be read."""
+        """Read a block of the source into the cache; return False if it is unreadable."""
         slot = (block ^ block >> 12) & (_NUM_SLOTS - 1)
         start = block * _LEN_BLOCK
         try:
@@ -343,10 +344,10 @@ class Searcher:
 
 
 def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
-    """Note place and size of the sound messages from a place on; returns where the first other one begins.
+    """Add positions and sizes of consecutive sound messages to `found`; return where they end.
 
     Raises:
-        MissingExtraError: the scanner was compiled nowhere, and cannot be here.
+        MissingExtraError: the scanner is not compiled, and cannot be compiled here.
     """
     scan = HeaderScan(open_source(content), kafka_log_segment, check_crc=True)
     has_more = True
@@ -363,7 +364,7 @@ def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
 
 @lru_cache(maxsize=8)
 def _powers(polynomial: int, grid: int, num_lines: int) -> tuple[int, ...]:
-    """Powers of x for 0 to `grid` bytes less one, 0 to `_NUM_NEAR` lines less one, and multiples of that."""
+    """Return powers of x for 0 to `grid` bytes, 0 to `_NUM_NEAR` lines, and multiples of the latter."""
     powers = []
     for num_bytes, count in ((1, grid), (grid, _NUM_NEAR), (grid * _NUM_NEAR, num_lines // _NUM_NEAR + 1)):
         power, step = power_of_x(0, polynomial), power_of_x(8 * num_bytes, polynomial)
@@ -375,7 +376,7 @@ def _powers(polynomial: int, grid: int, num_lines: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=2)
 def _reducing(polynomial: int) -> tuple[int, ...]:
-    """For each value of each of four bytes, lowest first, what they are multiplied by x^32."""
+    """Return, for each value of each of four bytes, lowest first, its product with x^32."""
     shift = power_of_x(32, polynomial)
     tables: list[int] = []
     for byte in range(4):

@@ -1,10 +1,10 @@
-"""Checksums of arbitrary spans of a file, each at the cost of a few KiB, not of the span.
+"""Checksums of arbitrary spans of a file, each at the cost of a few KiB.
 
-Strategy: the search for the next entry meets many places that look like one, and each must be judged by a
-checksum over the length it claims, be it half of the file. CRCs are linear: with the checksum of everything
-up to each grid line known, that of the bytes between two lines is `line[j] ^ shift(line[i], distance)`, where
+Strategy: the search for the next entry meets many positions that look like one, and each is checked by a
+checksum over the length it claims, be it half of the file. CRCs are linear: with the checksum of all bytes up
+to each grid line known, that of the bytes between two lines is `line[j] ^ shift(line[i], distance)`, where
 `shift` is a multiplication by a power of x modulo the polynomial (as in zlib's crc32_combine). The lines are
-computed once, as far as they are needed, so a whole search is linear in the file and not quadratic.
+computed once, as far as needed, so a whole search is linear in the size of the file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SpanChecksums:
         self._powers = [power_of_x(8 * _GRID, polynomial)]  # x to 8 * _GRID * 2^i
 
     def checksum(self, start: int, end: int) -> int:
-        """The checksum of `[start, end)`.
+        """Return the checksum of `[start, end)`.
 
         Raises:
             ReadError: some of it cannot be read.
@@ -61,7 +61,7 @@ class SpanChecksums:
         return self._checksum(self._source.read(last * _GRID, end - last * _GRID), value)
 
     def _cells(self, first: int, last: int) -> int:
-        """The checksum of whole cells of the grid."""
+        """Return the checksum of whole cells of the grid."""
         while len(self._lines) <= last:
             self._extend()
         bad = bisect_left(self._unreadable, first)
@@ -76,7 +76,7 @@ class SpanChecksums:
         try:
             data = memoryview(self._source.read(start, size))
         except ReadError:
-            # Cell by cell: one that cannot be read counts as zeros, and no span across it is ever answered.
+            # Cell by cell: an unreadable one counts as zeros, and a span across it raises.
             self._append_cell(start)
             return
         for at in range(0, size, _GRID):
@@ -91,7 +91,7 @@ class SpanChecksums:
         self._lines.append(self._checksum(data, self._lines[-1]))
 
     def _shift(self, value: int, num_cells: int) -> int:
-        """What `value` becomes when `num_cells` cells of zeros follow, without the checksum's inversions."""
+        """Return `value` after `num_cells` cells of zeros, without the checksum's inversions."""
         bit = 0
         while num_cells >> bit:
             if len(self._powers) == bit:
@@ -103,7 +103,7 @@ class SpanChecksums:
 
 
 def multiply(one: int, other: int, polynomial: int) -> int:
-    """The product of two polynomials modulo a third."""
+    """Multiply two polynomials modulo a third."""
     product = 0
     while one:
         if one & _ONE:
@@ -115,7 +115,7 @@ def multiply(one: int, other: int, polynomial: int) -> int:
 
 @cache
 def power_of_x(exponent: int, polynomial: int) -> int:
-    """x to that power, modulo the polynomial."""
+    """Raise x to a power, modulo the polynomial."""
     power, square = _ONE, _ONE >> 1
     while exponent:
         if exponent & 1:

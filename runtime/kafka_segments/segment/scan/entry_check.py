@@ -1,7 +1,7 @@
-"""One place in a file: does an entry stand there, and is it sound?
+"""Checks of one entry at one position of a file.
 
-Strategy: the checks of one entry, in the order in which they can be made, and nothing about what comes
-before or after. The checksum goes over the entry in pieces, so an absurd length costs time, never memory.
+Strategy: all checks of one entry, in the order in which they are possible, without regard to its neighbours.
+The checksum is computed in pieces, so an absurd length costs time, never memory.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CheckedEntry:
-    """What stands at a place: a sound `batch`, or an `error` (with the batch if only its checksum is wrong).
+    """Result of a check: a sound `batch`, or an `error` (with the batch if only its checksum is wrong).
 
-    `end_position` is where the entry's length says it ends; None where that is no sensible place.
+    `end_position` is where the entry ends by its length field; None if that is impossible.
     """
 
     batch: Batch | None
@@ -42,12 +42,12 @@ class CheckedEntry:
 
 
 class Probe:
-    """Examines entries of one source.
+    """Check of entries of one source.
 
     Args:
         source: the segment's bytes.
-        window: how to read headers and small batches.
-        headers_only: leave payloads alone; entries of the old formats then tell no first offset and no count.
+        window: reads headers and small batches.
+        headers_only: do not read payloads; entries of magic 0 and 1 then have no first offset and no count.
     """
 
     def __init__(self, source: Source, window: Window, *, headers_only: bool = False) -> None:
@@ -57,14 +57,14 @@ class Probe:
 
     @cached_property
     def zeros_position(self) -> int:
-        """Where the run of zeros at the end of the file begins; the file's size if there is none."""
+        """Position of the zeros at the end of the file; the file's size if there are none."""
         end = self.source.size
         while (end := hole_before(self.source, end)) > 0:
             start = max(0, (end - 1) // BLOCK_SIZE * BLOCK_SIZE - _PIECE + BLOCK_SIZE)
             try:
                 data = bytes(self.source.read(start, end - start))
             except ReadError:
-                # Go on block by block, so that the run reaches up to the one that cannot be read.
+                # Continue block by block, so that the zeros extend to the unreadable block.
                 start = (end - 1) // BLOCK_SIZE * BLOCK_SIZE
                 try:
                     data = bytes(self.source.read(start, end - start))
@@ -77,7 +77,7 @@ class Probe:
         return 0
 
     def is_padding(self, position: int) -> bool:
-        """Whether only zeros follow, to the end of the file (a preallocated segment)."""
+        """Return whether only zeros follow, to the end of the file (a preallocated segment)."""
         size = min(formats.LEN_PREFIX, self.source.size - position)
         try:
             return not any(self._window.read(position, size)) and position >= self.zeros_position
@@ -85,7 +85,7 @@ class Probe:
             return False
 
     def examine(self, position: int, previous_offset: int | None, *, check_crc: bool) -> CheckedEntry:
-        """Make every check on the entry at `position`; `previous_offset` is passed on to the batch."""
+        """Run every check on the entry at `position`; `previous_offset` is passed on to the batch."""
         left = self.source.size - position
         if left < formats.LEN_PREFIX:
             return CheckedEntry(None, self._truncated(position, formats.LEN_PREFIX, left), None)
@@ -132,7 +132,7 @@ class Probe:
             raise self._too_short(prefix, prefix.min_len_body, position)
 
     def _read_zeros(self, position: int) -> None:
-        """Zeros up to a place that cannot be read may well be padding: then that place is what is wrong."""
+        """Read on while there are only zeros: an unreadable block among padding is the error to report."""
         while position < self.source.size:
             end = min(self.source.size, (position // BLOCK_SIZE + 1) * BLOCK_SIZE)
             if any(self._window.read(position, end - position)):
@@ -144,7 +144,7 @@ class Probe:
         try:
             batch = formats.read_entry_header(data, self.source.name, position, previous_offset)
         except CorruptBatchError as error:
-            # Magic 1 is the longer of the old formats: above their limit, it may have no room for a time.
+            # Magic 1 has a timestamp that magic 0 lacks: it may be too short above their common minimum.
             raise LengthMismatchError(error.detail, position=position, path=self.source.name) from error
         if self._headers_only and batch.magic < 2:
             return replace(batch, base_offset=None, num_records=None)
@@ -158,7 +158,7 @@ class Probe:
         return value
 
     def _touch(self, batch: Batch) -> None:
-        """With the checksum off, bytes that cannot be read are an error all the same."""
+        """Read the payload when checksums are off, so that unreadable bytes are still an error."""
         if not self._headers_only:
             for _ in self._pieces(batch.position, batch.end_position):
                 pass

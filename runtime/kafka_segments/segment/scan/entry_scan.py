@@ -1,9 +1,9 @@
-"""From a file to its entries, in file order, with damage and padding in their places.
+"""Entries of a file, in file order, with damage and padding in their places.
 
-Strategy: each entry is examined alone (`entry_check`). Behind a damaged one the scan goes on where the
-    entry's own length says it ends, if that can be trusted: the file ends there, or a true entry stands
-    there. If not, the next true entry is searched for (`resync`). So what follows a damaged region is always
-    a true entry, padding or the end of the file, and two regions never touch.
+Strategy: each entry is checked alone (`entry_check`). After a damaged one the scan continues where the entry
+ends by its own length, if that is plausible: the file ends there, or a sound entry begins there. Otherwise
+the next sound entry is searched for (`resync`). So a damaged region is followed by a sound entry, padding or
+the end of the file, and never by another damaged region.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _NAME = re.compile(r"([0-9]{20})\.log(\.[^/]*)?")
 
 
 def first_offset_in_name(path: str) -> int | None:
-    """The offset in a segment's name (`<20 digits>.log`, also `.log.deleted`), None for other names.
+    """Return the offset in a segment's name (`<20 digits>.log`, also `.log.deleted`), None for other names.
 
-    A number that no offset can have makes no segment's name: a broker refuses to start on such a file.
+    A number above the greatest offset does not make a segment's name: a broker refuses to start on such a
+    file.
     """
     match = _NAME.fullmatch(path.rpartition("/")[2])
     offset = int(match[1]) if match else None
@@ -48,14 +49,14 @@ def first_offset_in_name(path: str) -> int | None:
 
 
 class Scan:
-    """One pass over a source.
+    """A pass over one source.
 
     Args:
         source: the segment's bytes.
-        check_crc: compute the checksum of every entry. The search behind damage does so in any case.
-        headers_only: leave payloads alone; implies that checksums are not computed.
+        check_crc: compute the checksum of every entry. The search after damage does so in any case.
+        headers_only: do not read payloads; implies that checksums are not computed.
         len_window: bytes to read at once.
-        max_decompressed: bytes that one wrapper may decompress to, where its first offset is of interest.
+        max_decompressed: bytes that one wrapper may decompress to, where its first offset is needed.
     """
 
     def __init__(
@@ -75,36 +76,36 @@ class Scan:
         self._probe = Probe(source, self.window, headers_only=headers_only)
         name_offset = first_offset_in_name(source.name)
         self.sound_offset = None if name_offset is None else name_offset - 1
-        """The last offset known to be sound so far."""
+        """Last offset of the last sound batch so far."""
         self.items = ItemBudget(max_decompressed)
-        """What may still be read one by one of compressed batches."""
-        self._asked = ItemBudget(max_decompressed)  # likewise, to find out where a wrapper's offsets begin
+        """Budget of items of compressed batches that are read one by one."""
+        self._wrapper_items = ItemBudget(max_decompressed)  # likewise, for first offsets of wrappers
 
     @cached_property
     def _resync(self) -> Resync:
-        return Resync(self.source)  # its tables take a while, and most segments are sound
+        return Resync(self.source)  # lazy: its tables take a while, and most segments are sound
 
     def entries(self, position: int = 0) -> Iterator[Batch | Damage | Padding]:
-        """Every entry, damaged region and padding; a batch with a wrong checksum comes before its damage.
+        """Yield every entry, damaged region and padding; a batch with a wrong checksum precedes its damage.
 
         Args:
-            position: where to begin; behind the last one of `sound_offset`.
+            position: where to begin; after the batch of `sound_offset`.
         """
         while position < self.source.size:
             if self._probe.is_padding(position):
                 yield Padding(self.source.name, position, self.source.size)
                 return
-            finding = self._examine(position)
-            if finding.error is not None:
-                if finding.batch is not None:
-                    yield finding.batch
-                damage = self._damage(finding, position)
+            checked = self._examine(position)
+            if checked.error is not None:
+                if checked.batch is not None:
+                    yield checked.batch
+                damage = self._damage(checked, position)
                 yield damage
                 position = damage.end_position
-            elif finding.batch is not None:
-                self.passed(finding.batch)
-                yield finding.batch
-                position = finding.batch.end_position
+            elif checked.batch is not None:
+                self.passed(checked.batch)
+                yield checked.batch
+                position = checked.batch.end_position
 
     def region(self, position: int) -> Iterator[Batch | Damage | Padding]:
         """The entries from a position on, up to the first one after which a compiled scanner can go on.
@@ -117,62 +118,62 @@ class Scan:
                 return
 
     def batch_at(self, position: int) -> Batch:
-        """The batch or message at a place where one stands that is known to be sound.
+        """Return the sound batch or message at a known position.
 
         Raises:
-            ReadError: there is none any more: the file was cut off or rewritten after it was looked at.
+            ReadError: it is gone: the file was truncated or rewritten after it was scanned.
         """
-        finding = self._probe.examine(position, self.sound_offset, check_crc=False)
-        if finding.batch is None:
-            reason = "nothing" if finding.error is None else finding.error.detail
+        checked = self._probe.examine(position, self.sound_offset, check_crc=False)
+        if checked.batch is None:
+            reason = "nothing" if checked.error is None else checked.error.detail
             raise ReadError(
                 f"the file was changed while it was read: a sound entry stood here, now {reason}; "
                 "read it again",
                 position=position,
                 path=self.source.name,
             )
-        return replace(finding.batch, crc_valid=True) if self._check_crc else finding.batch
+        return replace(checked.batch, crc_valid=True) if self._check_crc else checked.batch
 
     def passed(self, batch: Batch) -> None:
-        """Count a batch as sound: the last one so far."""
+        """Record a batch as the last sound one so far."""
         self.sound_offset = _last_offset(batch)
 
     def payload(self, batch: Batch) -> bytes | memoryview:
-        """What `records` reads a batch or message from."""
+        """Read the payload of a batch or message, for `batch_records`."""
         return read_payload(self.window, batch)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
-        """The damage of a batch that was framed soundly and then could not be decoded.
+        """Return the damage of a batch that was framed soundly and could not be decoded.
 
-        From here on, nothing of the batch counts as sound but what was delivered.
+        After this call, only the delivered records of the batch count as sound.
 
         Args:
-            batch: the batch that came last; the damage is all of it.
-            error: what is wrong inside it.
+            batch: the last batch; the damage is all of it.
+            error: the error in its records.
             last_offset: of the last record that was delivered, None if there was none.
         """
         self.sound_offset = batch.previous_offset if last_offset is None else last_offset
-        before, behind = self.sound_offset, None
+        before, after = self.sound_offset, None
         between = error.between if isinstance(error, ChecksumMismatchError) else None
         if between is not None:
             before = batch.previous_offset if between[0] is None else between[0]
-            behind = between[1]
-        if behind is None:
-            behind = self._next_base_offset(batch.end_position)
-        neighbours = before, behind
+            after = between[1]
+        if after is None:
+            after = self._next_base_offset(batch.end_position)
+        neighbours = before, after
         return _damage(error, self.source.name, (batch.position, batch.end_position), neighbours)
 
     def _examine(self, position: int) -> CheckedEntry:
         return self._probe.examine(position, self.sound_offset, check_crc=self._check_crc)
 
-    def _damage(self, finding: CheckedEntry, position: int) -> Damage:
-        assert finding.error is not None
-        end, following = self._end_of_region(finding, position)
-        return _damage(finding.error, self.source.name, (position, end), (self.sound_offset, following))
+    def _damage(self, checked: CheckedEntry, position: int) -> Damage:
+        assert checked.error is not None
+        end, following = self._end_of_region(checked, position)
+        return _damage(checked.error, self.source.name, (position, end), (self.sound_offset, following))
 
-    def _end_of_region(self, finding: CheckedEntry, position: int) -> tuple[int, int | None]:
-        """Where a damaged region ends, and the base offset of the true entry there, if one stands there."""
-        claimed = finding.end_position
+    def _end_of_region(self, checked: CheckedEntry, position: int) -> tuple[int, int | None]:
+        """Return where a damaged region ends, and the base offset of the sound entry there, if any."""
+        claimed = checked.end_position
         if claimed is not None:
             if claimed == self.source.size:
                 return claimed, None
@@ -186,9 +187,9 @@ class Scan:
         return self._end_before_zeros(self.source.size), None
 
     def first_offset(self, batch: Batch) -> int | None:
-        """A batch's first offset, which only the messages in a wrapper know; None if they cannot be asked.
+        """Return a batch's first offset, of a wrapper that of its first message; None if it cannot be read.
 
-        Nor are they asked where a pass has asked more of them than it may read.
+        It is not read either once the pass has used up its budget of items.
         """
         if self._headers_only:
             return batch.base_offset
@@ -196,17 +197,17 @@ class Scan:
         return None if opened is None else opened.base_offset
 
     def _end_before_zeros(self, end: int) -> int:
-        """`end`, or where the file's zeros begin if that is well before it: a write that was cut short."""
+        """Return `end`, or the start of the trailing zeros if well before it: a write that was cut short."""
         zeros = self._probe.zeros_position
         return zeros if end - zeros >= formats.LEN_PREFIX else end
 
     def _next_base_offset(self, position: int) -> int | None:
-        """The base offset of the first true entry from `position` on."""
+        """Return the base offset of the first sound entry from `position` on."""
         while position < self.source.size and not self._probe.is_padding(position):
-            finding = self._examine(position)
-            if finding.error is None:
-                return None if finding.batch is None else self.first_offset(finding.batch)
-            position = self._end_of_region(finding, position)[0]
+            checked = self._examine(position)
+            if checked.error is None:
+                return None if checked.batch is None else self.first_offset(checked.batch)
+            position = self._end_of_region(checked, position)[0]
         return None
 
 
@@ -256,39 +257,39 @@ def with_offsets(
 
 
 def read_payload(source: Source | Window, batch: Batch) -> bytes | memoryview:
-    """What is behind the header of a batch of magic 2, or behind the length of an older entry; as stored."""
+    """Read what follows the header of a batch of magic 2, or the length of an older entry; as stored."""
     len_head = formats.LEN_HEAD if batch.magic >= 2 else formats.LEN_LOG_OVERHEAD
     return source.read(batch.position + len_head, batch.size - len_head)
 
 
 def _last_offset(batch: Batch) -> int:
-    """A batch's last offset; its first where lastOffsetDelta is negative or leads beyond 2^63."""
+    """Return a batch's last offset; its first where lastOffsetDelta is negative or overflows."""
     return batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
 
 
 def _offset(value: int) -> int | None:
-    """`value`, or None where no Java long can hold it: the neighbour of the first or last offset of all."""
+    """Return `value`, or None outside of Java's long: the neighbour of the least or greatest offset."""
     return value if value == formats.wrap_long(value) else None
 
 
 def _damage(
     error: KafkaFormatError, path: str, region: tuple[int, int], neighbours: tuple[int | None, int | None]
 ) -> Damage:
-    if isinstance(error, StoreError):  # no place in the file is to blame
+    if isinstance(error, StoreError):  # the file is not at fault
         raise error
     previous, following = neighbours
     first = None if previous is None else _offset(previous + 1)
     last = None if following is None else _offset(following - 1)
     if first is not None and last is not None and last < first:
         first = last = None
-    return Damage(path, *region, _forgetful(error), first, last, previous, following)
+    return Damage(path, *region, _without_frames(error), first, last, previous, following)
 
 
-def _forgetful(error: KafkaFormatError) -> KafkaFormatError:
-    """The error without the frames that it passed through, and without its causes.
+def _without_frames(error: KafkaFormatError) -> KafkaFormatError:
+    """Drop the traceback and the causes of an error.
 
-    They hold what was being read, whole payloads, for as long as somebody keeps the damage; and what keeps it
-    may be among the frames, so that only the garbage collector would free them.
+    They would keep the bytes that were being read, whole payloads, alive as long as the damage; and if the
+    damage is itself in one of the frames, only the garbage collector would free them.
     """
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

@@ -1,4 +1,4 @@
-"""Logs that look like Kafka's and are another program's: refused by name."""
+"""Logs of other programs that look like Kafka's: recognised, and refused by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kafka_segments.segment.scan.resync import Resync
 
 __all__ = ["refuse_foreign"]
 
-_LARGEST_0_7 = 64 << 20  # far above what a 0.7 broker let pass; no more is read to recognise one
+_LARGEST_0_7 = 64 << 20  # far above the limit of a 0.7 broker; at most this is read to recognise a message
 
 
 def refuse_foreign(source: Source) -> None:
-    """Raise `UnknownFormatError` for formats that are known and not Kafka's, told by their own checksums."""
+    """Raise `UnknownFormatError` for a known format of another program, proven by its own checksum."""
     try:
         name = _foreign_format(source)
         if name is None or Resync(source).true_entry(0):

@@ -1,11 +1,11 @@
-"""Messages that a damaged wrapper holds byte for byte, which are no entries of the segment.
+"""Messages inside of a damaged wrapper that look like entries of the segment.
 
-Strategy: codecs leave bytes as they are where nothing repeats itself (literals of lz4 and snappy, stored
-blocks of lz4 and gzip), so a message inside a wrapper can look like an entry: length, magic and checksum are
-right. If the wrapper is cut off, or its length is wrong, the search for the next entry would take it for one,
-with an offset that is relative, or made of the codec's own bytes. What belongs to a wrapper is told by proof:
-its payload is followed from the beginning, without contradiction, to the very bytes in question; and there,
-behind sound messages only, a message begins. A true entry behind it is no part of it: the payload ends first.
+Strategy: codecs copy bytes that do not repeat (literals of lz4 and snappy, stored blocks of lz4 and gzip), so
+a message inside a wrapper can look like an entry: length, magic and checksum are right. If the wrapper is
+truncated, or its length is wrong, the search for the next entry would take that message for one, with a
+relative offset, or one made of the codec's own bytes. Membership is proven: the payload is followed from its
+beginning, without contradiction, to the bytes in question; and there, after sound messages only, a message
+begins. A true entry after the wrapper is never taken for a part of it: the payload ends first.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from kafka_segments.segment.legacy_messages import iter_frames
 __all__ = ["NestedMessages"]
 
 _LARGEST = 16 << 20
-"""Bytes of a wrapper, and of its content, that are looked at."""
+"""Bytes of a wrapper, and of its content, that are followed at most."""
 
 _LEN_SLOW = 256 << 10
-"""Bytes of content from which on machine code is worth its while."""
+"""Bytes of content from which on machine code pays off."""
 
 
 class NestedMessages:
-    """What is inside an entry that is damaged, if it is a wrapper. Nothing is read until somebody asks.
+    """Messages in a damaged entry, if it is a wrapper; read on demand.
 
     Args:
         source: the segment's bytes.
@@ -44,15 +44,15 @@ class NestedMessages:
         self._position = position
         self._len_followed = 0  # bytes of the payload
         self._runs: list[Run] = []
-        self._messages: dict[int, int] = {}  # sizes of sound ones, by place in the content
-        self._len_sound = 0  # bytes of the content that they fill
-        self._end = position  # up to here there is nothing but the wrapper
+        self._messages: dict[int, int] = {}  # sizes of sound messages, by position in the content
+        self._len_sound = 0  # bytes of the content up to the end of the sound messages
+        self._end = position  # up to here all bytes belong to the wrapper
 
     def end_of(self, batch: Batch) -> int | None:
-        """Where the search goes on behind what looks like an entry, if that is a message of the wrapper.
+        """Return where the search continues if `batch` is a message of the wrapper, else None.
 
-        All sound messages that were followed are passed over at once: what the payload was followed through
-        without contradiction is the wrapper's.
+        That is after all sound messages that were followed: what the payload was followed through without
+        contradiction belongs to the wrapper.
         """
         return max(batch.end_position, self._end) if self._holds(batch) else None
 
@@ -70,7 +70,7 @@ class NestedMessages:
 
     @cached_property
     def _head(self) -> tuple[int, str, int] | None:
-        """The wrapper's magic and codec, and the position of its payload; None if it is none."""
+        """Magic and codec of the wrapper, and position of its payload; None if it is not a wrapper."""
         start = self._position + formats.LEN_LOG_OVERHEAD
         found = formats.find_value(self._read(start, BLOCK_SIZE))
         if found is None or not 1 <= found[1] <= len(CODEC_NAMES):
@@ -78,7 +78,7 @@ class NestedMessages:
         return found[0], CODEC_NAMES[found[1] - 1], start + found[2]
 
     def _follow(self, codec: str, magic: int, least: int) -> None:
-        """Follow that much of the payload; in doubled steps, so that many questions cost not much more."""
+        """Follow the payload up to `least` bytes, in doubled steps: many calls cost little more than one."""
         if least <= self._len_followed or self._len_followed >= _LARGEST or self._head is None:
             return
         self._len_followed = min(max(least, 2 * self._len_followed), _LARGEST)
@@ -92,7 +92,7 @@ class NestedMessages:
             self._end = self._head[2] + run.place + min(run.size, end - run.to)
 
     def _read(self, start: int, size: int) -> bytes:
-        """Bytes of the source; none where they cannot be read."""
+        """Read bytes of the source; empty if they are unreadable."""
         try:
             return bytes(self._source.read(start, max(0, min(size, self._source.size - start))))
         except ReadError:
@@ -100,7 +100,7 @@ class NestedMessages:
 
 
 def _follow_fast(content: bytes, place: int, found: dict[int, int]) -> int:
-    """The same as `_sound_messages`, by machine code where that can be had."""
+    """Call the compiled `sound_messages` where it is available, else `_sound_messages`."""
     try:
         from kafka_segments.segment.scan.compiled_search import sound_messages
 
@@ -110,7 +110,7 @@ def _follow_fast(content: bytes, place: int, found: dict[int, int]) -> int:
 
 
 def _sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
-    """Note place and size of the sound messages from a place on; returns where the first other one begins."""
+    """Add positions and sizes of consecutive sound messages to `found`; return where they end."""
     try:
         for _offset, body in iter_frames(memoryview(content)[place:]):
             message = formats.read_message(body, 0)
@@ -120,5 +120,5 @@ def _sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
             found[place] = size
             place += size
     except CorruptBatchError:
-        pass  # up to here
+        pass  # end of the sound messages
     return place

@@ -1,10 +1,9 @@
-"""The next true entry behind a damaged one.
+"""The next sound entry after a damaged one.
 
-Strategy: a regular expression over windows of the file finds the places where a plausible length and a known
-magic stand; it is made from what the generated classes say of the prefix. Each such place is then judged by
-its checksum, which `SpanChecksums` gives at a fixed price whatever length is claimed. Blocks that cannot be
-read are stepped over. A search that goes far is left to machine code (`compiled_search`), a hundred times as
-fast, where that can be had.
+Strategy: a regular expression over windows of the file finds positions with a plausible length and a known
+magic; it is derived from the generated classes. Each candidate is then checked by its checksum, which
+`SpanChecksums` computes at a fixed price for any claimed length. Unreadable blocks are skipped. A long search
+continues in machine code (`compiled_search`), a hundred times as fast, where that is available.
 """
 
 from __future__ import annotations
@@ -26,21 +25,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Resync", "candidate_pattern"]
 
-Inside: TypeAlias = Callable[[Batch], int | None]
+SkipNested: TypeAlias = Callable[[Batch], int | None]
 
 _STEP = 1 << 20
-_LEN_NEAR = 32 << 10  # where most searches end, before machine code would be loaded
-_LEN_SLOW = 256 << 10  # of all searches, after which it is worth its while at once
+_LEN_NEAR = 32 << 10  # most searches end within this, before machine code is loaded
+_LEN_SLOW = 256 << 10  # of all searches so far, from which on machine code is used at once
 _LEAST_LONG = -(1 << 63)
 
 
 def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
-    """A pattern for the places where an entry may begin, and how far behind its beginning a match starts.
+    """Return a pattern for positions where an entry may begin, and the distance of a match from there.
 
-    A match starts at the length field's first byte. It is wide on purpose: whoever uses it parses the prefix.
+    A match starts at the length field's first byte. The pattern accepts too much: the caller parses the
+    prefix.
 
     Args:
-        largest_body: lengths above this need not be found.
+        largest_body: the greatest length that must be found.
     """
     first = formats.OFS_LEN_BODY
     num_lower = formats.LEN_LOG_OVERHEAD - first - 1
@@ -53,12 +53,12 @@ def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
 
 
 def _any_of(values: Iterable[int]) -> bytes:
-    """A pattern for one byte that is one of these, signed or not."""
+    """Return a pattern for one byte that is one of these values, signed or unsigned."""
     return b"[%s]" % re.escape(bytes(value % 256 for value in values))
 
 
 class Resync:
-    """Searches one source; what was learned in one search serves the next.
+    """Search of one source; each search reuses what earlier ones computed.
 
     Args:
         source: the segment's bytes.
@@ -66,7 +66,7 @@ class Resync:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._len_searched = 0  # by expression
+        self._len_searched = 0  # bytes, by the regular expression
         self._can_compile = True
         self._searcher: Searcher | None = None
         self._spans: dict[Checksum, SpanChecksums] = {
@@ -75,7 +75,7 @@ class Resync:
         }
 
     def true_entry(self, position: int) -> Batch | None:
-        """The entry at `position`, if its length and magic are plausible and its checksum is right."""
+        """Return the entry at `position`, if its length and magic are plausible and its checksum is right."""
         left = self._source.size - position
         if left < formats.LEN_PREFIX:
             return None
@@ -83,19 +83,19 @@ class Resync:
             prefix = formats.read_prefix(self._source.read(position, formats.LEN_PREFIX))
         except ReadError:
             return None
-        return self._judge(prefix, position) if _is_plausible(prefix, left) else None
+        return self._checked_entry(prefix, position) if _is_plausible(prefix, left) else None
 
     def next_entry(
-        self, position: int, sound_offset: int | None, inside: Inside = lambda _batch: None
+        self, position: int, sound_offset: int | None, skip_nested: SkipNested = lambda _batch: None
     ) -> Batch | None:
-        """The first true entry from `position` on.
+        """Return the first sound entry from `position` on.
 
         Args:
             position: where to begin.
-            sound_offset: only those whose base offset is above this count.
-            inside: of what looks like one, and is a part of what is damaged, where the search goes on.
+            sound_offset: only entries with a greater base offset count.
+            skip_nested: for a candidate that is part of what is damaged, returns where the search continues.
         """
-        passed = position
+        skipped_to = position
         near = min(position + _LEN_NEAR, self._source.size)
         if self._len_searched >= _LEN_SLOW:
             near = position
@@ -104,47 +104,51 @@ class Resync:
             if candidate >= near and (searcher := self._searcher_from(candidate)) is not None:
                 near = candidate
                 break
-            is_behind = sound_offset is None or prefix.base_offset > sound_offset
-            if candidate < passed or not is_behind:
+            is_later = sound_offset is None or prefix.base_offset > sound_offset
+            if candidate < skipped_to or not is_later:
                 continue
             if _is_plausible(prefix, self._source.size - candidate):
-                batch = self._judge(prefix, candidate)
-                end = None if batch is None else inside(batch)
+                batch = self._checked_entry(prefix, candidate)
+                end = None if batch is None else skip_nested(batch)
                 if batch is not None and end is None:
                     self._len_searched += candidate - position
                     return batch
-                passed = end or passed
+                skipped_to = end or skipped_to
         self._len_searched += near - position
-        return None if searcher is None else self._next_far(searcher, max(near, passed), sound_offset, inside)
+        return (
+            None
+            if searcher is None
+            else self._next_far(searcher, max(near, skipped_to), sound_offset, skip_nested)
+        )
 
     def _next_far(
-        self, searcher: Searcher, position: int, sound_offset: int | None, inside: Inside
+        self, searcher: Searcher, position: int, sound_offset: int | None, skip_nested: SkipNested
     ) -> Batch | None:
-        """The same by machine code, which finds places; what stands there is read as everywhere else."""
+        """Continue `next_entry` in machine code, which finds positions; entries are read as before."""
         lowest = _LEAST_LONG if sound_offset is None else sound_offset + 1
         if lowest > -_LEAST_LONG - 1:
             return None
         while (place := searcher.next_place(position, lowest)) is not None:
             batch = self.true_entry(place)
-            end = None if batch is None else inside(batch)
+            end = None if batch is None else skip_nested(batch)
             if batch is not None and end is None:
                 return batch
             position = end or place + 1
         return None
 
     def _searcher_from(self, position: int) -> Searcher | None:
-        """What searches from there on with machine code; None where the extra `arrow` is not installed."""
+        """Return a compiled search from there on; None where the extra `arrow` is not installed."""
         if self._searcher is None or self._searcher.position > position:
             searcher_type = _searcher_type() if self._can_compile else None
             if searcher_type is None:
                 return None
             try:
                 self._searcher = searcher_type(self._source, position)
-            except MissingExtraError:  # it was compiled nowhere, and the compiler is switched off
+            except MissingExtraError:  # not compiled yet, and the compiler is disabled
                 self._can_compile = False
         return self._searcher
 
-    def _judge(self, prefix: formats.Prefix, position: int) -> Batch | None:
+    def _checked_entry(self, prefix: formats.Prefix, position: int) -> Batch | None:
         try:
             data = self._source.read(position, min(formats.LEN_HEAD, prefix.len_entry))
             batch = formats.read_entry_header(data, self._source.name, position, None)
@@ -163,7 +167,7 @@ class Resync:
                     yield start + at, formats.read_prefix(data[at : at + formats.LEN_PREFIX])
 
     def _readable(self, position: int) -> Iterator[tuple[int, bytes]]:
-        """Pieces of what can be read, with their positions; each begins with the end of the one before it."""
+        """Yield readable pieces with their positions; each repeats the end of the one before it."""
         overlap = formats.LEN_PREFIX - 1
         size = self._source.size
         while size - position > overlap:

@@ -1,1 +1,1 @@
-"""Transactions in segments: their state, what was aborted, and what damage leaves in doubt."""
+"""Transactions of a partition: their state, the batches they exclude, and doubt due to damage."""

@@ -1,8 +1,8 @@
-"""Damage that may hide the end of a transaction, and what of it leaves a doubt.
+"""Damage that may hide the end of a transaction, and which of it leaves a transaction in doubt.
 
-Strategy: a log may have many damaged places and many open transactions, and nearly every place is a gap in
-nearly every transaction. So there is one list of gaps, and a transaction knows how long it was where its own
-begin. Whatever is asked or explained is about a gap and all behind it.
+Strategy: a log may have many damaged regions and many open transactions, and nearly every region is a gap in
+nearly every transaction. So there is one list of gaps, and a transaction keeps the list's length at its
+beginning (`GapMark`). All queries are about the gaps since a mark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["DamageGaps", "GapMark"]
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """A gap of one producer, and how many of all there were before it."""
+    """A gap that can only hide the marker of one producer; `num_before` counts all common gaps before it."""
 
     num_before: int
     damage: Damage
@@ -26,7 +26,7 @@ class _Own:
 
 @dataclass(slots=True)
 class GapMark:
-    """A producer's place in the log: how many gaps are before it, what they cost, and its own behind it."""
+    """A producer's position in the log: number and cost of the gaps before it, and its own gaps after it."""
 
     num: int
     num_lost: int
@@ -34,21 +34,21 @@ class GapMark:
 
 
 class DamageGaps:
-    """Damage in the order of the log, any of which may have been a marker of any producer."""
+    """Damage in the order of the log, each of which may have held a marker of any producer."""
 
     def __init__(self) -> None:
         self._num = 0
         self._num_lost = 0
-        self._last_unknown = -1  # the last gap of which nobody knows how many offsets it has cost
-        self._numbers: list[int] = []  # of those that are not explained
+        self._last_unknown = -1  # the last gap that lost an unknown number of offsets
+        self._numbers: list[int] = []  # of the unexplained gaps
         self._damage: list[Damage] = []
 
     def now(self) -> GapMark:
-        """The place that the log has come to."""
+        """Return a mark for the current end of the log."""
         return GapMark(self._num, self._num_lost)
 
     def add(self, damage: Damage) -> None:
-        """Go on behind damage; what has cost no offset is none."""
+        """Add damage; damage that lost no offset is ignored."""
         lost = _num_lost(damage)
         if lost == 0:
             return
@@ -60,30 +60,30 @@ class DamageGaps:
         self._num += 1
 
     def add_own(self, since: GapMark, damage: Damage) -> None:
-        """The same for what only the producer's own marker can have been in."""
+        """Add damage that can only have held a marker of the producer of `since`."""
         lost = _num_lost(damage)
         if lost != 0:
             since.own.append(_Own(self._num, damage, lost))
 
     def any_since(self, since: GapMark) -> bool:
-        """Whether there are any."""
+        """Return whether there is a gap since a mark."""
         return since.num < self._num or bool(since.own)
 
     def num_lost_since(self, since: GapMark) -> int | None:
-        """How many offsets they have cost, None if that is unknown."""
+        """Return how many offsets the gaps since a mark have lost, None if unknown."""
         own = [gap.num_lost for gap in since.own]
         if self._last_unknown >= since.num or None in own:
             return None
         return self._num_lost - since.num_lost + sum(lost for lost in own if lost is not None)
 
     def explain_since(self, since: GapMark) -> None:
-        """One producer's records fill them all, so no other's marker was in them either."""
+        """Remove the gaps since a mark: one producer's records fill them all, so they held no marker."""
         at = bisect_left(self._numbers, since.num)
         del self._numbers[at:], self._damage[at:]
         since.own.clear()
 
     def first_doubt_since(self, since: GapMark) -> Damage | None:
-        """The first that is not explained."""
+        """Return the first unexplained gap since a mark."""
         at = bisect_left(self._numbers, since.num)
         if since.own and (at == len(self._numbers) or since.own[0].num_before <= self._numbers[at]):
             return since.own[0].damage
@@ -94,6 +94,6 @@ def _num_lost(damage: Damage) -> int | None:
     first, last = damage.first_lost_offset, damage.last_lost_offset
     if first is not None and last is not None:
         return last - first + 1
-    before, behind = damage.previous_offset, damage.next_offset
-    is_whole = before is not None and behind == before + 1  # what goes back to a lower offset is not
+    before, after = damage.previous_offset, damage.next_offset
+    is_whole = before is not None and after == before + 1  # not if offsets go back
     return 0 if is_whole and first is None and last is None else None

@@ -1,6 +1,6 @@
-"""What has ended: aborted transactions, and the batches that nobody is to be given, in few bytes each.
+"""Aborted transactions, and the batches that readers of committed records skip, in few bytes each.
 
-A log may have any number of them, and all of them are held while it is read.
+A log may have any number of them, and all are held in memory while it is read.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _HIGHEST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, order=True)
 class AbortedTransaction:
-    """A transaction that an ABORT marker has ended; the same as an entry of a `.txnindex`.
+    """A transaction that an ABORT marker has ended; equal to an entry of a `.txnindex`.
 
     Attributes:
-        producer_id: whose.
-        first_offset: of its first batch here, as far back as the log or a snapshot tells.
+        producer_id: of its producer.
+        first_offset: of its first batch, as far back as the log or a snapshot goes.
         last_offset: of the marker.
-        last_stable_offset: what it was with the marker there: of all other transactions open then, the least
-            first offset; else the one behind the marker, if there is a higher one.
+        last_stable_offset: after the marker: the least first offset of the other transactions open then;
+            without any, the offset after the marker, if there is a higher one.
     """
 
     producer_id: int
@@ -37,7 +37,7 @@ class AbortedTransaction:
 
 
 class AbortedTransactions:
-    """Aborted transactions in order, of 32 bytes each."""
+    """Aborted transactions in order, in 32 bytes each."""
 
     def __init__(self, found: Iterable[AbortedTransaction] = ()) -> None:
         self._numbers = array("q")
@@ -53,37 +53,35 @@ class AbortedTransactions:
         return map(self.__getitem__, range(len(self)))
 
     def append(self, one: AbortedTransaction) -> None:
-        """Add one."""
         stable = min(one.last_stable_offset, _HIGHEST)
         self._numbers.extend((one.producer_id, one.first_offset, one.last_offset, stable))
 
     def extend(self, found: Iterable[AbortedTransaction]) -> None:
-        """Add some."""
         for one in found:
             self.append(one)
 
 
 class ExcludedBatches:
-    """Tells batches whose records nobody is to be given: of aborted transactions, and of those in doubt."""
+    """Batches whose records are not delivered: those of aborted transactions, and those in doubt."""
 
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[array[int], array[int]]] = {}
-        """By producer: first base offsets, and the last ones; sealed, they ascend and do not overlap."""
+        """First and last base offsets of ranges, by producer; after `seal` they ascend and do not overlap."""
         self._unordered: set[int] = set()
 
     @classmethod
     def of(cls, found: Iterable[tuple[int, int, int]]) -> ExcludedBatches:
-        """Sealed: producer id, first and last base offset of some of them."""
-        void = cls()
+        """Build it, sealed, from producer id, first and last base offset of each range."""
+        excluded = cls()
         for producer_id, first, last in sorted(found):
-            void.add(producer_id, first, last)
-        return void
+            excluded.add(producer_id, first, last)
+        return excluded
 
     def __bool__(self) -> bool:
         return bool(self.ranges)
 
     def add(self, producer_id: int, first: int, last: int) -> None:
-        """Add the batches of a producer whose base offsets are in a range; most often the highest so far."""
+        """Add the batches of a producer in a range of base offsets; most often the highest so far."""
         firsts, lasts = self.ranges.setdefault(producer_id, (array("q"), array("q")))
         if lasts and firsts[-1] <= first <= lasts[-1]:
             lasts[-1] = max(lasts[-1], last)
@@ -94,7 +92,7 @@ class ExcludedBatches:
         lasts.append(last)
 
     def seal(self) -> None:
-        """Put ranges in order; before this, and after more was added, nothing can be asked."""
+        """Put the ranges in order; required after `add` and before `holds`."""
         for producer_id in self._unordered:
             found = sorted(zip(*self.ranges.pop(producer_id), strict=True))
             for first, last in found:
@@ -102,7 +100,7 @@ class ExcludedBatches:
         self._unordered.clear()
 
     def holds(self, batch: Batch) -> bool:
-        """Whether a batch is among them."""
+        """Return whether a batch is among them."""
         if not batch.is_transactional or batch.is_control or batch.base_offset is None:
             return False
         firsts, lasts = self.ranges.get(batch.producer_id, ((), ()))

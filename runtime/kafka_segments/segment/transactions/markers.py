@@ -1,6 +1,6 @@
-"""The end of a transaction: what the control batch says that a partition's leader has appended.
+"""Markers: the control batches that end transactions, as a partition's leader appends them.
 
-Kafka looks at the first record of such a batch alone (ProducerAppendInfo.append, CompletedFetch), so do we.
+Only the first record of such a batch counts, as in Kafka (ProducerAppendInfo.append, CompletedFetch).
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _MOST_KEPT = 1024
 def read_marker(
     batch: Batch, payload: bytes | memoryview, *, max_decompressed: int, items: ItemBudget | None = None
 ) -> bool | None:
-    """Whether the marker in a control batch aborts; None if compaction has left the batch without one.
+    """Return whether the marker in a control batch aborts; None if compaction has emptied the batch.
 
     Args:
         batch: a control batch of a producer.
-        payload: what `entry_scan.read_payload` gives.
+        payload: the result of `entry_scan.read_payload`.
         max_decompressed: bytes that the payload may decompress to.
         items: counts the content of compressed control batches, where a pass reads several.
 
     Raises:
-        CorruptBatchError: the first record cannot be read, or is no marker, which no broker takes
+        CorruptBatchError: the first record cannot be read, or is not a marker, which no broker accepts
             (EndTransactionMarker.deserialize).
-        DecompressionError: the payload does not decompress, or the budget has no room for the record.
+        DecompressionError: the payload does not decompress, or exceeds the budget.
     """
     _batch, records = open_records(batch, payload, max_decompressed=max_decompressed, items=items)
     record = next(records, None)
@@ -41,14 +41,14 @@ def read_marker(
         return None
     control = record.control
     if control is None or control.type not in ("ABORT", "COMMIT") or control.value is None:
-        said = "INVALID" if control is None else control.type
-        detail = f"this control record of producer {batch.producer_id} does not end a transaction: {said}"
+        found = "INVALID" if control is None else control.type
+        detail = f"this control record of producer {batch.producer_id} does not end a transaction: {found}"
         raise CorruptBatchError(detail, position=batch.position, path=batch.path)
     return control.type == "ABORT"
 
 
 class Markers:
-    """Reads markers, and the same bytes once: a partition's markers are nearly all alike."""
+    """Reader of markers that decodes equal bytes once: nearly all markers of a partition are alike."""
 
     def __init__(self, max_decompressed: int) -> None:
         self._max_decompressed = max_decompressed
@@ -56,12 +56,12 @@ class Markers:
         self._known: dict[bytes, bool] = {}
 
     def read(self, payload: bytes | memoryview, *, is_usual: bool, batch: Callable[[], Batch]) -> bool | None:
-        """See `read_marker`.
+        """Return the result of `read_marker`, from the cache if possible.
 
         Args:
             payload: of the control batch.
             is_usual: whether it holds one record, not compressed.
-            batch: gives the batch, if these bytes have not been seen before.
+            batch: returns the batch; called if the payload is not in the cache.
         """
         key = bytes(payload) if is_usual else b""
         if key in self._known:
@@ -75,7 +75,7 @@ class Markers:
 
 
 def scan_steps(scan: Scan, max_decompressed: int) -> Iterator[Step]:
-    """What a segment shows of transactions, entry by entry; `transaction_rows` does it table by table."""
+    """Yield the steps of a segment, entry by entry; `transaction_rows` does so table by table."""
     markers = Markers(max_decompressed)
     for entry in scan.entries():
         if isinstance(entry, Damage):
@@ -87,7 +87,7 @@ def scan_steps(scan: Scan, max_decompressed: int) -> Iterator[Step]:
 
 
 def steps_of(batch: Batch, scan: Scan, markers: Markers) -> Iterator[Step]:
-    """What one sound batch of a scan shows of transactions."""
+    """Yield the steps of one sound batch of a scan."""
     has_producer = batch.magic >= 2 and batch.producer_id >= 0
     if has_producer and batch.is_control:
         yield from _control(batch, scan, markers)

@@ -1,18 +1,18 @@
-"""Which transactions were aborted, which are still open, and which of a partition's batches that makes void.
+"""State of a partition's transactions: aborted, open or in doubt, and the batches they exclude.
 
-Strategy: what ProducerStateManager does with every batch that a broker appends or recovers. A transactional
+Strategy: as ProducerStateManager does with every batch that a broker appends or recovers. A transactional
 batch of a producer without an open transaction opens one at its base offset; a marker of that producer, of
-whatever epoch, ends it. (Epochs keep zombies from appending; of what was appended each marker counts, also
-the one that fences, and those that bump the epoch under transaction.version 2.) A control batch that
-compaction has left without a record ends nothing: its transaction is gone. The last stable offset is the
-first offset of the earliest open transaction.
+any epoch, ends it. (Epochs keep zombies from appending; each appended marker counts, also the one that
+fences, and those that bump the epoch under transaction.version 2.) A control batch that compaction has
+emptied ends nothing: its transaction is gone. The last stable offset is the first offset of the earliest open
+transaction.
 
-Damage is where Kafka has nothing to say: a broker cuts the log off there. Here it goes on behind, and a
-marker may be among what was lost. So a transaction that was open at damage, and of which more follows, is in
-doubt up to there: nobody can tell how that part ended. Behind the last damage its own marker decides. There
-is no doubt where the producer's sequence numbers show that everything that was lost were records of its own.
+At damage a broker truncates the log; here reading continues after it, and a marker may be among what was
+lost. So a transaction that was open at damage, and continues after it, is in doubt up to there: the outcome
+of that part is unknown. After the last damage its own marker decides. There is no doubt where the sequence
+numbers of the producer show that all that was lost were records of its own.
 
-Nothing here reads bytes: `Transactions` is told of batches, markers and damage in the order of the log.
+`Transactions` reads no bytes: it gets batches, markers and damage in the order of the log.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _MOST_ENDED = 64
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A transaction that no marker has ended; with `damage` behind it, one may have been lost there.
+    """A transaction that no marker has ended; its marker may be lost if there is `damage` after its start.
 
-    What may have been lost between parts of it is told by `DoubtfulTransaction`, one for each part.
+    Doubt about parts of it is reported by `DoubtfulTransaction`, one for each part.
     """
 
     producer_id: int
@@ -64,11 +64,10 @@ class OpenTransaction:
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulTransaction:
-    """A transaction of which nobody can tell how it ended: there is damage behind it, and more of it, or of
-    the producer's next one, behind that.
+    """A transaction with an unknown outcome: there is damage after it, and more of its producer after that.
 
     Attributes:
-        producer_id: whose.
+        producer_id: of its producer.
         first_offset: of its first batch.
         last_offset: of its last batch before the damage; up to there it is in doubt.
         damage: where the marker may have been.
@@ -82,7 +81,7 @@ class DoubtfulTransaction:
 
 @dataclass(frozen=True, slots=True)
 class DataBatch:
-    """Of a transactional batch, what its transaction is told by."""
+    """The header fields of a transactional batch that matter to its transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -94,7 +93,7 @@ class DataBatch:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The record that ends a producer's transaction."""
+    """A control record that ends a producer's transaction."""
 
     producer_id: int
     offset: int
@@ -103,22 +102,22 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What could not be read; `producer_id` if it is known that only this one's marker can be in it."""
+    """Damage; `producer_id` if only a marker of this producer can be in it."""
 
     damage: Damage
     producer_id: int | None = None
 
 
 Step = DataBatch | Marker | Lost | Padding | int
-"""What a transaction is told by; a number is a sound offset, the last one in a segment that of its end."""
+"""Input of `Transactions`; a number is the last offset of a sound batch, at the end that of the segment."""
 
 
 @dataclass(slots=True)
 class _Open:
     """An open transaction.
 
-    `bases` are the base offsets of the batches that the next marker decides on, `begun` where they begin if
-    that is before the log's own first batch; `last` is the last batch, `since` where damage is behind it.
+    `bases` are the base offsets of the batches that the next marker decides on, `begun` their beginning if
+    that is before the log's own first batch; `last` is the last batch, `since` the mark for damage after it.
     """
 
     first_offset: int
@@ -129,11 +128,11 @@ class _Open:
     last: DataBatch | None = None
 
     def begin(self) -> int | None:
-        """Where the part begins that the next marker decides on; None if there is none."""
+        """Return where the part begins that the next marker decides on; None if there is none."""
         return min(self.bases, default=None) if self.begun is None else self.begun
 
     def ranges(self, after: int, before: int) -> list[tuple[int, int]]:
-        """Ranges of base offsets that hold this part, and no other batches of the producer.
+        """Return ranges of base offsets that hold this part, and no other batches of the producer.
 
         No checksum covers a base offset. If they do not grow from batch to batch, or not between these two
         offsets, each batch is a range of its own.
@@ -148,20 +147,20 @@ class _Open:
 
 
 class Transactions:
-    """The state of a partition's transactions, batch by batch.
+    """State of a partition's transactions, batch by batch.
 
     Args:
         start_offset: where the log begins.
 
     Attributes:
         aborted: in the order of their markers.
-        doubtful: in the order in which it turned out.
+        doubtful: in the order of detection.
         damage: everything that could not be read.
-        bare_aborts: of ABORT markers of which no record is left, producer id and offset in turn.
-        end_offset: behind the last offset so far.
-        void: batches that nobody is to be given; not sealed.
-        file_end_offset: the same of the segment.
-        straying: whether a batch of the segment belongs behind it.
+        bare_aborts: producer id and offset in turn, of ABORT markers without a batch of their transaction.
+        end_offset: after the last offset so far.
+        void: batches that are not delivered; not sealed.
+        file_end_offset: likewise, in the current segment.
+        straying: detects batches of the segment that belong to a later one.
     """
 
     def __init__(self, start_offset: int = 0) -> None:
@@ -172,16 +171,16 @@ class Transactions:
         self.end_offset = start_offset
         self.void = ExcludedBatches()
         self.file_end_offset = start_offset
-        self._first_damaged = -1  # the first offset of what is damaged, by the place that goes furthest
+        self._first_damaged = -1  # the greatest first offset of all damage
         self.straying = MisplacedBatches()
         self._padding: Padding | None = None
         self._gaps = DamageGaps()
         self._open: dict[int, _Open] = {}
-        self._firsts: list[tuple[int, int]] = []  # a heap, with entries of transactions that have ended
-        self._ends: dict[int, int] = {}  # by producer, the offset of its last marker
+        self._firsts: list[tuple[int, int]] = []  # a heap, which may hold transactions that have ended
+        self._ends: dict[int, int] = {}  # offset of the last marker, by producer
 
     def follow(self, steps: Iterable[Step]) -> None:
-        """Go on with what a segment shows, in the order of the file."""
+        """Apply the steps of a segment, in the order of the file."""
         for step in steps:
             if isinstance(step, DataBatch):
                 self.data(step)
@@ -195,32 +194,32 @@ class Transactions:
                 self.passed(step)
 
     def begin_file(self, base_offset: int) -> None:
-        """What follows is of the next segment."""
+        """Begin the next segment."""
         self.file_end_offset, self._padding = base_offset, None
         self.passed(base_offset - 1)
         self.straying = MisplacedBatches()
 
     def end_file(self, following: int | None) -> None:
-        """That was the last of a segment; the next one begins with the offset `following`.
+        """End a segment; the next one begins with the offset `following`.
 
-        Zeros at its end, of which a preallocated file has some, must not stand for offsets that are missing.
+        Zeros at its end, as in a preallocated file, must not stand for missing offsets.
         """
         if self._padding is not None and following is not None and self.file_end_offset < following:
             self.damaged(_zeros(self._padding, self.file_end_offset, following))
 
     def begun_before(self, producer_id: int, first_offset: int) -> None:
-        """Count a transaction as open from the start: a snapshot knows of it."""
+        """Count a transaction as open from the start, as a producer snapshot records it."""
         self._begin(producer_id, first_offset).begun = first_offset
 
     def data(self, batch: DataBatch) -> None:
-        """A transactional batch of records; of others only `passed` needs to know."""
+        """Apply a transactional batch of records; for other batches `passed` is enough."""
         state = self._open.get(batch.producer_id)
         if state is None:
             state = self._begin(batch.producer_id, batch.base_offset)
         elif self._gaps.any_since(state.since):
             if _fills(state, batch, self._gaps.num_lost_since(state.since)):
                 self._gaps.explain_since(state.since)
-            self._settle(batch.producer_id, state, batch.base_offset)
+            self._doubt_before_gaps(batch.producer_id, state, batch.base_offset)
         if batch.base_offset < state.first_offset:
             state.first_offset = batch.base_offset
             self._note_first(batch.producer_id, batch.base_offset)
@@ -229,28 +228,28 @@ class Transactions:
         state.last = batch
 
     def marker(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
-        """The record of a control batch that ends a producer's transaction."""
+        """Apply a marker: end the producer's transaction."""
         state, begin = self._open.pop(producer_id, None), None
-        if state is not None:  # else of a transaction without a record here
-            # Behind damage it may be the marker of the producer's next transaction.
-            self._settle(producer_id, state, offset)
+        if state is not None:  # None: no batch of the transaction is in the log
+            # After damage it may be the marker of the producer's next transaction.
+            self._doubt_before_gaps(producer_id, state, offset)
             begin = state.begin()
         if is_abort and state is not None and begin is not None:
             stable = self._first_unstable(offset + 1)
             self.aborted.append(AbortedTransaction(producer_id, begin, offset, stable))
-            self._make_void(producer_id, state, offset)
+            self._exclude(producer_id, state, offset)
         elif is_abort:
             self.bare_aborts.extend((producer_id, offset))
         self._ends[producer_id] = offset
 
     def passed(self, last_offset: int) -> None:
-        """Any sound batch: the log reaches up to here."""
+        """Apply any sound batch: the log extends to `last_offset`."""
         self.end_offset = max(self.end_offset, last_offset + 1)
         self.file_end_offset = max(self.file_end_offset, last_offset + 1)
         self.straying.passed(last_offset)
 
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
-        """Something that could not be read, and of which producer, if that is known."""
+        """Apply damage; `producer_id` if only a marker of this producer can be in it."""
         self.damage.append(damage)
         self._first_damaged = max(self._first_damaged, _first_of(damage))
         if producer_id is None:
@@ -259,12 +258,12 @@ class Transactions:
             self._gaps.add_own(self._open[producer_id].since, damage)
 
     def may_lack(self, causes: Iterable[Damage]) -> None:
-        """Markers may be missing here, for causes that are told elsewhere."""
+        """Count damage as gaps that is reported elsewhere."""
         for damage in causes:
             self._gaps.add(damage)
 
     def open(self) -> list[OpenTransaction]:
-        """Those that no marker has ended, in the order of their first offsets."""
+        """Return the transactions that no marker has ended, in the order of their first offsets."""
         found = [
             OpenTransaction(producer_id, state.first_offset, self._doubt_of(state))
             for producer_id, state in self._open.items()
@@ -272,11 +271,11 @@ class Transactions:
         return sorted(found, key=lambda one: (one.first_offset, one.producer_id))
 
     def last_stable_offset(self, log_start_offset: int) -> int:
-        """Where a reader of committed records stops; not below the log start (UnifiedLog does the same)."""
+        """Return where a reader of committed records stops; at least the log start (as in UnifiedLog)."""
         return max(self._first_unstable(self.end_offset), log_start_offset)
 
     def _doubt_of(self, state: _Open) -> Damage | None:
-        """Where an open transaction may have ended: in any damage, if the log is not in order around it."""
+        """Return where an open transaction may have ended: any damage, if offsets are out of order."""
         doubt = self._gaps.first_doubt_since(state.since)
         return self.damage[0] if doubt is None and self.damage and not state.is_in_order else doubt
 
@@ -292,7 +291,7 @@ class Transactions:
             heapify(self._firsts)
 
     def _first_unstable(self, default: int) -> int:
-        """The first offset of the earliest open transaction."""
+        """Return the first offset of the earliest open transaction."""
         while self._firsts:
             first_offset, producer_id = self._firsts[0]
             state = self._open.get(producer_id)
@@ -301,18 +300,18 @@ class Transactions:
             heappop(self._firsts)
         return default
 
-    def _settle(self, producer_id: int, state: _Open, behind: int) -> None:
-        """What is in doubt up to the gaps, if any; whatever is behind them is not."""
+    def _doubt_before_gaps(self, producer_id: int, state: _Open, end: int) -> None:
+        """Put the part of a transaction before the gaps, if any, in doubt; the part after them is not."""
         doubt = self._gaps.first_doubt_since(state.since)
         begin = None if doubt is None else state.begin()
         if doubt is not None and begin is not None:
             last = begin if state.last is None else state.last.last_offset
             self.doubtful.append(DoubtfulTransaction(producer_id, begin, last, doubt))
-            self._make_void(producer_id, state, behind)
+            self._exclude(producer_id, state, end)
             state.bases, state.begun = array("q"), None
         state.since = self._gaps.now()
 
-    def _make_void(self, producer_id: int, state: _Open, before: int) -> None:
+    def _exclude(self, producer_id: int, state: _Open, before: int) -> None:
         for first, last in state.ranges(self._ends.get(producer_id, -1), before):
             self.void.add(producer_id, first, last)
 
@@ -325,14 +324,14 @@ def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
 
 
 def _first_of(damage: Damage) -> int:
-    """The first offset that may be lost; -1 if nobody knows."""
+    """Return the first offset that may be lost; -1 if unknown."""
     if damage.first_lost_offset is not None:
         return damage.first_lost_offset
     return -1 if damage.previous_offset is None else damage.previous_offset + 1
 
 
 def _fills(state: _Open, batch: DataBatch, num_lost: int | None) -> bool:
-    """Whether a batch's numbers say that what was lost before it were records of its own producer."""
+    """Return whether sequence numbers show that all that was lost before a batch is of its own producer."""
     before = state.last
     if before is None or num_lost is None or before.producer_epoch != batch.producer_epoch:
         return False
