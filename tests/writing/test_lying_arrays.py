@@ -80,7 +80,7 @@ for give in (batch, pa.Table.from_batches([batch])):
         try:
             write(give)
         except EncodeError as error:
-            assert "no sound Arrow data" in str(error), error
+            assert "is invalid Arrow data" in str(error), error
         else:
             raise AssertionError("it was taken")
 """

@@ -62,7 +62,7 @@ def test_a_number_of_a_row_is_an_integer(name: str, wrong: Any) -> None:
 
 
 def test_a_number_that_cannot_be_printed() -> None:
-    with pytest.raises(EncodeError, match="row 0: timestamp is something of type int that cannot be printed"):
+    with pytest.raises(EncodeError, match="row 0: timestamp is an unprintable value of type int"):
         written([{"value": b"", "timestamp": 10**5000}])
 
 
@@ -73,7 +73,7 @@ def test_a_class_is_no_value() -> None:
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_a_level_that_cannot_be_printed(compression: str) -> None:
-    with pytest.raises(OptionError, match=r"compression_level is something .* that cannot be printed"):
+    with pytest.raises(OptionError, match=r"compression_level is an unprintable value of type int"):
         written([{"value": b""}], compression=compression, compression_level=10**5000)
 
 

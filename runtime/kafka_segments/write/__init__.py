@@ -1,8 +1,9 @@
 """Rows and Arrow to batches, segments and their indexes.
 
-`api` makes bytes, `writer` files. Needs the extra `arrow`; control records and index files also `construct`.
+`api` returns bytes, `writer` writes files. Needs the extra `arrow`; control records and index files also need
+`construct`.
 """
 
 from __future__ import annotations
 
-from kafka_segments.segment import columnar  # noqa: F401 (says what to install if Arrow is not there)
+from kafka_segments.segment import columnar  # noqa: F401 (raises with what to install if Arrow is missing)

@@ -1,6 +1,6 @@
-"""Records to bytes: batches, messages and wrappers as a broker keeps them.
+"""Encoding of records to the bytes of batches, messages and wrappers, as a broker stores them.
 
-The options are those of `BatchOptions`, as keywords; what data may be is in `inputs`.
+The options are the attributes of `BatchOptions`, as keywords; see `inputs` for the forms of data.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ __all__ = [
 
 
 def encode_records(data: Data, **options: Unpack[Options]) -> bytes:
-    """Records as batches of magic 2, messages or wrappers, one behind the other.
+    """Encode records as batches of magic 2, messages or wrappers, one after the other.
 
     Args:
-        data: Arrow data or rows, see `inputs`. Timestamps are milliseconds since 1970, or times with a
-            zone; a time with a fraction of a millisecond, as `datetime.now` gives it, is refused: Kafka has
-            no place for it, and what is to be cut off is for the caller to say.
-        options: `magic`, `compression`, `compression_level`, `timestamp_type`,
-            `log_append_time`, `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`,
-            `base_sequence`, `is_transactional`, `delete_horizon_ms`, `batch_size`, `max_message_bytes`,
-            `compacted`; see `BatchOptions`.
+        data: Arrow data or rows, see `inputs`. Timestamps are milliseconds since 1970, or times with a zone;
+            a time with a fraction of a millisecond, as of `datetime.now`, is refused, because Kafka cannot
+            store it: round it first.
+        options: `magic`, `compression`, `compression_level`, `timestamp_type`, `log_append_time`,
+            `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`, `base_sequence`,
+            `is_transactional`, `delete_horizon_ms`, `batch_size`, `max_message_bytes`, `compacted`; see
+            `BatchOptions`.
 
     Returns:
-        What a segment with these records holds; nothing for no records.
+        The content of a segment with these records; empty for no records.
 
     Raises:
-        EncodeError: a record or batch that Kafka would refuse; `rule` says which way.
-        OptionError: options that do not go together, or data of another kind.
+        EncodeError: a record or batch that Kafka would refuse; `rule` names the reason.
+        OptionError: options that contradict each other, or data of an unsupported type.
         MissingCodecError: the codec's package is not installed.
 
     Example:
@@ -70,9 +70,9 @@ def encode_records(data: Data, **options: Unpack[Options]) -> bytes:
 
 
 def iter_encoded(data: Data, **options: Unpack[Options]) -> Iterator[memoryview]:
-    """The same, in pieces of whole batches; memory stays bounded whatever the data's size.
+    """Encode records as `encode_records`, in pieces of whole batches and in bounded memory.
 
-    A piece stays what it is; when nobody holds it any more, its memory is used again.
+    A piece is immutable; its memory is reused when the piece is no longer referenced.
     """
     checked = options_of(options)
     start = start_of(checked)
@@ -81,15 +81,15 @@ def iter_encoded(data: Data, **options: Unpack[Options]) -> Iterator[memoryview]
 
 
 def predicted_size(data: Data, **options: Unpack[Options]) -> int:
-    """How many bytes `encode_records` would make of it, to the byte, by the encoders' own arithmetic.
+    """Return the exact size in bytes of the result of `encode_records`, without encoding.
 
     Raises:
-        OptionError: compression is asked for: how small that makes a batch nobody knows before.
+        OptionError: compression is on: the size of a compressed batch cannot be predicted.
         EncodeError: a record that cannot be written.
     """
     checked = options_of(options)
     if checked.is_compressed:
-        raise OptionError(f"the size of {checked.compression} batches is known when they are compressed")
+        raise OptionError(f"the size of batches compressed with {checked.compression} cannot be predicted")
     sizing = Sizing(checked, start_of(checked))
     _consume(sizing, data)
     return sizing.size
@@ -102,18 +102,18 @@ def encode_batch(
     last_offset: int | None = None,
     **options: Unpack[RecordOptions],
 ) -> bytes:
-    """Records as exactly one batch, or wrapper, or (one record) message of magic 0 or 1.
+    """Encode records as exactly one batch, one wrapper, or (one record) one message of magic 0 or 1.
 
     Args:
         data: Arrow data or rows, with the records' offsets, or without: then they count from `base_offset`.
-        base_offset: that of the batch, which may be below the first record's; of a wrapper of magic 1, what
-            the offsets inside are relative to. None for the first record's.
-        last_offset: that of the batch, which may be above the last record's, as compaction leaves it; magic 2
-            only. None for the last record's.
-        options: `magic`, `compression`, `compression_level`, `timestamp_type`,
-            `log_append_time`, `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`,
-            `base_sequence`, `is_transactional`, `delete_horizon_ms`, `max_message_bytes`,
-            `compacted`; see `BatchOptions`; the batch's size is bounded by `max_message_bytes` alone.
+        base_offset: of the batch; may be below the first record's; for a wrapper of magic 1, what the inner
+            offsets are relative to. None for the first record's.
+        last_offset: of the batch; may be above the last record's, as after compaction; magic 2 only. None for
+            the last record's.
+        options: `magic`, `compression`, `compression_level`, `timestamp_type`, `log_append_time`,
+            `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`, `base_sequence`,
+            `is_transactional`, `delete_horizon_ms`, `max_message_bytes`, `compacted`; see `BatchOptions`.
+            Only `max_message_bytes` bounds the batch's size.
 
     Raises:
         EncodeError: no records, records that do not fit into one batch, and as `encode_records`.
@@ -128,7 +128,7 @@ def encode_batch(
 
 
 def encode_exactly(data: Data, options: BatchOptions, exact: Exact, sequence: int | None = None) -> bytes:
-    """One batch of all records; see `encode_batch`."""
+    """Encode all records as one batch, see `encode_batch`; `sequence` replaces the base sequence."""
     start = start_of(options)
     if exact.base_offset is not None:
         check_numbers(base_offset=exact.base_offset)
@@ -159,17 +159,18 @@ def encode_empty_batch(
     is_transactional: bool = False,
     is_control: bool = False,
 ) -> bytes:
-    """A batch of magic 2 without records, as the cleaner keeps it (DefaultRecordBatch.writeEmptyHeader).
+    """Encode a batch of magic 2 without records, as the cleaner keeps it.
 
-    It is what is left of a batch that was stored, so that numbers have to fit their fields, and no more.
+    As DefaultRecordBatch.writeEmptyHeader: numbers must fit their fields; Kafka's rules for new batches do
+    not apply to what is left of an old one.
 
     Args:
-        base_offset: first offset of the batch that it is left of.
-        last_offset: last offset of that.
-        max_timestamp: of that, in milliseconds.
+        base_offset: of the original batch.
+        last_offset: of the original batch.
+        max_timestamp: of the original batch, in milliseconds.
 
     Raises:
-        EncodeError: the offsets are more than 2^31 - 1 apart, or the wrong way round.
+        EncodeError: the offsets are more than 2^31 - 1 apart, or in the wrong order.
         OptionError: a number out of its range.
     """
     numbers = {"producer_id": producer_id, "producer_epoch": producer_epoch, "base_sequence": base_sequence}
@@ -197,7 +198,7 @@ def encode_empty_batch(
 
 
 def start_of(options: BatchOptions) -> EncodingStart:
-    """Where encoding begins, by the options alone."""
+    """Return where encoding begins according to the options."""
     sequence = options.base_sequence
     if sequence is None:
         sequence = -1 if options.producer_id == -1 else 0
@@ -205,7 +206,7 @@ def start_of(options: BatchOptions) -> EncodingStart:
 
 
 def iter_pieces(data: Data, options: BatchOptions, start: EncodingStart) -> Iterator[EncodedBatches]:
-    """Encode from `start` on, which afterwards says where to go on."""
+    """Encode from `start` on, and advance it."""
     return _pieces(_encoding(options, start, None), data)
 
 

@@ -1,4 +1,4 @@
-"""How batches are made: options in Kafka's words, and which of them go together."""
+"""Options of batches under Kafka's names, their ranges, and their valid combinations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_INT = (1 << 31) - 1
 MAX_LONG = (1 << 63) - 1
 _MAX_SHORT = (1 << 15) - 1
 
-# The least and the greatest that each number can be.
+# The least and the greatest value of each number.
 _RANGES = {
     "log_append_time": (-1, MAX_LONG),
     "base_offset": (0, MAX_LONG),
@@ -42,7 +42,7 @@ _RANGES = {
     "delete_horizon_ms": (0, MAX_LONG),
     "batch_size": (0, MAX_INT),
     "max_message_bytes": (0, MAX_INT),
-    # Not of all batches, but of one, or of files.
+    # Options of one batch, or of files.
     "timestamp": (-MAX_LONG - 1, MAX_LONG),
     "max_timestamp": (-MAX_LONG - 1, MAX_LONG),
     "last_offset": (0, MAX_LONG),
@@ -53,7 +53,7 @@ _OPTIONAL = ("log_append_time", "base_offset", "base_sequence", "delete_horizon_
 
 
 class RecordOptions(TypedDict, total=False):
-    """What the functions that write one batch take as keywords; see `BatchOptions`."""
+    """Keyword options of functions that write one batch; see `BatchOptions`."""
 
     magic: int
     compression: str
@@ -71,7 +71,7 @@ class RecordOptions(TypedDict, total=False):
 
 
 class Options(RecordOptions, total=False):
-    """What the functions that write many batches take."""
+    """Keyword options of functions that write many batches."""
 
     base_offset: int | None
     batch_size: int
@@ -79,30 +79,29 @@ class Options(RecordOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How batches are made.
+    """Options of batches.
 
     Attributes:
         magic: 0, 1 or 2.
         compression: "none" or one of `codecs.CODEC_NAMES`.
-        compression_level: as the codec has it in Kafka; None is its default.
+        compression_level: in the codec's range in Kafka; None is its default.
         timestamp_type: "CreateTime" or "LogAppendTime".
-        log_append_time: milliseconds, -1 for none; goes with "LogAppendTime".
-        base_offset: of the first record, where the data have no offsets; None goes on, from 0 in the
-            beginning.
+        log_append_time: milliseconds, -1 for none; required by "LogAppendTime".
+        base_offset: of the first record, where the data have no offsets; None continues, at first from 0.
         partition_leader_epoch: -1 for none.
         producer_id: -1 for none.
         producer_epoch: -1 for none.
-        base_sequence: of the first record; None goes on where a producer id is given, from 0 in the
-            beginning. A writer's is where its producers begin, and its calls go on from there.
+        base_sequence: of the first record; None continues if there is a producer id, at first from 0. For a
+            writer, the first sequence number of its producers, which continue from call to call.
         is_transactional: whether the records are part of a transaction.
-        delete_horizon_ms: milliseconds, as the cleaner sets it; None for none.
-        batch_size: bytes, before compression and with all headers, that a batch does not pass; one record
-            that is larger gets a batch of its own (the producer's `batch.size`).
-        max_message_bytes: bytes that a batch may have as it is stored; None for no bound.
-        compacted: whether the topic is compacted, so that no key may be null.
+        delete_horizon_ms: milliseconds, as set by the cleaner; None for none.
+        batch_size: bytes of a batch at most, before compression and with all headers; a larger record gets a
+            batch of its own (the producer's `batch.size`).
+        max_message_bytes: bytes of a stored batch at most; None for no bound.
+        compacted: whether the topic is compacted, so that null keys are refused.
 
     Raises:
-        OptionError: a value out of its range, or two that do not go together.
+        OptionError: a value out of its range, or two that contradict each other.
     """
 
     magic: int = 2
@@ -134,35 +133,34 @@ class BatchOptions:
 
     @property
     def is_append_time(self) -> bool:
-        """Whether the broker's time is every record's."""
+        """Whether all records have the broker's time."""
         return self.timestamp_type == "LogAppendTime"
 
     @property
     def is_compressed(self) -> bool:
-        """Whether there is a codec."""
         return self.compression != "none"
 
 
 def options_of(options: RecordOptions, base: BatchOptions | None = None) -> BatchOptions:
-    """Options from keywords, over others that hold where nothing is said.
+    """Build options from keywords, with the defaults of `base`.
 
     Raises:
-        OptionError: an unknown name, and whatever `BatchOptions` refuses.
+        OptionError: an unknown name, or values that `BatchOptions` refuses.
     """
     check_names(options, {field.name for field in fields(BatchOptions)})
-    given: dict[str, Any] = dict(options)
-    return BatchOptions(**given) if base is None else replace(base, **given)
+    values: dict[str, Any] = dict(options)
+    return BatchOptions(**values) if base is None else replace(base, **values)
 
 
 def check_names(options: Mapping[str, object], known: AbstractSet[str]) -> None:
-    """Raise `OptionError` for an option of another name."""
+    """Raise `OptionError` for an unknown option."""
     unknown = sorted(set(options) - known)
     if unknown:
-        raise OptionError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        raise OptionError(f"unknown option {unknown[0]!r}; known options are {', '.join(sorted(known))}")
 
 
 def check_numbers(**numbers: object) -> None:
-    """Raise `OptionError` for a number that does not fit what it is for, by the names of `BatchOptions`."""
+    """Raise `OptionError` for a number out of its range; the ranges are those of `BatchOptions`."""
     for name, value in numbers.items():
         least, most = _RANGES[name]
         if not is_integer(value) or not least <= value <= most:  # type: ignore[operator]
@@ -170,36 +168,36 @@ def check_numbers(**numbers: object) -> None:
 
 
 def check_flags(**flags: object) -> None:
-    """Raise `OptionError` for what is neither True nor False."""
+    """Raise `OptionError` for a value other than True and False."""
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise OptionError(f"{name} is {shown(value)}; it must be True or False")
 
 
 def check_choice(choices: tuple[str, ...], **named: object) -> None:
-    """Raise `OptionError` for what is none of some words."""
+    """Raise `OptionError` for a value that is not among `choices`."""
     for name, value in named.items():
         if not isinstance(value, str) or value not in choices:
             raise OptionError(f"{name} is {shown(value)}; it must be {' or '.join(choices)}")
 
 
 def shown(value: object) -> str:
-    """A value in a message: not all of it, and not whatever it does to be printed."""
+    """Format any value for a message, in at most 60 characters."""
     try:
         return f"{value!r:.60}"
-    except Exception:  # a number of too many digits, an object of somebody else's
-        return f"something of type {type(value).__name__} that cannot be printed"
+    except Exception:  # a number of too many digits, or an arbitrary `__repr__`
+        return f"an unprintable value of type {type(value).__name__}"
 
 
 def is_integer(value: object) -> bool:
-    """Whether it is one, and no bool, which Python takes for 0 or 1."""
+    """Return whether `value` is an integer; a bool is not, though Python derives it from int."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _check_ranges(options: BatchOptions) -> None:
     names = [field.name for field in fields(options) if field.name in _RANGES]
-    given = {name: getattr(options, name) for name in names}
-    check_numbers(**{name: one for name, one in given.items() if one is not None or name not in _OPTIONAL})
+    values = {name: getattr(options, name) for name in names}
+    check_numbers(**{name: one for name, one in values.items() if one is not None or name not in _OPTIONAL})
 
 
 def _check_timestamps(options: BatchOptions) -> None:
@@ -207,12 +205,12 @@ def _check_timestamps(options: BatchOptions) -> None:
     if options.is_append_time != (options.log_append_time is not None):
         raise OptionError(
             f"timestamp_type is {options.timestamp_type} and log_append_time {options.log_append_time}: "
-            "a time of appending goes with LogAppendTime, and the other way round"
+            "log_append_time and LogAppendTime require each other"
         )
 
 
 _INTS = range(-MAX_INT - 1, MAX_INT + 1)
-"""What a level may be for anybody to say which ones there are."""
+"""Levels that a codec is asked about; others cannot be valid."""
 
 
 def _check_compression(options: BatchOptions) -> None:
@@ -224,7 +222,7 @@ def _check_compression(options: BatchOptions) -> None:
         raise refused_option("compression_level", f"compression_level is {shown(level)}")
     if options.compression == "none":
         if options.compression_level is not None:
-            raise refused_option("compression_level", "a compression_level, but no compression")
+            raise refused_option("compression_level", "compression_level without compression")
         return
     try:
         check_level(options.compression, options.compression_level)
@@ -235,7 +233,7 @@ def _check_compression(options: BatchOptions) -> None:
 
 
 def _check_legacy(options: BatchOptions) -> None:
-    """What messages of magic 0 and 1 cannot have."""
+    """Refuse what messages of magic 0 and 1 do not support."""
     where = f"in magic {options.magic}"
     if options.compression == "zstd":
         raise refused_option("zstd_below_magic_2", f"zstd {where}")

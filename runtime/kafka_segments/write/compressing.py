@@ -1,8 +1,8 @@
-"""Batches whose records are compressed, and wrappers of the old formats.
+"""Encoding of compressed batches, and of wrappers of magic 0 and 1.
 
-Strategy: the loop writes a batch's content into memory of its own and stops; the codec's library compresses
-all of it at once, and the head is written around that. A wrapper is a message with the compressed messages
-for its value, so the encoder of messages writes it.
+Strategy: the loop writes a batch's content into scratch memory and stops; the codec's library compresses all
+of it at once, and the header is written around the result. A wrapper is a message whose value is the
+compressed messages, so the encoder of messages writes it.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 
 
 class _Compressing(Encoding):
-    """What both ways share: content in scratch memory, entries in other."""
+    """Common part of both encodings: content in scratch memory, entries in another."""
 
     def __init__(
         self, options: BatchOptions, start: EncodingStart, *, size_head: int, exact: Exact | None
     ) -> None:
         super().__init__(options, start, heads=encoder_loops.HEADS_LATER, size_head=size_head, exact=exact)
         self._content = Memory(min(options.batch_size, _LARGEST_SCRATCH) + size_head)
-        self._machine.write_to(self._content)
+        self._encoder.write_to(self._content)
         self._memory = Memory(SIZE_PIECE)
         self._used = 0
 
     def _end(self) -> Iterator[EncodedBatches]:
-        if self._machine.state[encoder_loops.IS_OPEN]:
+        if self._encoder.state[encoder_loops.IS_OPEN]:
             yield from self._drain()
         if self._used:
             yield self._take()
 
     def _close(self) -> Iterator[EncodedBatches]:
-        """Compress the batch that is in the scratch memory, and write it behind the others."""
-        machine, state = self._machine, self._machine.state
+        """Compress the batch in the scratch memory, and append it to the others."""
+        encoder, state = self._encoder, self._encoder.state
         row, options = int(state[encoder_loops.BATCH]), self._options
-        plain = self._content.view(int(state[encoder_loops.SIZE_HEAD]), int(machine.encode[kernels.ENC_AT]))
+        plain = self._content.view(int(state[encoder_loops.SIZE_HEAD]), int(encoder.encode[kernels.ENC_AT]))
         payload = compress(options.compression, plain, level=options.compression_level, magic=options.magic)
         if len(payload) > MAX_INT - int(state[encoder_loops.SIZE_HEAD]):
             self._too_large()
@@ -73,7 +73,7 @@ class _Compressing(Encoding):
             if not self._memory.grow(self._used):
                 self._too_large()
         self._write_entry(row, payload, self._used, self._used + size)
-        head = machine.table[row]
+        head = encoder.table[row]
         head[COL_POSITION], head[COL_END_POSITION] = self._used, self._used + size
         self._used += size
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = row + 1, 0, 0
@@ -85,60 +85,60 @@ class _Compressing(Encoding):
         raise NotImplementedError
 
     def _take(self) -> EncodedBatches:
-        """What is complete, as a piece; the row of the batch under way moves to the table's beginning."""
-        machine, state = self._machine, self._machine.state
+        """Return the complete batches as a piece; the row of the open batch becomes the table's first."""
+        encoder, state = self._encoder, self._encoder.state
         num_batches = int(state[encoder_loops.BATCH])
-        heads = machine.table[:num_batches].copy()
+        heads = encoder.table[:num_batches].copy()
         self._check_sizes(heads)
         data = self._memory.hand_out(self._used, self._used)
         if state[encoder_loops.IS_OPEN]:
-            machine.table[0] = machine.table[num_batches]
-            machine.encode[kernels.ENC_BATCH] = 0
+            encoder.table[0] = encoder.table[num_batches]
+            encoder.encode[kernels.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = self._used = 0
         return EncodedBatches(data, heads)
 
 
 class CompressedEncoding(_Compressing):
-    """Batches of magic 2."""
+    """Encoding of compressed batches of magic 2."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
         super().__init__(options, start, size_head=len_head(options.magic), exact=exact)
 
     def _entry_size(self, payload: bytes) -> int:
-        return int(self._machine.state[encoder_loops.SIZE_HEAD]) + len(payload)
+        return int(self._encoder.state[encoder_loops.SIZE_HEAD]) + len(payload)
 
     def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
-        machine, state = self._machine, self._machine.state
+        encoder, state = self._encoder, self._encoder.state
         self._memory.put(end - len(payload), payload)
         if self._exact is not None and self._exact.last_offset is not None:
-            self._name_last_offset(row, self._exact.last_offset)
-        status = machine.write_head(self._memory, start, end, row)
+            self._set_last_offset(row, self._exact.last_offset)
+        status = encoder.write_head(self._memory, start, end, row)
         if status != kernels.DONE:
             self._refuse(encoder_loops.REFUSED_HEAD)
-        last_delta = int(machine.table[row, COL_LAST_OFFSET_DELTA])
+        last_delta = int(encoder.table[row, COL_LAST_OFFSET_DELTA])
         state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
 
 
 class WrapperEncoding(_Compressing):
-    """Wrappers of magic 0 and 1."""
+    """Encoding of wrappers of magic 0 and 1."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
         self._message = _Message(options)
         super().__init__(options, start, size_head=self._message.size(b""), exact=exact)
-        self._machine.state[encoder_loops.IS_WRAPPER] = 1
-        self._machine.state[encoder_loops.IS_RELATIVE] = int(options.magic == 1)
+        self._encoder.state[encoder_loops.IS_WRAPPER] = 1
+        self._encoder.state[encoder_loops.IS_RELATIVE] = int(options.magic == 1)
 
     def _entry_size(self, payload: bytes) -> int:
         return self._message.size(payload)
 
     def _write_entry(self, row: int, payload: bytes, start: int, end: int) -> None:
-        head = self._machine.table[row]
+        head = self._encoder.table[row]
         last_offset = int(head[COL_BASE_OFFSET] + head[COL_LAST_OFFSET_DELTA])
         self._message.write(payload, last_offset, int(head[COL_MAX_TIMESTAMP]), self._memory, (start, end))
 
 
 class _Message:
-    """Writes single messages whose value is compressed."""
+    """Encoder of single messages whose value is compressed."""
 
     def __init__(self, options: BatchOptions) -> None:
         self._row = template_of(options, compression=options.compression)
@@ -163,12 +163,12 @@ class _Message:
                 table.set(name, array.ctypes.data, array.size)
 
     def size(self, value: bytes) -> int:
-        """Bytes of the entry."""
+        """Return the entry's size in bytes."""
         self._run(value, 0, False)
         return int(self._state[kernels.ENC_AT])
 
     def write(self, value: bytes, offset: int, timestamp: int, memory: Memory, span: tuple[int, int]) -> None:
-        """Write the entry where it belongs."""
+        """Write the entry at `span`."""
         self._offset[0], self._timestamp[0] = offset, timestamp
         self._tables[True].set("out", memory.address, memory.size)
         self._run(value, span[0], True)
@@ -182,4 +182,4 @@ class _Message:
         state[kernels.ENC_END_ROW], state[kernels.ENC_AT] = 1, start
         state[kernels.ENC_LIMIT] = MAX_INT
         status = self._calls[writes](table)
-        assert status == kernels.DONE, status  # its size was known, and so was that there is room
+        assert status == kernels.DONE, status  # the size is known, and there is room

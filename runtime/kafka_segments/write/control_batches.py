@@ -1,7 +1,7 @@
-"""Control records: from Kafka's names to keys and values.
+"""Control batches: keys and values of control records, built from Kafka's names.
 
-Strategy: the values are the dicts that reading gives (`entries.ControlRecord`, `control`), and the generated
-declarations say what they are made of (`building`). The rules are those of MemoryRecordsBuilder's
+Strategy: the values are the dicts that reading returns (`entries.ControlRecord`, `control`), and the
+generated declarations define their fields (`building`). The rules are those of MemoryRecordsBuilder's
 `append*` methods.
 """
 
@@ -23,10 +23,10 @@ from kafka_segments.write.refusals import refused
 __all__ = ["MARKERS", "Control", "encode_control"]
 
 Control: TypeAlias = ControlRecord | tuple[str, Mapping[str, Any]]
-"""A control record: its type by Kafka's name, and the fields of its value."""
+"""A control record: its type under Kafka's name, and the fields of its value."""
 
 MARKERS = ("COMMIT", "ABORT")
-"""What ends a transaction."""
+"""Types of the markers that end a transaction."""
 
 
 def encode_control(
@@ -44,25 +44,25 @@ def encode_control(
     delete_horizon_ms: int | None = None,
     max_message_bytes: int | None = None,
 ) -> bytes:
-    """A control batch.
+    """Encode a control batch.
 
     Args:
         records: type and value of each; a transaction's marker is `("COMMIT", {"coordinator_epoch": 0})`.
         timestamp: of all records, in milliseconds.
         base_offset: of the first record; the others follow it.
-        partition_leader_epoch: -1 for none, which a leader's change cannot have.
-        producer_id: of whom a marker ends the transaction.
-        producer_epoch: goes with it.
-        base_sequence: control records have none.
-        is_transactional: markers are, the records of KRaft are not.
-        compression: as everywhere; Kafka compresses no control batch but in snapshots.
-        compression_level: goes with it.
-        delete_horizon_ms: of a marker that the cleaner has seen.
-        max_message_bytes: bytes that the batch may have; None for no bound.
+        partition_leader_epoch: -1 for none, which LEADER_CHANGE does not allow.
+        producer_id: of the producer whose transaction a marker ends.
+        producer_epoch: of that producer.
+        base_sequence: -1; control records have no sequence numbers.
+        is_transactional: True for markers, False for the records of KRaft.
+        compression: a codec; Kafka compresses control batches in snapshots only.
+        compression_level: of the codec.
+        delete_horizon_ms: of a marker that the cleaner has processed.
+        max_message_bytes: bytes of the batch at most; None for no bound.
 
     Raises:
         EncodeError: an unknown type, a value without the fields of its type, a marker without a producer.
-        OptionError: options that do not go together, or records of another kind.
+        OptionError: options that contradict each other, or records of an unsupported type.
         MissingExtraError: the extra `construct` is not installed.
     """
     check_numbers(timestamp=timestamp, base_offset=base_offset, base_sequence=base_sequence)
@@ -72,7 +72,7 @@ def encode_control(
         partition_leader_epoch=partition_leader_epoch,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
-        # Control records have no sequence numbers, though they have a producer.
+        # Control records have a producer, but no sequence numbers.
         base_sequence=None if base_sequence == -1 else base_sequence,
         is_transactional=is_transactional,
         delete_horizon_ms=delete_horizon_ms,
@@ -103,7 +103,7 @@ def _pairs(
 
 
 def _named(record: Any, number: int) -> tuple[Any, Mapping[str, Any]]:
-    """A control record's type and value, as they are given."""
+    """Return a control record's type and value, unchecked."""
     if isinstance(record, ControlRecord):
         record = record.type, record.value
     if not isinstance(record, (tuple, list)) or len(record) != 2:
@@ -117,8 +117,8 @@ def _named(record: Any, number: int) -> tuple[Any, Mapping[str, Any]]:
 
 
 def _pair(kind: Any, value: Mapping[str, Any], options: BatchOptions, offset: int) -> tuple[bytes, bytes]:
-    """Key and value of a control record."""
-    # Kafka's names are the schema's in capitals, and nothing but them: the rules below go by the name.
+    """Encode key and value of a control record."""
+    # Kafka's names are the schema's in capitals; the rules below use these.
     names = {name.upper(): name for name in building.control_types()}
     if not isinstance(kind, str) or kind not in names:
         raise refused("unknown_control_type", f"a control record of type {shown(kind)}", offset=offset)

@@ -1,4 +1,4 @@
-"""Batches that are a head and nothing else."""
+"""Batches without records: the header alone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["encode_head"]
 
 
 def encode_head(options: BatchOptions, *, is_control: bool, **fields: int) -> bytes:
-    """A batch of magic 2 without records.
+    """Encode a batch of magic 2 without records.
 
     Args:
-        options: what it has in common with other batches.
-        is_control: whether it was one of control records.
-        fields: what is special to it, by the names of the table's columns.
+        options: fields that are common to all batches.
+        is_control: whether it was a control batch.
+        fields: the other fields, by the names of the table's columns.
 
     Raises:
         EncodeError: a value that does not fit its field.

@@ -1,8 +1,8 @@
-"""The compiled encoders with their loop, their memory and what comes out of them.
+"""The compiled encoders with their loop, their memory and their output.
 
-Strategy: batches are written one behind the other into an arena, which is handed out when it is full and used
-again when nobody looks at it any more (`arena`). A batch that is under way then moves to the next
-one; a batch that is larger than an arena gets a larger one.
+Strategy: batches are written one after the other into an arena, which is handed out when it is full and
+reused when it is no longer referenced (`arena`). The open batch then moves to the next arena; a batch larger
+than an arena gets a larger one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from kafka_segments_generated.columns import kafka_log_segment, kafka_message_le
 __all__ = [
     "MAX_BATCHES",
     "SIZE_PIECE",
+    "CompiledEncoder",
     "EncodedBatches",
-    "Machine",
     "Memory",
     "content_of",
     "new_state",
@@ -35,20 +35,21 @@ __all__ = [
 ]
 
 SIZE_PIECE = 1 << 20
-"""Bytes that are handed out at once, about."""
+"""Approximate bytes of a piece."""
 MAX_BATCHES = 1024
-_LARGEST_KEPT = 64 << 20  # bytes of an arena that waits to be used again
-_SLACK = 256  # bytes behind a copy that it may write to, so that it need not be exact
-_NUM_STATE = 64  # of an encoder's state, which has a column's rows and derived fields behind the named ones
+_LARGEST_KEPT = 64 << 20  # bytes of the largest arena that is kept for reuse
+_SLACK = 256  # bytes after a copy that it may overwrite, so that it need not be exact
+_NUM_STATE = 64  # slots of an encoder's state: the named ones, then rows of columns and derived fields
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedBatches:
-    """Whole batches, one behind the other.
+    """Whole batches, one after the other.
 
     Attributes:
         data: their bytes.
-        heads: int64, a row a batch as a scanner would give it; positions count from the beginning of `data`.
+        heads: int64, one row for each batch as a scanner returns it; positions count from the start of
+            `data`.
     """
 
     data: memoryview
@@ -56,14 +57,14 @@ class EncodedBatches:
 
 
 class Memory:
-    """Where batches are written: an arena at a time.
+    """Output memory of an encoder: one arena at a time.
 
     Args:
-        size: bytes of one.
+        size: bytes of an arena.
 
     Attributes:
         address: of the arena.
-        size: its bytes.
+        size: bytes of the arena.
     """
 
     def __init__(self, size: int) -> None:
@@ -77,11 +78,11 @@ class Memory:
         self.address = self._lease.arena.addresses["batches"]
 
     def view(self, start: int, end: int) -> memoryview:
-        """Some of its bytes, which stay what they are as long as somebody looks at them."""
+        """Return some of its bytes, unchanged for as long as the view is referenced."""
         return memoryview(pa.foreign_buffer(self.address + start, end - start, self._lease))
 
     def hand_out(self, end: int, used: int) -> memoryview:
-        """The first bytes; those behind them, up to `used`, move to the beginning of another arena."""
+        """Return the first `end` bytes; the bytes after them, up to `used`, move to another arena."""
         data, before, lease = self.view(0, end), self.address, self._lease
         self._take(self.size)
         ctypes.memmove(self.address, before + end, used - end)
@@ -89,7 +90,7 @@ class Memory:
         return data
 
     def grow(self, used: int) -> bool:
-        """Take twice as much from now on, with what was in it; False if a batch cannot be larger."""
+        """Double the size and keep the first `used` bytes; return False at the largest size of a batch."""
         if self.size >= MAX_INT:
             return False
         before, lease = self.address, self._lease
@@ -99,17 +100,17 @@ class Memory:
         return True
 
     def put(self, at: int, data: bytes) -> None:
-        """Copy bytes into it."""
+        """Copy bytes into the arena."""
         ctypes.memmove(self.address + at, data, len(data))
 
 
 def content_of(magic: int) -> int:
-    """The number of what entries of a magic hold, in the generated table of batches."""
+    """Return the number of the content of a magic's entries, in the generated table of batches."""
     return next(at for at, one in enumerate(kafka_log_segment.CONTENTS) if magic in one.cases)
 
 
 def template_of(options: BatchOptions, *, compression: str, is_control: bool = False) -> Any:
-    """What the options say of every batch, as a row of the table."""
+    """Return a row of the table with the fields that the options determine."""
     content = content_of(options.magic)
     codecs = {name: number for number, name in kafka_log_segment.CONTENTS[content].codecs.items()}
     row = np.zeros(kafka_log_segment.WIDTH, np.int64)
@@ -134,25 +135,25 @@ def template_of(options: BatchOptions, *, compression: str, is_control: bool = F
 
 
 def new_state() -> Any:
-    """The state of an encoder, all zeros."""
+    """Return a zeroed state of an encoder."""
     return np.zeros(_NUM_STATE, np.int64)
 
 
-class Machine:
-    """The compiled functions, and what they share.
+class CompiledEncoder:
+    """The compiled functions and the arrays they share.
 
     Args:
-        options: how batches are made.
-        template: what every row of the table begins as.
-        heads: one of `loops.HEADS_LATER` and so on.
+        options: of the batches.
+        template: initial values of every row of the table.
+        heads: one of `encoder_loops.HEADS_LATER` and so on.
         size_head: bytes before a batch's records, by the encoder's own count.
 
     Attributes:
         module: the generated module of the encoder.
         records: addresses of the encoder's arguments.
         encode: the encoder's state.
-        state: the loop's.
-        table: a row a batch.
+        state: the loop's state.
+        table: one row for each batch.
     """
 
     def __init__(self, options: BatchOptions, template: Any, *, heads: int, size_head: int) -> None:
@@ -202,17 +203,17 @@ class Machine:
                 self._arguments.set(name, arrays[name].ctypes.data, arrays[name].size)
 
     def write_to(self, memory: Memory) -> None:
-        """Have records written to some memory, and heads too."""
+        """Set the memory that records and headers are written to."""
         self.state[encoder_loops.SIZE_OUT] = memory.size
         self.records.set("out", memory.address, memory.size + _SLACK)
         self.write_heads_to(memory)
 
     def write_heads_to(self, memory: Memory) -> None:
-        """Have heads written to other memory than records."""
+        """Set the memory of headers, if it is not that of records."""
         self._heads.set("out", memory.address, memory.size + _SLACK)
 
     def begin(self, num_rows: int, offsets: int, timestamps: int) -> None:
-        """Say which rows come next, and at which addresses their offsets and timestamps are."""
+        """Set the next rows, and the addresses of their offsets and timestamps."""
         self.encode[kernels.ENC_ROW], self.encode[kernels.ENC_END_ROW] = 0, num_rows
         self._arguments.set("offsets", offsets, num_rows)
         self._arguments.set("timestamps", timestamps, num_rows)
@@ -220,11 +221,11 @@ class Machine:
             self.records.set("offset_values", self._inner.ctypes.data, num_rows)
 
     def run(self) -> int:
-        """Run the loop; see `encoder_loops.batcher` for what it returns."""
+        """Run the loop; returns as described in `encoder_loops.batcher`."""
         return self._loop(self._arguments)
 
     def write_head(self, memory: Memory, start: int, end: int, row: int) -> int:
-        """Write the head of a batch whose payload is there already; returns the encoder's status."""
+        """Write the header of a batch whose payload is complete; return the encoder's status."""
         encode = self.encode
         encode[kernels.ENC_BATCH], encode[kernels.ENC_HEAD] = row, start
         encode[kernels.ENC_PAYLOAD] = start + self.state[encoder_loops.SIZE_HEAD]

@@ -1,8 +1,8 @@
-"""Arrow columns as the arrays that an encoder takes, and what is checked of them before.
+"""Arrow columns as the arrays of an encoder, and the checks before encoding.
 
-Strategy: nothing is copied; an encoder is told where each column's arrays are, and where in them the first
-row is. Rows are gone through in windows, so that columns which are not there (offsets that are counted,
-timestamps that are none, keys that are null) can come from small arrays that are used again and again.
+Strategy: nothing is copied; the encoder gets the addresses of each column's buffers, and the first row in
+them. Rows are processed in windows, so that absent columns (counted offsets, missing timestamps, null keys)
+can come from small arrays that are reused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kafka_segments.write.refusals import refused
 __all__ = ["NUM_ROWS", "Windows"]
 
 NUM_ROWS = 1 << 14
-"""Rows of a window: their offsets and timestamps stay in the CPU's second cache between check and encoder."""
+"""Rows of a window: offsets and timestamps stay in the CPU's L2 cache between check and encoder."""
 
 _NOTHING = (0, 0)
 _BYTES, _NUMBERS = ("key", "value"), ("offset", "timestamp")
@@ -35,17 +35,17 @@ _NO_TIMESTAMPS = np.full(NUM_ROWS, -1, np.int64)
 
 
 class Windows:
-    """Goes through arrow batches for one encoder.
+    """Windows over Arrow batches, for one encoder.
 
     Args:
         module: of the encoder.
-        options: how batches are made.
+        options: of the batches.
         next_offset: of the next record, if there is no column of offsets.
-        last_offset: what all offsets are above.
+        last_offset: all offsets must be greater.
 
     Attributes:
-        row: rows that are done.
-        next_offset: as given, later that behind the last record.
+        row: number of rows that are done.
+        next_offset: the offset after the last record.
         offsets: address of the window's offsets; `timestamps` likewise, as they are written.
     """
 
@@ -58,31 +58,31 @@ class Windows:
         self._counted = np.zeros(NUM_ROWS, np.int64)
         self._replaced = self._replacement(options)
         self.offsets = self.timestamps = 0
-        self._given: dict[str, Any] = {}
+        self._arrays: dict[str, Any] = {}
         self._start = 0
-        self._absent: set[str] = set()  # columns that the encoder has been told are not there
+        self._absent: set[str] = set()  # columns already set as absent in the encoder's arguments
 
     def _replacement(self, options: BatchOptions) -> Any:
-        """The timestamps that are written whatever is given; None for those that are given."""
+        """Return the timestamps that replace those of the records; None to keep these."""
         if options.magic == 1 and options.is_append_time:
             return np.full(NUM_ROWS, options.log_append_time, np.int64)
         return _NO_TIMESTAMPS if options.magic == 0 else None
 
     def iter_windows(self, incoming: Incoming, table: Table, state: Any) -> Iterator[int]:
-        """Make the encoder ready for one window after the other; yields how many rows there are.
+        """Prepare the encoder for one window after the other; yield each one's number of rows.
 
         Args:
             incoming: records.
             table: the encoder's arguments.
-            state: the encoder's.
+            state: the encoder's state.
 
         Raises:
             EncodeError: a record that Kafka would refuse.
         """
-        self._given = given = incoming.columns
-        starts = self._set_columns(given, table)
-        offsets, timestamps = _address(given.get("offset")), _address(given.get("timestamp"))
-        self._check(given)
+        self._arrays = arrays = incoming.columns
+        starts = self._set_columns(arrays, table)
+        offsets, timestamps = _address(arrays.get("offset")), _address(arrays.get("timestamp"))
+        self._check(arrays)
         for start in range(0, incoming.num_rows, NUM_ROWS):
             size = min(NUM_ROWS, incoming.num_rows - start)
             self._start = start
@@ -97,44 +97,42 @@ class Windows:
             self.row += size
 
     def offset_of(self, row: int) -> int:
-        """The offset of a row of the window."""
-        given = self._given.get("offset")
-        return int(self._counted[row]) if given is None else int(given[self._start + row].as_py())
+        """Return the offset of a row of the window."""
+        offsets = self._arrays.get("offset")
+        return int(self._counted[row]) if offsets is None else int(offsets[self._start + row].as_py())
 
     def check_arrays(self) -> None:
-        """Refuse columns that lead out of their own memory, before values are read for a message.
+        """Check columns for offsets outside of their buffers, before a message reads their values.
 
         Raises:
             EncodeError: such a column.
         """
-        for name, column in self._given.items():
+        for name, column in self._arrays.items():
             check_array(name, column, self.row - self._start, is_full=True)
 
     def num_bytes(self, row: int) -> int:
-        """Bytes of keys and values in a row of the window, with those of headers."""
+        """Return the bytes of key, value and headers of a row of the window."""
         at = self._start + row
-        arrays = [column.slice(at, 1) for name, column in self._given.items() if name in _BYTES]
-        if "headers" in self._given:
-            headers = self._given["headers"].slice(at, 1).flatten()
+        arrays = [column.slice(at, 1) for name, column in self._arrays.items() if name in _BYTES]
+        if "headers" in self._arrays:
+            headers = self._arrays["headers"].slice(at, 1).flatten()
             arrays += [headers.field(0), headers.field(1)]
         return sum(len(value) for array in arrays for value in array.to_pylist() if value)
 
     def num_headers(self, row: int) -> int:
-        """Headers of a row of the window."""
-        headers = self._given.get("headers")
+        """Return the number of headers of a row of the window."""
+        headers = self._arrays.get("headers")
         return 0 if headers is None else len(headers[self._start + row])
 
-    def _set_columns(self, given: dict[str, Any], table: Table) -> list[tuple[int, bool]]:
-        """Say where the columns are; returns where each one's first row is, and whether that moves with
-        rows.
-        """
+    def _set_columns(self, arrays: dict[str, Any], table: Table) -> list[tuple[int, bool]]:
+        """Set the columns' addresses; return each one's first row, and whether it advances with rows."""
         starts: list[tuple[int, bool]] = []
         for column in self._columns:
-            array = given.get(column.name)
+            array = arrays.get(column.name)
             if array is None and column.name not in _NUMBERS:
-                is_told = column.name in self._absent
+                is_set = column.name in self._absent
                 self._absent.add(column.name)
-                starts += _set_absent(column, None if is_told else table)
+                starts += _set_absent(column, None if is_set else table)
                 continue
             self._absent.discard(column.name)
             if column.members:
@@ -143,9 +141,9 @@ class Windows:
                 starts.append((0, False) if column.name in _NUMBERS else _set_binary(column, array, table))
         return starts
 
-    def _check(self, given: dict[str, Any]) -> None:
-        """Refuse nulls where none may be, and headers where none can be."""
-        headers, key = given.get("headers"), given.get("key")
+    def _check(self, arrays: dict[str, Any]) -> None:
+        """Refuse null keys in compacted topics, and headers that the format or a reader does not allow."""
+        headers, key = arrays.get("headers"), arrays.get("key")
         if headers is not None:
             self._check_headers(headers)
         if self._options.compacted and (key is None or key.null_count):
@@ -153,7 +151,7 @@ class Windows:
             raise refused("null_key", "a key that is null", row=self.row + at)
 
     def _check_headers(self, headers: pa.Array) -> None:
-        """Refuse null keys; a list that is null or empty has none, whatever lies beneath it."""
+        """Refuse headers in magic 0 and 1, and null header keys; null and empty lists hold none."""
         keys = headers.values.field("key")
         magic = self._options.magic
         if len(keys) > MAX_NUM_HEADERS:
@@ -172,14 +170,14 @@ class Windows:
             raise refused("null_header_key", "a header whose key is null", row=self.row + at)
 
     def _check_counts(self, headers: pa.Array) -> None:
-        """Refuse more headers of one record than can be read again."""
+        """Refuse a record with more headers than can be read back."""
         counts = np.diff(headers.offsets.to_numpy())
         if counts.size and counts.max() > MAX_NUM_HEADERS:
             at = int((counts > MAX_NUM_HEADERS).argmax())
             raise refused("too_many_headers", f"{int(counts[at])} headers", row=self.row + at)
 
     def _check_numbers(self, size: int, offsets: int, timestamps: int) -> None:
-        """Check offsets and timestamps at two addresses (0: not given), and say which ones are written."""
+        """Check offsets and timestamps at two addresses (0: absent), and set those that are written."""
         is_given = offsets != 0
         if not is_given and self.next_offset <= self._last_offset:
             found = f"it comes after offset {self._last_offset}"
@@ -199,7 +197,7 @@ class Windows:
     def _refuse(self, status: int, row: int) -> None:
         offset, number = self.offset_of(row), self.row + row
         if status == WRONG_TIMESTAMP:
-            timestamp = self._given["timestamp"].view(pa.int64())[self._start + row].as_py()
+            timestamp = self._arrays["timestamp"].view(pa.int64())[self._start + row].as_py()
             raise refused("negative_timestamp", f"timestamp {timestamp}", offset=offset, row=number)
         if offset < 0:
             raise refused("negative_offset", "a negative offset", offset=offset, row=number)
@@ -208,12 +206,12 @@ class Windows:
 
 
 def _address(array: Any) -> int:
-    """Where a column's numbers are, 8 bytes each; 0 for a column that is not there."""
+    """Return the address of a column's 8-byte numbers; 0 for an absent column."""
     return 0 if array is None or not len(array) else array.buffers()[1].address + _WORD * array.offset
 
 
 def _set_absent(column: Column, table: Table | None) -> Iterator[tuple[int, bool]]:
-    """A column of nulls, or of lists without anything in them; without a table it has been said before."""
+    """Set a column of nulls or of empty lists; with `table` None it has been set before."""
     if table is not None:
         table.set(f"{column.path}_offsets", _ZEROS.ctypes.data, NUM_ROWS + 1)
         if not column.members:
@@ -235,7 +233,7 @@ def _set_binary(column: Column, array: Any, table: Table) -> tuple[int, bool]:
 
 
 def _set_headers(column: Column, array: Any, table: Table) -> list[tuple[int, bool]]:
-    """A column of lists of structs, of which none is null."""
+    """Set a column of lists of non-null structs."""
     offsets = array.buffers()[1]
     table.set(f"{column.path}_offsets", offsets.address, array.offset + len(array) + 1)
     structs = array.values

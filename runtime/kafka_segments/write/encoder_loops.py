@@ -1,9 +1,9 @@
-"""The loops around the generated encoders: many batches, or messages, with one call from Python.
+"""Loops around the generated encoders: many batches, or messages, with one call from Python.
 
 Strategy: as in `native_chain`, a compiled function calls two others by their addresses: the encoder of
-records and that of heads. They share a state (`native.kernels`, `ENC_*`), and a table with a row for
-each batch, which begins as a copy of `template`. The loops stop where Python has to do something: memory is
-full, a batch is ready to be compressed, the rows are at their end, or a value cannot be written.
+records and that of headers. They share a state (`native.kernels`, `ENC_*`), and a table with a row
+for each batch, which begins as a copy of `template`. A loop returns to Python when memory is full, a batch is
+ready to be compressed, the rows are at their end, or a value cannot be written.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ __all__ = [
 ]
 
 RECORDS, HEADS = FIRST, DECODER
-"""The two functions that are called, by their places in the state."""
+"""Slots of the state for the two functions that are called."""
 
-# What the loops' own state holds beside them. For Python to say: the batch's row in the table, how many rows
-# that has; whether a batch is under way, and where it (or the next one) begins; bytes of a head and of a
-# batch, of the memory; whether heads are written now; whether what is under way is the last; the first offset
-# if it is given; the next sequence number, -1 for none; whether the base timestamp is the template's; whether
-# entries are wrappers, and inner offsets relative.
+# Other slots of the loops' state, set by Python: the batch's row in the table, the table's number of rows;
+# whether a batch is open, and where it (or the next one) begins; bytes of a header, of a batch and of the
+# memory; who writes headers; whether the open batch is the last; the base offset if the caller sets it; the
+# next sequence number, -1 for none; whether the base timestamp is the template's; whether entries are
+# wrappers, and inner offsets relative.
 BATCH, MAX_BATCHES, IS_OPEN, START, SIZE_HEAD, SIZE_BATCH, SIZE_OUT, HAS_HEADS, IS_LAST = range(
     NUM_CHAINED, NUM_CHAINED + 9
 )
@@ -68,16 +68,16 @@ GIVEN_BASE, SEQUENCE, HAS_HORIZON, IS_WRAPPER, IS_RELATIVE = range(NUM_CHAINED +
 NUM_STATE = NUM_CHAINED + 14
 
 HEADS_LATER, HEADS_NOW, NO_HEADS = range(3)
-"""Whether Python writes the heads, the loop does, or nobody, where only sizes are asked for."""
+"""Whether Python writes the headers, the loop does, or none are written, where only sizes are computed."""
 
 CLOSED, ENDED = 3, 4
-"""A batch is complete but for its head, which Python sees to; or which the loop does."""
+"""A batch is complete except for its header, which Python writes (CLOSED) or the loop (ENDED)."""
 REFUSED_HEAD = -3
-"""A head cannot be written."""
+"""A header cannot be written."""
 
 
 def begin(state: Longs, encode: Longs, table: Longs, template: Longs) -> int:
-    """Begin a batch; returns where its row of the table is."""
+    """Begin a batch; return the position of its row in the table."""
     place = load(state, BATCH) * WIDTH
     for at in range(WIDTH):
         store(table, place + at, load(template, at))
@@ -92,7 +92,7 @@ def begin(state: Longs, encode: Longs, table: Longs, template: Longs) -> int:
 
 
 def end(state: Longs, encode: Longs, table: Longs) -> None:
-    """End a batch; the next one begins behind it."""
+    """End a batch; the next one begins after it."""
     place = load(state, BATCH) * WIDTH
     store(table, place + COL_END_POSITION, load(encode, ENC_AT))
     store(state, START, load(encode, ENC_AT))
@@ -101,7 +101,7 @@ def end(state: Longs, encode: Longs, table: Longs) -> None:
 
 
 def close(state: Longs, encode: Longs, table: Longs) -> int:
-    """Write the head of the batch that is under way, and end it; or leave that to Python."""
+    """Write the header of the open batch, and end the batch; or return CLOSED for Python to do so."""
     if load(state, HAS_HEADS) == HEADS_LATER:
         return CLOSED
     if load(state, HAS_HEADS) == NO_HEADS:
@@ -131,7 +131,7 @@ def begin_batch(  # noqa: PLR0917
 
 
 def one_record(state: Longs, encode: Longs) -> int:
-    """A batch's first record, of whatever size; that is all of the batch if more rows are waiting."""
+    """Encode a batch's first record, of any size; ENDED if more rows follow, which need another batch."""
     end_row = load(encode, ENC_END_ROW)
     store(encode, ENC_END_ROW, load(encode, ENC_ROW) + 1)
     store(encode, ENC_LIMIT, load(state, SIZE_OUT))
@@ -143,7 +143,7 @@ def one_record(state: Longs, encode: Longs) -> int:
 
 
 def fill(state: Longs, encode: Longs) -> int:
-    """Add records to the batch that is under way; ENDED if it is to have no more."""
+    """Add records to the open batch; ENDED if it is full."""
     limit = load(state, START) + load(state, SIZE_BATCH)
     store(encode, ENC_LIMIT, min(limit, load(state, SIZE_OUT)))
     status = run(state, RECORDS)
@@ -155,7 +155,7 @@ def fill(state: Longs, encode: Longs) -> int:
 
 
 def is_too_far(state: Longs, encode: Longs, table: Longs, offsets: Longs) -> bool:
-    """Whether the record that was refused has an offset that another batch can hold."""
+    """Return whether the refused record only has an offset too far from the batch's base offset."""
     if load(encode, ENC_COUNT) == 0 or load(state, GIVEN_BASE) >= 0:
         return False
     base = load(table, load(state, BATCH) * WIDTH + COL_BASE_OFFSET)
@@ -163,10 +163,10 @@ def is_too_far(state: Longs, encode: Longs, table: Longs, offsets: Longs) -> boo
 
 
 def batcher() -> Callable[..., int]:
-    """A function that makes batches of records.
+    """Return a function that encodes batches of records.
 
-    It returns DONE at the end of the rows, with a batch under way unless `IS_LAST`; FULL where memory or the
-    table is, and the same call goes on when there is more; CLOSED; REFUSED with `ENC_ROW`; REFUSED_HEAD.
+    It returns DONE at the end of the rows, with an open batch unless `IS_LAST`; FULL if memory or the table
+    is full, and the same call continues with more of it; CLOSED; REFUSED with `ENC_ROW`; REFUSED_HEAD.
     """
 
     def batch(  # noqa: PLR0917
@@ -197,7 +197,7 @@ def batcher() -> Callable[..., int]:
 
 
 def one_message(state: Longs, encode: Longs) -> int:
-    """One message, where it still goes into a wrapper or needs none; ENDED if the wrapper is full."""
+    """Encode one message, if the wrapper has room or there is none; ENDED if the wrapper is full."""
     end_row, limit = load(encode, ENC_END_ROW), load(state, SIZE_OUT)
     if load(state, IS_WRAPPER) != 0 and load(encode, ENC_COUNT) > 0:
         limit = min(limit, load(state, START) + load(state, SIZE_BATCH))
@@ -209,7 +209,7 @@ def one_message(state: Longs, encode: Longs) -> int:
 
 
 def count_message(state: Longs, encode: Longs, table: Longs, offset: int, time: int) -> None:
-    """Note a message in the table."""
+    """Add a message to the table."""
     place = load(state, BATCH) * WIDTH
     base = load(table, place + COL_BASE_OFFSET)
     store(table, place + COL_LAST_OFFSET_DELTA, offset - base)
@@ -219,9 +219,9 @@ def count_message(state: Longs, encode: Longs, table: Longs, offset: int, time: 
 
 
 def messenger() -> Callable[..., int]:
-    """A function that makes messages of the old formats, each an entry, or the content of wrappers.
+    """Return a function that encodes messages of magic 0 and 1, as entries or as content of wrappers.
 
-    It returns what that of `batcher` does. `inner` gets the offsets that are written, one a row.
+    It returns what that of `batcher` does. `inner` gets the offsets that are written, one for each row.
     """
 
     def message(  # noqa: PLR0917

@@ -1,4 +1,4 @@
-"""Arrow batches to pieces of encoded batches: what is common to all ways, and the way without compression."""
+"""Encoding of Arrow batches to pieces of batches: the common part, and encoding without compression."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder import (
     MAX_BATCHES,
     SIZE_PIECE,
+    CompiledEncoder,
     EncodedBatches,
-    Machine,
     Memory,
     content_of,
     template_of,
@@ -32,16 +32,16 @@ from kafka_segments_generated.columns.kafka_log_segment import (
 
 __all__ = ["Encoding", "EncodingStart", "Exact", "PlainEncoding", "increment", "len_head"]
 
-# More than a record takes in any format beside the bytes that it holds; what a header takes comes to that.
+# Bounds of a record's size without keys and values, in any format, and of each header's.
 _MOST_OVERHEAD, _MOST_OF_HEADER = 64, 10
 
 
 class EncodingStart:
-    """Where encoding goes on.
+    """Position where encoding continues.
 
     Attributes:
         next_offset: of the next record, if the data have no offsets.
-        last_offset: what all offsets are above.
+        last_offset: all offsets must be greater.
         sequence: of the next record; -1 for none.
     """
 
@@ -52,7 +52,7 @@ class EncodingStart:
 
 
 class Exact:
-    """What is said of the one batch that there is to be.
+    """Fields of the only batch, where all records go into one.
 
     Attributes:
         base_offset: None for that of the first record.
@@ -67,25 +67,25 @@ class Exact:
 
 
 def len_head(magic: int) -> int:
-    """Bytes of an entry before its records; 0 where a record is an entry."""
+    """Return the bytes of an entry before its records; 0 where a record is an entry."""
     length = kafka_log_segment.LEN_HEADS[content_of(magic)]
-    assert length is not None  # no format of Kafka's has heads of different lengths
+    assert length is not None  # headers of a format of Kafka all have the same length
     return length
 
 
 class Encoding:
-    """Encodes arrow batches one after the other; for one thread.
+    """Encoder of Arrow batches, one after the other; for one thread.
 
     Args:
-        options: how batches are made.
-        start: where to go on.
-        exact: if all records go into one batch, what is said of it.
+        options: of the batches.
+        start: where to continue.
+        exact: fields of the only batch, if all records go into one.
 
     Attributes:
-        start: where the next one would go on; true after `finish`.
+        start: where the next encoding would continue; valid after `finish`.
     """
 
-    _content: Memory  # that records are written to
+    _content: Memory  # of the records
 
     def __init__(
         self,
@@ -103,76 +103,76 @@ class Encoding:
             compression=options.compression if is_entry else "none",
             is_control=exact is not None and exact.is_control,
         )
-        self._machine = machine = Machine(options, template, heads=heads, size_head=size_head)
-        machine.state[encoder_loops.SEQUENCE] = start.sequence
+        self._encoder = encoder = CompiledEncoder(options, template, heads=heads, size_head=size_head)
+        encoder.state[encoder_loops.SEQUENCE] = start.sequence
         if exact is not None:
-            machine.state[encoder_loops.SIZE_BATCH] = MAX_INT
-            machine.state[encoder_loops.GIVEN_BASE] = -1 if exact.base_offset is None else exact.base_offset
-        self._windows = Windows(machine.module, options, start.next_offset, start.last_offset)
+            encoder.state[encoder_loops.SIZE_BATCH] = MAX_INT
+            encoder.state[encoder_loops.GIVEN_BASE] = -1 if exact.base_offset is None else exact.base_offset
+        self._windows = Windows(encoder.module, options, start.next_offset, start.last_offset)
 
     def feed(self, incoming: Incoming) -> Iterator[EncodedBatches]:
-        """Encode records; yields what is full.
+        """Encode records; yield full pieces.
 
         Raises:
             EncodeError: a record that Kafka would refuse.
         """
-        machine, windows = self._machine, self._windows
-        for num_rows in windows.iter_windows(incoming, machine.records, machine.encode):
-            machine.begin(num_rows, windows.offsets, windows.timestamps)
+        encoder, windows = self._encoder, self._windows
+        for num_rows in windows.iter_windows(incoming, encoder.records, encoder.encode):
+            encoder.begin(num_rows, windows.offsets, windows.timestamps)
             yield from self._drain()
-        self._follow()
+        self._advance_start()
 
     def finish(self) -> Iterator[EncodedBatches]:
-        """Encode what is left; yields the rest."""
-        machine = self._machine
-        machine.state[encoder_loops.IS_LAST] = 1
-        machine.encode[kernels.ENC_END_ROW] = machine.encode[kernels.ENC_ROW]
+        """Encode what is left; yield the last pieces."""
+        encoder = self._encoder
+        encoder.state[encoder_loops.IS_LAST] = 1
+        encoder.encode[kernels.ENC_END_ROW] = encoder.encode[kernels.ENC_ROW]
         yield from self._end()
-        self._follow()
+        self._advance_start()
 
     def _drain(self) -> Iterator[EncodedBatches]:
-        machine = self._machine
+        encoder = self._encoder
         while True:
-            status = machine.run()
+            status = encoder.run()
             if status == kernels.DONE:
                 return
             if status == encoder_loops.CLOSED:
                 yield from self._close()
             elif status != kernels.FULL:
                 self._refuse(status)
-            elif machine.state[encoder_loops.START] > 0:
+            elif encoder.state[encoder_loops.START] > 0:
                 yield self._take()
-            elif self._content.grow(int(machine.encode[kernels.ENC_AT])):
-                machine.write_to(self._content)
+            elif self._content.grow(int(encoder.encode[kernels.ENC_AT])):
+                encoder.write_to(self._content)
             else:
                 self._too_large()
 
     def _close(self) -> Iterator[EncodedBatches]:
-        """See to a batch that is complete but for its head."""
+        """Finish a batch that is complete except for its header."""
         raise NotImplementedError
 
     def _take(self) -> EncodedBatches:
-        """What is complete, as a piece."""
+        """Return the complete batches as a piece."""
         raise NotImplementedError
 
     def _end(self) -> Iterator[EncodedBatches]:
         raise NotImplementedError
 
-    def _follow(self) -> None:
+    def _advance_start(self) -> None:
         windows = self._windows
         self.start.next_offset, self.start.last_offset = windows.next_offset, windows.next_offset - 1
-        self.start.sequence = int(self._machine.state[encoder_loops.SEQUENCE])
+        self.start.sequence = int(self._encoder.state[encoder_loops.SEQUENCE])
 
     def _refuse(self, status: int) -> None:
-        """Raise what is wrong with the record or head at which an encoder stopped."""
-        machine, row = self._machine, int(self._machine.encode[kernels.ENC_ROW])
+        """Raise the error for the record or header at which an encoder stopped."""
+        encoder, row = self._encoder, int(self._encoder.encode[kernels.ENC_ROW])
         if status == encoder_loops.REFUSED_HEAD:
-            base = machine.table[machine.state[encoder_loops.BATCH], COL_BASE_OFFSET]
+            base = encoder.table[encoder.state[encoder_loops.BATCH], COL_BASE_OFFSET]
             raise refused("unwritable", "the head of the batch cannot be written", offset=int(base))
         self._windows.check_arrays()
         offset, number = self._windows.offset_of(row), self._windows.row + row
-        if machine.state[encoder_loops.IS_OPEN]:
-            base = int(machine.table[machine.state[encoder_loops.BATCH], COL_BASE_OFFSET])
+        if encoder.state[encoder_loops.IS_OPEN]:
+            base = int(encoder.table[encoder.state[encoder_loops.BATCH], COL_BASE_OFFSET])
             if not 0 <= offset - base <= MAX_INT:
                 raise refused("offset_delta", f"in a batch from offset {base} on", offset=offset, row=number)
         size, num_headers = self._windows.num_bytes(row), self._windows.num_headers(row)
@@ -180,14 +180,14 @@ class Encoding:
         rule = "record_too_large" if most > MAX_INT else "unwritable"
         raise refused(rule, f"the record of {size} bytes cannot be written", offset=offset, row=number)
 
-    def _name_last_offset(self, row: int, last_offset: int) -> None:
-        """Have a batch's head name a last offset behind that of its last record, as compaction leaves it."""
-        head = self._machine.table[row]
+    def _set_last_offset(self, row: int, last_offset: int) -> None:
+        """Set a last offset in a batch's header beyond its last record, as after compaction."""
+        head = self._encoder.table[row]
         delta = last_offset - int(head[COL_BASE_OFFSET])
         if last_offset < self._windows.next_offset - 1:
             raise refused(
                 "offset_order",
-                f"it is to be the last, behind {self._windows.next_offset - 1}",
+                f"last_offset is below the last record's, {self._windows.next_offset - 1}",
                 offset=last_offset,
             )
         if delta > MAX_INT:
@@ -195,7 +195,7 @@ class Encoding:
             raise refused("offset_delta", f"in a batch from offset {base} on", offset=last_offset)
         derived = kafka_log_segment.DERIVED[int(head[COL_CONTENT])]
         head[COL_LAST_OFFSET_DELTA] = delta
-        self._machine.encode[kernels.ENC_GIVEN] = 1 << derived.index("last_offset_delta")
+        self._encoder.encode[kernels.ENC_GIVEN] = 1 << derived.index("last_offset_delta")
 
     def _check_sizes(self, heads: Any) -> None:
         most = self._options.max_message_bytes
@@ -211,38 +211,38 @@ class Encoding:
             )
 
     def _too_large(self) -> None:
-        heads, open_row = self._machine.table, self._machine.state[encoder_loops.BATCH]
+        heads, open_row = self._encoder.table, self._encoder.state[encoder_loops.BATCH]
         base = int(heads[open_row, COL_BASE_OFFSET])
         raise refused("record_too_large", f"a batch of more than {MAX_INT} bytes", offset=base)
 
 
 class PlainEncoding(Encoding):
-    """Batches and messages that are not compressed: the loop writes them whole."""
+    """Encoding of batches and messages without compression: the loop writes them whole."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
         size_head = len_head(options.magic)
         super().__init__(options, start, heads=encoder_loops.HEADS_NOW, size_head=size_head, exact=exact)
         self._memory = self._content = Memory(SIZE_PIECE + min(options.batch_size, SIZE_PIECE))
-        self._machine.write_to(self._memory)
+        self._encoder.write_to(self._memory)
         if exact is not None and exact.last_offset is not None:
-            self._machine.state[encoder_loops.HAS_HEADS] = encoder_loops.HEADS_LATER
+            self._encoder.state[encoder_loops.HAS_HEADS] = encoder_loops.HEADS_LATER
 
     def _end(self) -> Iterator[EncodedBatches]:
-        machine = self._machine
-        if machine.state[encoder_loops.IS_OPEN]:
+        encoder = self._encoder
+        if encoder.state[encoder_loops.IS_OPEN]:
             yield from self._drain()
-        if machine.state[encoder_loops.START] > 0:
+        if encoder.state[encoder_loops.START] > 0:
             yield self._take()
 
     def _close(self) -> Iterator[EncodedBatches]:
-        """Write the head of the only batch, with the last offset that it is to have."""
+        """Write the header of the only batch, with its given last offset."""
         assert self._exact is not None
         assert self._exact.last_offset is not None
-        machine, state = self._machine, self._machine.state
-        head = machine.table[0]
-        size = int(machine.encode[kernels.ENC_AT])
-        self._name_last_offset(0, self._exact.last_offset)
-        status = machine.write_head(self._memory, 0, size, 0)
+        encoder, state = self._encoder, self._encoder.state
+        head = encoder.table[0]
+        size = int(encoder.encode[kernels.ENC_AT])
+        self._set_last_offset(0, self._exact.last_offset)
+        status = encoder.write_head(self._memory, 0, size, 0)
         if status != kernels.DONE:
             self._refuse(encoder_loops.REFUSED_HEAD)
         head[COL_END_POSITION] = size
@@ -250,32 +250,32 @@ class PlainEncoding(Encoding):
         return iter(())
 
     def _take(self) -> EncodedBatches:
-        """What is complete, as a piece; what is under way moves to other memory."""
-        machine, state, encode = self._machine, self._machine.state, self._machine.encode
+        """Return the complete batches as a piece; the open batch moves to other memory."""
+        encoder, state, encode = self._encoder, self._encoder.state, self._encoder.encode
         start, num_batches = int(state[encoder_loops.START]), int(state[encoder_loops.BATCH])
         is_open = bool(state[encoder_loops.IS_OPEN])
-        heads = machine.table[:num_batches].copy()
+        heads = encoder.table[:num_batches].copy()
         self._check_sizes(heads)
         used = int(encode[kernels.ENC_AT]) if is_open else start
         data = self._memory.hand_out(start, used)
         if is_open:
-            machine.table[0] = machine.table[num_batches]
-            machine.table[0, COL_POSITION] = 0
+            encoder.table[0] = encoder.table[num_batches]
+            encoder.table[0, COL_POSITION] = 0
             for slot in (kernels.ENC_AT, kernels.ENC_HEAD, kernels.ENC_PAYLOAD):
                 encode[slot] -= start
             encode[kernels.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = state[encoder_loops.START] = 0
-        machine.write_to(self._memory)
+        encoder.write_to(self._memory)
         return EncodedBatches(data, heads)
 
 
 def increment(sequence: int, by: int) -> int:
-    """The sequence number of the record behind a batch whose last one is `by` further."""
+    """Return the sequence number of the record after a batch whose last one is `by` further."""
     return sequence if sequence < 0 else increment_sequence(sequence, by + 1)
 
 
 class Sizing(Encoding):
-    """Counts what would be written, by the encoders' own arithmetic.
+    """Encoding that only counts bytes, by the encoders' own arithmetic.
 
     Attributes:
         size: bytes so far.
@@ -283,20 +283,20 @@ class Sizing(Encoding):
 
     def __init__(self, options: BatchOptions, start: EncodingStart) -> None:
         super().__init__(options, start, heads=encoder_loops.NO_HEADS, size_head=len_head(options.magic))
-        self._machine.state[encoder_loops.SIZE_OUT] = 1 << 62
-        self._machine.records.set("out", 0, 0)
+        self._encoder.state[encoder_loops.SIZE_OUT] = 1 << 62
+        self._encoder.records.set("out", 0, 0)
 
     @property
     def size(self) -> int:
-        """Bytes of all that was fed; true after `finish`."""
-        return int(self._machine.state[encoder_loops.START])
+        """Bytes of all records; valid after `finish`."""
+        return int(self._encoder.state[encoder_loops.START])
 
     def _drain(self) -> Iterator[EncodedBatches]:
         status = kernels.FULL
         while status == kernels.FULL:
-            status = self._machine.run()
-            if self._machine.state[encoder_loops.BATCH]:
-                self._forget()
+            status = self._encoder.run()
+            if self._encoder.state[encoder_loops.BATCH]:
+                self._restart_table()
         if status != kernels.DONE:
             self._refuse(status)
         return iter(())
@@ -304,12 +304,12 @@ class Sizing(Encoding):
     def _end(self) -> Iterator[EncodedBatches]:
         return self._drain()
 
-    def _forget(self) -> None:
-        """The table begins anew, with the batch that is under way."""
-        machine, state = self._machine, self._machine.state
+    def _restart_table(self) -> None:
+        """Restart the table with the open batch."""
+        encoder, state = self._encoder, self._encoder.state
         num_batches = int(state[encoder_loops.BATCH])
-        self._check_sizes(machine.table[:num_batches])
+        self._check_sizes(encoder.table[:num_batches])
         if state[encoder_loops.IS_OPEN] and num_batches < MAX_BATCHES:
-            machine.table[0] = machine.table[num_batches]
-            machine.encode[kernels.ENC_BATCH] = 0
+            encoder.table[0] = encoder.table[num_batches]
+            encoder.encode[kernels.ENC_BATCH] = 0
         state[encoder_loops.BATCH] = 0

@@ -1,9 +1,9 @@
-"""The indexes beside a segment: which batches get an entry, and the bytes of the entries.
+"""Index files of a segment: which batches get an entry, and the bytes of the entries.
 
-Strategy: LogSegment.append, batch by batch, in a compiled loop over the table of batches. An entry of the
-offset index is made when more than `index_interval_bytes` were appended since the last one, and at the same
-time one of the time index, if the greatest timestamp has grown since its last; closing the segment adds the
-last one (TimeIndex.maybeAppend). LogSegment.recover makes the same files from the segment.
+Strategy: as LogSegment.append, batch by batch, in a compiled loop over the table of batches. An entry of the
+offset index is made when more than `index_interval_bytes` were appended since the last one, and with it one
+of the time index, if the greatest timestamp has grown since its last; closing the segment adds the last one
+(TimeIndex.maybeAppend). LogSegment.recover makes the same files from the segment.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from kafka_segments_generated.columns.kafka_log_segment import (
 __all__ = ["INDEX_SUFFIXES", "Indexes", "index_loop"]
 
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
-"""Of the files beside a segment; the last is there if transactions were aborted."""
+"""Suffixes of the index files; the last exists only if transactions were aborted."""
 
-# What the loop's state holds: entries that were made of either index, bytes since the last of the first one,
-# how many make another, the greatest timestamp so far with its offset, the last one in the time index; then
-# the bytes before the table's, and the table's rows.
+# Slots of the loop's state: number of new entries of each index, bytes since the last entry of the offset
+# index, bytes between its entries, the greatest timestamp so far with its offset, the last timestamp in the
+# time index; then the position of the table's first batch, and the table's rows.
 (
     NUM_OFFSETS,
     NUM_TIMES,
@@ -51,7 +51,7 @@ INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
 
 
 def index_loop() -> Callable[..., int]:
-    """A function that makes the entries for the batches of a table, two numbers each."""
+    """Return a function that makes the entries for a table of batches, two numbers each."""
 
     def index(state: Longs, table: Longs, offsets: Longs, times: Longs) -> int:
         num_offsets, num_times, since = 0, 0, load(state, SINCE)
@@ -93,7 +93,7 @@ class Indexes:
     """
 
     def __init__(self, base_offset: int, interval: int) -> None:
-        build_transaction_index(())  # so that what is not installed is missed before anything is written
+        build_transaction_index(())  # raises for a missing extra before anything is written
         self._base_offset = base_offset
         self._offsets: list[Any] = []
         self._times: list[Any] = []
@@ -106,11 +106,11 @@ class Indexes:
         self._arguments.set("state", state.ctypes.data, state.size)
 
     def append(self, heads: Any, position: int) -> None:
-        """Note batches.
+        """Add batches.
 
         Args:
-            heads: a row a batch, see `encoder.Piece`.
-            position: where in the segment the positions in it count from.
+            heads: one row for each batch, see `encoder.EncodedBatches`.
+            position: of the first one's piece in the segment.
         """
         heads = np.ascontiguousarray(heads)
         offsets, times = np.empty((len(heads), 2), np.int64), np.empty((len(heads), 2), np.int64)
@@ -122,11 +122,11 @@ class Indexes:
         self._times.append(times[: self._state[NUM_TIMES]].copy())
 
     def abort(self, aborted: AbortedTxn) -> None:
-        """Note an aborted transaction."""
+        """Add an aborted transaction."""
         self._aborted.append(aborted)
 
     def files(self) -> dict[str, bytes]:
-        """The content of each file, by its suffix; that of transactions only if there is something in it."""
+        """Return the content of each file, by its suffix; the transaction index only if it has entries."""
         state = self._state
         times = list(self._times)
         if state[GREATEST] > state[IN_TIME_INDEX]:
@@ -148,6 +148,6 @@ def _joined(parts: list[Any]) -> Any:
 
 
 def _entries(module: ModuleType, **columns: Any) -> bytes:
-    """Entries of an index, from their columns by name."""
+    """Encode entries of an index, from their columns by name."""
     written: bytes = module.write_columns(*(columns[name].tolist() for name in module.COLUMNS))
     return written

@@ -1,8 +1,8 @@
-"""What callers give, as Arrow columns of the types that are written.
+"""Data of callers as Arrow columns of the types that are written.
 
-Strategy: whatever speaks Arrow is taken batch by batch and its columns cast (text to bytes, wide offsets to
-narrow ones); that copies nothing where they are as reading gives them. Rows that are Python objects become
-arrow batches first (`rows`). So there is one way into the format, and it is the fast one.
+Strategy: data with an Arrow interface are taken batch by batch and their columns cast (text to bytes, wide
+offsets to narrow ones), without copies where they have the types that reading returns. Rows of Python objects
+are converted to Arrow batches first (`python_rows`). So there is one encoder, the fast one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kafka_segments.write.refusals import refused
 __all__ = ["Data", "Incoming", "check_array", "iter_incoming"]
 
 Data: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch | Row]"
-"""Anything with Arrow's stream interface (polars and duckdb have it), or arrow batches and rows, as many."""
+"""Anything with Arrow's stream interface (as polars and duckdb), or an iterable of Arrow batches and rows."""
 
 _KEY_VALUE = ["key", "value"]
-# What is written, by name. The timestamp's type is an option, so its column is not looked at.
+# Types of the columns as they are written. The timestamp type is an option, so its column is ignored.
 _TYPES = {
     "offset": pa.int64(),
     "timestamp": pa.int64(),
@@ -34,15 +34,15 @@ _TYPES = {
 }
 _IGNORED = "timestamp_type"
 _FINER = ": Kafka keeps milliseconds: give pyarrow.compute.floor_temporal(column, unit='millisecond')"
-# Whether text is UTF-8 is not asked: it is written as it is.
+# Text is written as it is, without a check that it is UTF-8.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 class Incoming(NamedTuple):
     """Records as they are written: some of the columns of `SCHEMA`, by name.
 
-    Offsets are int64, timestamps int64 or milliseconds, and neither has nulls (-1 stands for a null
-    timestamp); keys and values are binary; of headers no list and no struct is null.
+    Offsets are int64, timestamps int64 or milliseconds, both without nulls (-1 stands for a null timestamp);
+    keys and values are binary; lists and structs of headers are not null.
     """
 
     num_rows: int
@@ -50,17 +50,17 @@ class Incoming(NamedTuple):
 
 
 def iter_incoming(data: Data) -> Iterator[Incoming]:
-    """The records of what callers give, arrow batch by arrow batch.
+    """Yield the records of a caller's data, Arrow batch by Arrow batch.
 
     Raises:
-        OptionError: columns that do not exist or have another type, or neither keys nor values.
-        EncodeError: a value that a column cannot hold, such as a timestamp of a fraction of a millisecond.
+        OptionError: unknown columns, or of another type, or neither keys nor values.
+        EncodeError: a value that a column cannot hold, such as a timestamp with a fraction of a millisecond.
     """
     row = 0
     schema: pa.Schema | None = None
     casts: dict[str, bool] = {}
     for batch in _batches(data):
-        # Most often all have the same one, and looking through it takes as long as encoding 4,000 records.
+        # Batches nearly always share a schema, and checking it takes as long as encoding 4,000 records.
         if schema is None or not batch.schema.equals(schema):
             schema = batch.schema
             casts = _casts(schema)
@@ -70,24 +70,24 @@ def iter_incoming(data: Data) -> Iterator[Incoming]:
 
 
 def check_array(name: str, column: pa.Array, row: int, *, is_full: bool) -> None:
-    """Refuse a column that leads out of its own memory.
+    """Refuse a column with offsets outside of its buffers.
 
-    Encoders look at every offset before they use it. So the full check, which takes a tenth of the encoding,
-    is for what reads values otherwise: Arrow's casts, and messages.
+    Encoders check every offset before use. So the full check, which takes a tenth of the encoding, is only
+    for other readers of values: Arrow's casts, and messages.
 
     Args:
         name: of the column.
         column: an array of it.
-        row: of its first record, among all that are given.
-        is_full: whether to look at all offsets, or at the first and the last.
+        row: of its first record, in the whole data.
+        is_full: whether to check all offsets, or the first and the last.
 
     Raises:
-        EncodeError: offsets that fall or lead behind the data, buffers that are too short.
+        EncodeError: offsets that decrease or exceed the data, buffers that are too short.
     """
     try:
         column.view(_AS_BYTES.get(column.type, column.type)).validate(full=is_full)
     except pa.ArrowException as error:
-        detail = f"row {row} and those behind it: column {name} is no sound Arrow data: {error}"
+        detail = f"rows from {row} on: column {name} is invalid Arrow data: {error}"
         raise EncodeError(detail, rule="unwritable", row=row) from error
 
 
@@ -109,7 +109,7 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
 def _opened(data: Any) -> pa.RecordBatchReader:
     try:
         return pa.RecordBatchReader.from_stream(data)
-    except (pa.ArrowException, TypeError) as error:  # a column, which has that interface too
+    except (pa.ArrowException, TypeError) as error:  # a column has that interface, too
         raise OptionError(f"records cannot come from type {type(data).__name__}: {error}") from error
 
 
@@ -130,14 +130,14 @@ def _check_columns(schema: pa.Schema) -> None:
 
 
 def _casts(schema: pa.Schema) -> dict[str, bool]:
-    """The columns that are written, and whether they have to be cast."""
+    """Return the columns that are written, and whether each must be cast."""
     _check_columns(schema)
     written = zip(stored_names(schema), schema, strict=True)
     return {field.name: not _is_as_written(field.type, name) for name, field in written if name != _IGNORED}
 
 
 def _is_as_written(kind: Any, name: str) -> bool:
-    """Whether a column's arrays are those that are written, whatever it says of nulls and time zones."""
+    """Return whether a column needs no cast, whatever its nullability and time zone."""
     if name == "timestamp" and pa.types.is_timestamp(kind):
         return bool(kind.unit == "ms")
     if name != "headers" or not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
@@ -146,7 +146,7 @@ def _is_as_written(kind: Any, name: str) -> bool:
 
 
 def _can_be(kind: Any, name: str) -> bool:
-    """Whether a column of a type can be written under a name; nulls alone have a type that fits."""
+    """Return whether a column of type `kind` can be written as column `name`; a null type always can."""
     if pa.types.is_null(kind):
         return True
     if pa.types.is_dictionary(kind):
@@ -185,7 +185,7 @@ def _holds_headers(kind: Any) -> bool:
 
 
 def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[Incoming]:
-    """The batch with its columns cast; halved where a column would pass the 2 GiB of narrow offsets."""
+    """Cast the batch's columns; halve it where a column would exceed the 2 GiB of narrow offsets."""
     try:
         columns = {
             STORED.get(name, name): _cast_column(STORED.get(name, name), batch.column(name), row, is_cast)
@@ -223,19 +223,19 @@ def _without_dictionary(column: pa.Array) -> pa.Array:
         return column
     words = column.dictionary
     if pa.types.is_string_view(words.type) or pa.types.is_binary_view(words.type):
-        words = words.cast(pa.large_binary())  # Arrow takes nothing from views
+        words = words.cast(pa.large_binary())  # Arrow has no `take` for views
     return words.take(column.indices)
 
 
 def _as_written(column: pa.Array, name: str) -> pa.Array:
-    """A column cast: timestamps of another unit to milliseconds, everything else to its type."""
+    """Cast a column: timestamps of another unit to milliseconds, others to their type."""
     if name == "timestamp" and pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("ms", tz=column.type.tz))
     return column.cast(_TYPES[name])
 
 
 def _without_nulls(headers: pa.Array, row: int) -> pa.Array:
-    """Headers of which no list and no struct is null."""
+    """Replace null lists of headers by empty ones; refuse null structs."""
     if headers.null_count or headers.values.null_count:
         check_array("headers", headers, row, is_full=True)
     if headers.null_count:

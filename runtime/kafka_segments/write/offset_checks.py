@@ -1,7 +1,7 @@
-"""Offsets that increase and timestamps that are none or not negative: looked at in a compiled loop.
+"""Check of offsets, which must increase, and timestamps, which must be -1 or more, in a compiled loop.
 
-Strategy: a window's numbers are gone through once before they are encoded; then they are in the CPU's cache,
-where the encoder finds them. Offsets that are not given are counted here.
+Strategy: a window's numbers are checked right before they are encoded; then they are in the CPU's cache for
+the encoder. Offsets that the data lack are counted here.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kafka_segments.native.kernels import Longs, load, rare, store
 
 __all__ = ["SOUND", "WRONG_TIMESTAMP", "Checker", "check_loop"]
 
-# What the loop's state holds: rows; whether offsets are given, or counted from some number; what they have to
-# be above; whether timestamps are given. After it: the last offset, and the row that is wrong.
+# Slots of the loop's state: rows; whether the data have offsets, or they are counted; the offset before them;
+# whether the data have timestamps. Output: the last offset, and the invalid row.
 NUM_ROWS, IS_GIVEN, LAST, HAS_TIMES, WRONG = range(5)
 
 SOUND, WRONG_OFFSET, WRONG_TIMESTAMP = range(3)
 
 
 def check_loop() -> Callable[..., int]:
-    """A function that checks the offsets of some rows, or counts them, and then checks their timestamps."""
+    """Return a function that checks or counts the offsets of some rows, and checks their timestamps."""
 
     def check(state: Longs, offsets: Longs, timestamps: Longs) -> int:
         num_rows, last = load(state, NUM_ROWS), load(state, LAST)
@@ -51,7 +51,7 @@ def check_loop() -> Callable[..., int]:
 
 
 class Checker:
-    """Checks one window after the other."""
+    """Check of one window after the other."""
 
     def __init__(self) -> None:
         self._loop = load_decoder(check_loop)
@@ -61,23 +61,23 @@ class Checker:
 
     @property
     def row(self) -> int:
-        """The one that was wrong."""
+        """The invalid row."""
         return int(self._state[WRONG])
 
     @property
     def last(self) -> int:
-        """The last offset of a window that was sound."""
+        """The last offset of a sound window."""
         return int(self._state[LAST])
 
     def check(self, num_rows: int, offsets: int, last: int, timestamps: int, *, is_given: bool) -> int:
-        """Check a window.
+        """Check a window; return `SOUND` or what is wrong.
 
         Args:
-            num_rows: of it.
-            offsets: address of the rows' offsets, or of room for them.
-            last: what they are above, or what comes before those that are counted.
+            num_rows: of the window.
+            offsets: address of the rows' offsets, or of memory for them.
+            last: the offset that they must exceed, or after which they are counted.
             timestamps: address of the rows' timestamps, 0 for none.
-            is_given: whether there are offsets.
+            is_given: whether the data have offsets.
         """
         self._state[:] = num_rows, is_given, last, timestamps != 0, 0
         self._arguments.set("offsets", offsets, num_rows)

@@ -1,9 +1,9 @@
-"""What a broker remembers of producers while it appends, as far as a segment's neighbours depend on it.
+"""State of producers that a broker keeps while it appends, as far as index files and snapshots depend on it.
 
-Strategy: ProducerStateManager and ProducerAppendInfo, for one partition from its first batch on. What a
-client sends is checked (sequence numbers, epochs, transactions), what is copied from elsewhere only noted, as
-on a follower. An abort marker makes an entry of the transaction index; what is known at the end is what a
-broker finds in a snapshot (ProducerStateEntry).
+Strategy: as ProducerStateManager and ProducerAppendInfo, for one partition from its first batch on. Batches
+as from a client are checked (sequence numbers, epochs, transactions), copied ones are only recorded, as on a
+follower. An abort marker makes an entry of the transaction index; the state at the end is what a broker finds
+in a snapshot (ProducerStateEntry).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Appended", "Producers"]
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Batches of one producer, one behind the other, without control records; sequences are -1 for none.
+    """Consecutive batches of one producer, without control records; sequences are -1 for none.
 
     `first_offset` is that of the first batch, `last_offset` that of the last one, which is `offset_delta`
     above its own first. `timestamp` is the last batch's greatest, in milliseconds since 1970.
@@ -47,7 +47,7 @@ class Appended:
 
     @classmethod
     def by_heads(cls, options: BatchOptions, heads: Any) -> Appended:
-        """Batches that were encoded by some options; `heads` as in `encoder.Piece`."""
+        """Build it from batches encoded with `options`; `heads` as in `encoder.EncodedBatches`."""
         first, last = heads[0], heads[-1]
         offset_delta = int(last[COL_LAST_OFFSET_DELTA])
         return cls(
@@ -64,8 +64,8 @@ class Appended:
 
     @classmethod
     def by_batch(cls, batch: Batch) -> Appended:
-        """One batch that somebody encoded."""
-        assert batch.base_offset is not None  # only magic 2 has producers, and tells
+        """Build it from one batch that was encoded before."""
+        assert batch.base_offset is not None  # only magic 2 has producers, and it always has a base offset
         return cls(
             batch.producer_id,
             batch.producer_epoch,
@@ -80,9 +80,7 @@ class Appended:
 
 
 class _Producer:
-    """One producer's state. `last_sequence` is None if nothing is known of it, -1 after a marker of a new
-    epoch.
-    """
+    """State of one producer; `last_sequence` is None if unknown, -1 after a marker of a new epoch."""
 
     __slots__ = ("coordinator_epoch", "epoch", "last_offset", "last_sequence", "offset_delta", "timestamp")
 
@@ -98,14 +96,12 @@ class Producers:
 
     def __init__(self) -> None:
         self._known: dict[int, _Producer] = {}
-        # First offsets of transactions under way, by producer. Offsets increase, so the oldest is the first;
-        # a plain dict looks for that behind all that were taken out of it.
+        # First offsets of open transactions, by producer. Offsets increase, so the first item is the oldest;
+        # in a plain dict, finding it would take time for each item removed before.
         self._open: OrderedDict[int, int] = OrderedDict()
 
     def next_sequence(self, producer_id: int, producer_epoch: int, first: int = 0) -> int:
-        """The sequence number with which a producer goes on; 0 with a new epoch, `first` if nothing is known
-        of it.
-        """
+        """Return a producer's next sequence number: 0 with a new epoch, `first` if it is unknown."""
         known = self._known.get(producer_id)
         if known is None:
             return first
@@ -114,10 +110,10 @@ class Producers:
         return increment_sequence(known.last_sequence, 1)
 
     def append(self, batch: Appended, *, is_checked: bool) -> None:
-        """Note batches of records.
+        """Record batches of records.
 
         Raises:
-            EncodeError: what a broker would refuse of a client, if it is to be checked.
+            EncodeError: `is_checked`, and a broker would refuse them from a client.
         """
         known = self._known.setdefault(batch.producer_id, _Producer())
         if is_checked:
@@ -135,10 +131,10 @@ class Producers:
         if batch.producer_id in self._open and not batch.is_transactional:
             raise refused("open_transaction", f"a record of {name} outside its transaction", offset=offset)
         if known.epoch == -1:
-            return  # a producer that is not known may begin anywhere
+            return  # an unknown producer may begin with any sequence number
         expected = self.next_sequence(batch.producer_id, batch.producer_epoch)
         if batch.base_sequence != expected:
-            found = f"{name} comes with sequence number {batch.base_sequence}, not {expected}"
+            found = f"{name} has sequence number {batch.base_sequence}, expected {expected}"
             raise refused("out_of_order_sequence", found, offset=offset)
 
     def end(
@@ -151,18 +147,18 @@ class Producers:
         coordinator_epoch: int,
         is_checked: bool,
     ) -> AbortedTxn | None:
-        """Note a marker.
+        """Record a marker.
 
         Args:
-            producer: id and epoch of whom it is.
-            offset: the first of its batch, whatever else is in that (ProducerAppendInfo.append).
-            timestamp: of the first record of that, in milliseconds since 1970.
+            producer: its producer's id and epoch.
+            offset: the first of its batch, whatever else the batch holds (ProducerAppendInfo.append).
+            timestamp: of the batch's first record, in milliseconds since 1970.
 
         Returns:
-            What belongs into the transaction index, if anything was aborted.
+            The entry for the transaction index, if a transaction was aborted.
 
         Raises:
-            EncodeError: what a broker would refuse of a coordinator, if it is to be checked.
+            EncodeError: `is_checked`, and a broker would refuse the marker from a coordinator.
         """
         producer_id, epoch = producer
         known = self._known.setdefault(producer_id, _Producer())
@@ -183,7 +179,7 @@ class Producers:
         return AbortedTxn(producer_id, first_offset, offset, last_stable_offset)
 
     def entries(self) -> list[dict[str, int]]:
-        """What is known of each producer, by the names of the snapshot's fields."""
+        """Return the state of each producer, by the names of the snapshot's fields."""
         return [
             {
                 "producer_id": producer_id,
@@ -201,5 +197,5 @@ class Producers:
 
 def _check_epoch(known: _Producer, producer_id: int, epoch: int, offset: int) -> None:
     if epoch < known.epoch:
-        found = f"producer {producer_id} comes with epoch {epoch}, after {known.epoch}"
+        found = f"producer {producer_id} has epoch {epoch}, after {known.epoch}"
         raise refused("producer_fenced", found, offset=offset)

@@ -1,4 +1,4 @@
-"""Rows that are Python objects, as arrow batches."""
+"""Conversion of Python rows to Arrow batches."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kafka_segments.write.refusals import refused
 __all__ = ["Row", "batches_of_rows"]
 
 Row: TypeAlias = Record | Mapping[str, Any] | tuple[Any, ...]
-"""A record that was read, a mapping with some of `NAMES`, or a tuple of all of them."""
+"""A `Record`, a mapping with some of `_NAMES` as keys, or a tuple of all of them."""
 
 _NUMBERS = ("offset", "timestamp")
 _PLAIN_NUMBERS = {int, NoneType}
 _PAIR = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = ("offset", "timestamp", "key", "value", "headers")
-# Rows and bytes of an arrow batch: few enough that it is no burden, many enough that it costs nothing.
+# Rows and bytes of an Arrow batch: a compromise between memory and the cost of each batch.
 _MAX_ROWS = 10_000
 _MAX_BYTES = 4 << 20
 _HEADERS = pa.list_(pa.struct([pa.field(field.name, field.type) for field in HEADER_FIELDS]))
@@ -40,10 +40,10 @@ _TYPES = {
 
 
 def batches_of_rows(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
-    """Rows as arrow batches, with an offset for all of them or for none; arrow batches between them stay.
+    """Convert rows to Arrow batches; Arrow batches among the rows are passed on.
 
     Raises:
-        OptionError: something that is no row.
+        OptionError: an object that is not a row.
         EncodeError: a value of another type, a control record, or offsets for some rows only.
     """
     rows: list[tuple[Any, ...]] = []
@@ -74,7 +74,7 @@ def batches_of_rows(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _plain(row: Any, number: int) -> tuple[Any, ...]:
-    """The values of a row in the order of `_NAMES`; None for what it does not have."""
+    """Return a row's values in the order of `_NAMES`; None for missing ones."""
     if isinstance(row, Record):
         if row.control is not None:
             raise _control_record(row, number)
@@ -96,13 +96,13 @@ def _plain(row: Any, number: int) -> tuple[Any, ...]:
 def _control_record(row: Record, number: int) -> EncodeError:
     control: object = row.control
     kind = control.type if isinstance(control, ControlRecord) else control
-    given: object = row.offset
-    offset = given if isinstance(given, int) and 0 <= given <= MAX_LONG else None
+    value: object = row.offset
+    offset = value if isinstance(value, int) and 0 <= value <= MAX_LONG else None
     return refused("control_record", f"a control record ({shown(kind)})", offset=offset, row=number)
 
 
 def _pairs(headers: Any, number: int) -> Sequence[tuple[Any, Any]]:
-    """Headers as a list of pairs, whatever they come in; looked at once, for they may be gone after that."""
+    """Return headers of any form as a list of pairs; an iterator is consumed once."""
     if not isinstance(headers, (tuple, list)):
         headers = _listed(headers, number)
     return [_pair(header, number) for header in headers] if headers else ()
@@ -112,7 +112,7 @@ def _listed(headers: Any, number: int) -> Iterable[Any]:
     headers = headers.as_py() if isinstance(headers, pa.Scalar) else headers
     if headers is None:
         return ()
-    # A mapping of names is none: one of them may be called "key".
+    # A mapping of header names is refused: one of them may be "key".
     if isinstance(headers, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(headers, Iterable):
         raise _unwritable(number, "headers", headers, "give a list of pairs")
     return list(headers)
@@ -132,7 +132,7 @@ def _unwritable(row: int, name: str, value: object, reason: object) -> EncodeErr
 
 
 def _size(row: tuple[Any, ...]) -> int:
-    """About how much a row takes."""
+    """Return the approximate size of a row in bytes."""
     _offset, _timestamp, key, value, headers = row
     return _length(key) + _length(value) + sum(_length(part) for header in headers for part in header)
 
@@ -140,7 +140,7 @@ def _size(row: tuple[Any, ...]) -> int:
 def _length(value: Any) -> int:
     try:
         return len(value)
-    except Exception:  # no bytes: what it is is told where it is converted
+    except Exception:  # not bytes: the conversion raises for it
         return 0
 
 
@@ -173,7 +173,7 @@ def _convert(name: str, values: Sequence[Any]) -> pa.Array:
 
 
 def _milliseconds(time: datetime, row: int) -> int:
-    """Kafka's number of a time; what it cannot hold is refused, for whoever gave it to cut it off or not."""
+    """Return the milliseconds since 1970; a fraction of a millisecond is refused, not cut off."""
     if time.tzinfo is None:
         raise _unwritable(row, "timestamp", time, "give a datetime with a zone, such as datetime.UTC")
     millis, rest = divmod(time - _EPOCH, timedelta(milliseconds=1))
@@ -185,16 +185,16 @@ def _milliseconds(time: datetime, row: int) -> int:
 
 
 def _integers(name: str, values: Sequence[Any], start: int) -> Sequence[int | None]:
-    """Integers of whatever library; Arrow would cut off what is behind the point of other numbers."""
+    """Convert integers of any library; refuse others, whose fractions Arrow would cut off."""
     if set(map(type, values)) <= _PLAIN_NUMBERS:
         return values
     listed: list[int | None] = []
-    for at, given in enumerate(values):
-        value = given.as_py() if isinstance(given, pa.Scalar) else given
+    for at, item in enumerate(values):
+        value = item.as_py() if isinstance(item, pa.Scalar) else item
         if name == "timestamp" and isinstance(value, datetime):
             value = _milliseconds(value, start + at)
         if isinstance(value, bool) or not isinstance(value, (Integral, NoneType)):
             what = "an integer" if name == "offset" else "an integer (milliseconds) or a datetime with a zone"
-            raise _unwritable(start + at, name, given, f"it must be {what}")
+            raise _unwritable(start + at, name, item, f"it must be {what}")
         listed.append(None if value is None else int(value))
     return listed

@@ -1,4 +1,4 @@
-"""Batches that somebody else encoded: read far enough to be appended and indexed."""
+"""Encoded batches from a caller: read as far as appending and indexing need it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_POSITION,
 )
 
-__all__ = ["Foreign", "read_foreign"]
+__all__ = ["ReadyBatches", "read_ready_batches"]
 
 _MAX_BATCHES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
-    """Batches, the last of which may be a control batch.
+class ReadyBatches:
+    """Consecutive batches, the last of which may be a control batch.
 
     Attributes:
         piece: their bytes and heads.
@@ -42,63 +42,63 @@ class Foreign:
     control: Record | None
 
 
-def read_foreign(encoded: bytes | memoryview, last_offset: int) -> Iterator[Foreign]:
+def read_ready_batches(encoded: bytes | memoryview, last_offset: int) -> Iterator[ReadyBatches]:
     """Read batches, in groups that end with control batches.
 
     Args:
         encoded: whole batches, messages and wrappers.
-        last_offset: what their offsets are above.
+        last_offset: their offsets must be greater.
 
     Raises:
-        KafkaFormatError: they are not sound.
-        OptionError: they are no bytes.
-        EncodeError: offsets that do not increase, or zeros behind the last batch.
+        KafkaFormatError: damage.
+        OptionError: an object that is not bytes.
+        EncodeError: offsets that do not increase, or zeros after the last batch.
     """
     try:
         data = memoryview(encoded).cast("B")
     except (TypeError, ValueError) as error:
         raise OptionError(f"batches cannot come from type {type(encoded).__name__}: {error}") from error
-    gathered: list[Batch] = []
+    group: list[Batch] = []
     with open_segment(data) as segment:
         for batch, control in _iter_batches(segment):
             first = batch.last_offset if batch.base_offset is None else batch.base_offset
             if first <= last_offset or batch.last_offset < first:
                 raise refused("offset_order", f"it comes after offset {last_offset}", offset=first)
             last_offset = batch.last_offset
-            gathered.append(batch)
-            if batch.is_control or len(gathered) == _MAX_BATCHES:
-                yield _group(data, gathered, control)
-                gathered = []
-    if gathered:
-        yield _group(data, gathered, None)
+            group.append(batch)
+            if batch.is_control or len(group) == _MAX_BATCHES:
+                yield _group(data, group, control)
+                group = []
+    if group:
+        yield _group(data, group, None)
 
 
 def _iter_batches(segment: Segment) -> Iterator[tuple[Batch, Record | None]]:
-    """The batches, wrappers with their first offsets, control batches with their first records."""
-    waiting: Batch | None = None
+    """Yield batches, wrappers with their first offsets, control batches with their first records."""
+    pending: Batch | None = None
     control: Record | None = None
     for event in segment.iter_events(wanted=_is_opened):
         if isinstance(event, Batch):
-            if waiting is not None:
-                yield waiting, control
-            waiting, control = event, None
+            if pending is not None:
+                yield pending, control
+            pending, control = event, None
         elif isinstance(event, Record):
             control = event if control is None else control
         else:
             raise refused("unwritable", f"{type(event).__name__.lower()} at position {event.position}")
-    if waiting is not None:
-        yield waiting, control
+    if pending is not None:
+        yield pending, control
 
 
 def _is_opened(batch: Batch) -> bool:
     return batch.is_control or (batch.magic < 2 and batch.compression != "none")
 
 
-def _group(data: memoryview, batches: list[Batch], control: Record | None) -> Foreign:
+def _group(data: memoryview, batches: list[Batch], control: Record | None) -> ReadyBatches:
     start, end = batches[0].position, batches[-1].end_position
     heads = np.concatenate([_head(batch, start) for batch in batches])
     piece = EncodedBatches(data[start:end], heads)
-    return Foreign(piece, tuple(batches), control)
+    return ReadyBatches(piece, tuple(batches), control)
 
 
 def _head(batch: Batch, start: int) -> Any:

@@ -1,8 +1,7 @@
-"""What is not written because Kafka would not take it: one table, and the errors made from it.
+"""Rules of Kafka for what may be written: one table, and the errors for breaking them.
 
 The rules are those of a broker for its clients (LogValidator, UnifiedLog, ProducerAppendInfo) and of Kafka's
-own builder (MemoryRecordsBuilder), as far as they can be judged without a broker. Each has a test of its
-name.
+own builder (MemoryRecordsBuilder), as far as they apply without a broker. Each has a test of its name.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ __all__ = ["REFUSALS", "Refusal", "refused", "refused_option"]
 
 
 class Refusal(NamedTuple):
-    """What Kafka throws, where, and why in a few words."""
+    """The exception of Kafka, the class that throws it, and the reason in a few words."""
 
     exception: str
     source: str
@@ -111,15 +110,15 @@ REFUSALS: dict[str, Refusal] = {
         "epochs do not fall",
     ),
 }
-"""By the name that errors carry as `rule`."""
+"""Rules by name, the `rule` of errors."""
 
 
 def refused(rule: str, found: str, *, offset: int | None = None, row: int | None = None) -> EncodeError:
-    """The error for data that break a rule.
+    """Build the error for data that break a rule.
 
     Args:
         rule: a name in `REFUSALS`.
-        found: what was found, in words.
+        found: the finding, in words.
         offset: of the record or batch.
         row: the record's number in the data.
     """
@@ -131,5 +130,5 @@ def refused(rule: str, found: str, *, offset: int | None = None, row: int | None
 
 
 def refused_option(rule: str, found: str) -> OptionError:
-    """The error for options that break a rule."""
+    """Build the error for options that break a rule."""
     return OptionError(f"{found} ({REFUSALS[rule].reason})", rule=rule)

@@ -1,4 +1,4 @@
-"""Where batches go: one segment, or the segments of a partition, each with its indexes."""
+"""Files of batches: one segment, or the segments of a partition, each with its index files."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _SUFFIX = ".log"
 
 
 def base_offset_of(path: str) -> int | None:
-    """The base offset that a segment's name tells; None for another name.
+    """Return the base offset in a segment's name; None for another name.
 
     Raises:
-        OptionError: no segment can have such a name.
+        OptionError: an offset that is too large.
     """
     found = re.fullmatch(r"([0-9]{20})\.log", os.path.basename(path))
     if found and int(found[1]) > MAX_LONG:
-        raise OptionError("its name tells an offset that is above 2^63 - 1", path=path)
+        raise OptionError("the offset in its name is above 2^63 - 1", path=path)
     return int(found[1]) if found else None
 
 
 class _Segment:
-    """One segment while it is written, in a file of another name."""
+    """A segment that is being written, under a temporary name."""
 
     def __init__(self, path: str, destination: str, base_offset: int, interval: int | None) -> None:
         self.destination, self.base_offset = destination, base_offset
@@ -62,7 +62,7 @@ class _Segment:
             self._indexes.abort(aborted)
 
     def finish(self) -> list[tuple[str, str]]:
-        """Bring all files to the disk; returns them with their destinations, the segment last."""
+        """Sync all files to disk; return them with their destinations, the segment last."""
         log, destination = self._files[0]
         for suffix, content in ({} if self._indexes is None else self._indexes.files()).items():
             target = destination.removesuffix(_SUFFIX) + suffix
@@ -79,16 +79,16 @@ class _Segment:
 
 
 class Store:
-    """What the two have in common: segments are begun, filled up to a bound and finished.
+    """Common part of both outputs: begin segments, fill them up to a bound and finish them.
 
     Args:
-        segment_bytes: that a segment does not pass.
+        segment_bytes: bytes of a segment at most.
         interval: bytes between entries of an index; None for no indexes.
         base_offset: of the first segment; None for that of the first batch.
 
     Attributes:
-        base_offset: as given, or as the segment's name tells.
-        path: what becomes of it, as the caller named it.
+        base_offset: as passed, or from the segment's name.
+        path: the destination, as the caller named it.
     """
 
     path: str
@@ -99,11 +99,11 @@ class Store:
         self._finished: list[tuple[str, str]] = []
 
     def write(self, piece: EncodedBatches) -> None:
-        """Append batches, in as many segments as it takes.
+        """Append batches, to as many segments as needed.
 
         Raises:
-            EncodeError: a batch that no segment can hold, or this one cannot.
-            OutputError: the disk.
+            EncodeError: a batch that does not fit into a segment, or not into this one.
+            OutputError: a failed write.
         """
         while len(piece.heads):
             if not self._segments:
@@ -118,14 +118,14 @@ class Store:
                 self._roll(segment, piece.heads)
 
     def abort_transaction(self, aborted: AbortedTxn) -> None:
-        """Note an aborted transaction where its marker is."""
+        """Add an aborted transaction to the index of the current segment."""
         self._segments[-1].abort_transaction(aborted)
 
     def note_producers(self, end_offset: int, producers: Producers) -> None:
-        """Keep what a broker has to know of producers to go on behind the last batch."""
+        """Keep the state of producers that a broker needs to append after the last batch."""
 
     def _num_fitting(self, segment: _Segment, heads: Any) -> int:
-        """How many of the batches still go into a segment."""
+        """Return how many of the batches still fit into a segment."""
         ends = heads[:, COL_END_POSITION] - int(heads[0, COL_POSITION]) + segment.size
         lasts = heads[:, COL_BASE_OFFSET] + heads[:, COL_LAST_OFFSET_DELTA] - segment.base_offset
         if int(heads[0, COL_BASE_OFFSET]) < segment.base_offset:
@@ -138,7 +138,7 @@ class Store:
         return int(wrong.argmax()) if wrong.any() else len(heads)
 
     def _roll(self, segment: _Segment, heads: Any) -> None:
-        """Begin another segment for a batch, or say why it cannot be."""
+        """Begin another segment for a batch, or raise the reason why that is impossible."""
         size = int(heads[0, COL_END_POSITION] - heads[0, COL_POSITION])
         offset = int(heads[0, COL_BASE_OFFSET])
         if size > self._bytes:
@@ -156,21 +156,20 @@ class Store:
         raise NotImplementedError
 
     def publish(self) -> tuple[str, ...]:
-        """Make everything appear; returns the segments' paths.
+        """Make all files visible; return the segments' paths.
 
         Raises:
-            OutputError: the disk.
+            OutputError: a failed write.
         """
         raise NotImplementedError
 
     def discard(self) -> None:
-        """Remove everything, whatever happens."""
+        """Remove all files."""
         for segment in self._segments:
             segment.discard()
 
 
 def _split(piece: EncodedBatches, number: int) -> tuple[EncodedBatches, EncodedBatches]:
-    """The first batches of a piece, and the others."""
     if number == len(piece.heads):
         return piece, EncodedBatches(piece.data[len(piece.data) :], piece.heads[number:])
     cut = int(piece.heads[number, COL_POSITION])
@@ -180,7 +179,7 @@ def _split(piece: EncodedBatches, number: int) -> tuple[EncodedBatches, EncodedB
 
 
 class OneSegment(Store):
-    """A single file.
+    """A single segment.
 
     Args:
         path: of the segment, which must not exist.
@@ -241,8 +240,10 @@ class PartitionFiles(Store):
         self._begin(offset)
 
     def note_producers(self, end_offset: int, producers: Producers) -> None:
-        """Write a snapshot. Without any, a broker that starts in the ordinary way takes it that there are no
-        producers (UnifiedLog.rebuildProducerState), and does not see where an open transaction began.
+        """Write a producer snapshot.
+
+        Without one, a broker that starts after a clean shutdown assumes that there are no producers
+        (UnifiedLog.rebuildProducerState), and does not see where an open transaction began.
         """
         if self._interval is not None:
             name = f"{end_offset:020d}.snapshot"

@@ -1,7 +1,7 @@
-"""Segments and partitions as files: what users hold in their hands while they write.
+"""Writers of segments and partitions: the public interface.
 
-Strategy: everything becomes pieces of encoded batches with their heads (`encoder.Piece`), whoever made them;
-a `Store` takes them, and the producers' state tells what may come and what the transaction index gets.
+Strategy: all data become pieces of encoded batches with their heads (`encoder.EncodedBatches`); a `Store`
+takes them, and `Producers` decides which are valid and what the transaction index gets.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import EncodingStart
 from kafka_segments.write.inputs import Data
 from kafka_segments.write.producer_state import Appended, Producers
-from kafka_segments.write.ready_batches import read_foreign
+from kafka_segments.write.ready_batches import read_ready_batches
 from kafka_segments.write.segment_files import OneSegment, PartitionFiles, Store
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,
@@ -47,12 +47,12 @@ _DEFAULT_INTERVAL = 4096
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """Result of a writer.
 
     Attributes:
         paths: of the segments, in order.
         num_batches: entries in them.
-        num_records: control records among them.
+        num_records: records in them, with control records.
         num_bytes: of the segments, without their indexes.
         first_offset: of the first batch; None if there is none.
         last_offset: of the last batch.
@@ -74,19 +74,19 @@ def open_writer(
     segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
     **options: Unpack[Options],
 ) -> SegmentWriter:
-    """Write one segment, which appears with its indexes when the writer is closed.
+    """Open a writer of one segment, which appears with its indexes when the writer is closed.
 
     Args:
-        path: of the file, which must not exist. If it is named as a broker names segments, the name tells the
-            base offset that indexes count from; else `base_offset` does, or the first batch.
-        index: whether `.index` and `.timeindex` are written beside it, and `.txnindex` if transactions were
+        path: of the file, which must not exist. The base offset of the indexes is that in a broker's name for
+            a segment; for another name, `base_offset` or that of the first batch.
+        index: whether `.index` and `.timeindex` are written next to it, and `.txnindex` if transactions were
             aborted.
         index_interval_bytes: bytes between their entries, as Kafka's `index.interval.bytes`.
-        segment_bytes: bytes that it may have, as Kafka's `segment.bytes`.
+        segment_bytes: bytes of the segment at most, as Kafka's `segment.bytes`.
         options: of batches: `magic`, `compression`, `compression_level` and the others of `BatchOptions`.
 
     Raises:
-        OptionError: the file exists, or options do not go together.
+        OptionError: the file exists, or options contradict each other.
         OutputError: it cannot be written there.
         MissingExtraError: the extra `construct` is not installed, which the indexes need.
 
@@ -114,17 +114,17 @@ def open_partition_writer(
     segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
     **options: Unpack[Options],
 ) -> SegmentWriter:
-    """Write a partition's segments, as many as it takes; the directory appears as a whole.
+    """Open a writer of a partition's segments, as many as needed; the directory appears as a whole.
 
     Args:
-        directory: which must not exist, or be empty.
-        index: as for `open_writer`; and whether there is a `.snapshot` of the producers at the end.
+        directory: must not exist, or be empty.
+        index: as for `open_writer`; also whether a `.snapshot` of the producers is written at the end.
         index_interval_bytes: as for `open_writer`.
-        segment_bytes: bytes that a segment may have before the next is begun, as a broker rolls.
+        segment_bytes: bytes of a segment at most; then the next one is begun, as a broker rolls.
         options: as for `open_writer`.
 
     Raises:
-        OptionError: it exists, or options do not go together.
+        OptionError: it exists, or options contradict each other.
         OutputError: it cannot be written there.
         MissingExtraError: the extra `construct` is not installed, which the indexes need.
     """
@@ -146,10 +146,10 @@ def write_segment(
     segment_bytes: int = _DEFAULT_SEGMENT_BYTES,
     **options: Unpack[Options],
 ) -> Written:
-    """Write records as one segment; see `open_writer`.
+    """Write records as one segment, see `open_writer`.
 
     Raises:
-        EncodeError: a record or batch that Kafka would refuse; nothing is left then.
+        EncodeError: a record or batch that Kafka would refuse; no file is left then.
     """
     with open_writer(
         path, index=index, index_interval_bytes=index_interval_bytes, segment_bytes=segment_bytes, **options
@@ -165,14 +165,14 @@ def _check(index: bool, interval: int, segment_bytes: int) -> int | None:
 
 
 def _names(function: Callable[..., bytes], *taken: str) -> set[str]:
-    """What a function takes, but for what it is given in any case."""
+    """Return the names of a function's parameters, without `taken`."""
     return set(signature(function).parameters) - set(taken)
 
 
-def _forget(store: Store, process: int) -> None:
-    """Remove what nobody can finish any more: the writer is gone, or the process ends."""
+def _discard_unfinished(store: Store, process: int) -> None:
+    """Remove the files of a writer that was collected as garbage, or not closed before exit."""
     if os.getpid() != process:
-        return  # a copy of this process, which has not written it
+        return  # a fork of the process that wrote
     store.discard()
     warnings.warn(
         f"{shown(str(store.path))}: its writer was neither closed nor aborted; nothing was written",
@@ -182,13 +182,13 @@ def _forget(store: Store, process: int) -> None:
 
 
 class SegmentWriter:
-    """Writes batches one after the other; a context manager.
+    """Writer of batches; a context manager.
 
-    Leaving it in the ordinary way makes the files appear, an exception removes what was written; so does
-    forgetting it, with a `ResourceWarning`. For one thread.
+    Leaving the context makes the files appear; an exception in it removes them, and so does garbage
+    collection, with a `ResourceWarning`. For one thread.
 
     Attributes:
-        next_offset: the offset that comes next, where the data have none.
+        next_offset: the next offset, where the data have none.
     """
 
     def __init__(self, store: Store, options: BatchOptions) -> None:
@@ -199,8 +199,8 @@ class SegmentWriter:
         self._first_offset: int | None = None
         self._num_batches = self._num_records = self._num_bytes = 0
         self._written: Written | None = None
-        self._end = weakref.finalize(self, _forget, store, os.getpid())
-        self._cause = ""  # of its end, if it was aborted by an error
+        self._end = weakref.finalize(self, _discard_unfinished, store, os.getpid())
+        self._cause = ""  # of the abort, if it was an error
 
     def __enter__(self) -> SegmentWriter:
         return self
@@ -218,19 +218,19 @@ class SegmentWriter:
 
         Args:
             data: Arrow data or rows, see `inputs`.
-            options: what is different from the writer's.
+            options: those that differ from the writer's.
 
         Raises:
             EncodeError: a record or batch that Kafka would refuse; the writer is aborted then.
-            OptionError: options that do not go together, or data of another kind; the writer is as before if
-                nothing of these data was written yet, else aborted.
-            OutputError: the disk.
+            OptionError: options that contradict each other, or data of an unsupported type; the writer is
+                unchanged if none of these data was written yet, else aborted.
+            OutputError: a failed write.
         """
         self._ensure_open()
         checked = options_of(options, self._options)
         sequence = start_of(checked).sequence
         if checked.producer_id >= 0 and options.get("base_sequence") is None:
-            # The writer's is where a producer begins; from there it goes on from call to call.
+            # The writer's option is a producer's first sequence number; it continues from call to call.
             known = checked.producer_id, checked.producer_epoch
             sequence = self._producers.next_sequence(*known, first=checked.base_sequence or 0)
         first = options.get("base_offset")
@@ -290,22 +290,23 @@ class SegmentWriter:
         """Append whole batches that were encoded before, or copied from another segment.
 
         They are read (framing, checksums, increasing offsets) and indexed. Sequence numbers and epochs are
-        only noted, as a follower does.
+        recorded without a check, as on a follower.
 
         Raises:
-            KafkaFormatError: they are not sound.
-            EncodeError: their offsets do not come after those before, or they do not fit into the segment.
+            KafkaFormatError: damage in them.
+            EncodeError: offsets that are not greater than those before, or batches that do not fit into the
+                segment.
         """
         self._ensure_open()
         with self._aborting():
             self._append(encoded, is_checked=False)
 
     def close(self) -> Written:
-        """Make the files appear; returns what was written. Again, it returns the same.
+        """Make the files appear; return what was written. Idempotent.
 
         Raises:
-            OutputError: the disk; nothing is left then.
-            OptionError: the writer was aborted; the message says by what.
+            OutputError: a failed write; no file is left then.
+            OptionError: the writer was aborted; the message has the cause.
         """
         if self._written is not None:
             return self._written
@@ -321,7 +322,7 @@ class SegmentWriter:
         return self._written
 
     def abort(self) -> None:
-        """Remove what was written; idempotent, and nothing after `close`."""
+        """Remove what was written; idempotent, and without effect after `close`."""
         if self._end.detach():
             self._store.discard()
 
@@ -336,9 +337,7 @@ class SegmentWriter:
 
     @contextmanager
     def _aborting(self) -> Iterator[None]:
-        """Leave nothing behind if something goes wrong; but a mistake in what is asked for, which is found
-        before anything of it was written, changes nothing.
-        """
+        """Abort the writer on an error, except an `OptionError` before the call wrote anything."""
         before = self._num_batches
         try:
             yield
@@ -349,7 +348,7 @@ class SegmentWriter:
             raise
 
     def _append(self, encoded: bytes | memoryview, *, is_checked: bool) -> None:
-        for part in read_foreign(encoded, self._last_offset):
+        for part in read_ready_batches(encoded, self._last_offset):
             aborted = None
             for batch in part.batches:
                 if batch.is_control:
@@ -361,15 +360,16 @@ class SegmentWriter:
                 self._store.abort_transaction(aborted)
 
     def _end_transaction(self, batch: Batch, record: Record | None, *, is_checked: bool) -> AbortedTxn | None:
-        """Note a control batch by its first record; what it aborted, if it is an abort marker and there was
-        something. A batch without a producer is nobody's marker.
+        """Record a marker; return the aborted transaction, if there is one.
+
+        A control batch without a producer, or of another type, ends no transaction.
         """
         control = None if record is None else record.control
         if record is None or control is None or batch.producer_id < 0:
             return None
         if control.type not in MARKERS or control.value is None:
             return None
-        assert batch.base_offset is not None  # only magic 2 has control batches, and tells
+        assert batch.base_offset is not None  # magic 2 always has one
         return self._producers.end(
             (batch.producer_id, batch.producer_epoch),
             batch.base_offset,
@@ -380,12 +380,12 @@ class SegmentWriter:
         )
 
     def _note_producer(self, options: BatchOptions, heads: Any) -> None:
-        """Check batches of a producer against what is known of it."""
+        """Check batches against the state of their producer."""
         if options.producer_id != -1 and len(heads):
             self._producers.append(Appended.by_heads(options, heads), is_checked=True)
 
     def _put(self, piece: EncodedBatches) -> None:
-        """Hand batches to the store, and count them."""
+        """Write batches to the store, and count them."""
         heads = piece.heads
         if not len(heads):
             return

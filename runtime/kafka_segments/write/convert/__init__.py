@@ -1,7 +1,7 @@
-"""Segments in another format, or without some of their records, as Kafka would have written them.
+"""Conversion of segments to another format, or without some records, as Kafka would have written them.
 
-Strategy: `reading` yields entries with their records, `down`, `up` and `cleaning` decide what becomes of each
-(`pieces`), with the fields of what is written anew from the tables in `rules`; `encoding` makes bytes of it.
+Strategy: `source_entries` yields entries with their records; `down`, `up` and `filter` turn each into
+`pieces`, with the fields of rewritten batches from the tables in `rules`; `converted_batches` encodes them.
 """
 
 from kafka_segments.write.convert.conversions import Conversion, down_convert, filter_batches, up_convert

@@ -1,4 +1,4 @@
-"""Conversions as users have them: bytes, entry by entry, with a report."""
+"""Public conversions: bytes, entry by entry, with a report."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ Pieces = Callable[[Iterator[SourceEntry], ConversionReport], Iterator[Piece]]
 
 
 class Conversion:
-    """The bytes of a conversion, and what it could not carry. Iterate it once, or ask for all at once; what
-    cannot be written ends it, whatever `on_damage` is: Kafka would refuse it, but it is no damage.
+    """Bytes of a conversion, with a report. Iterate it once, or call `to_bytes`.
+
+    Entries that cannot be written end it, whatever `on_damage` is: Kafka would refuse them, but they are not
+    damage.
 
     Attributes:
-        report: of what has been taken so far; complete at the end.
+        report: on the bytes taken so far; complete at the end.
     """
 
     def __init__(
@@ -50,12 +52,12 @@ class Conversion:
         self._is_taken = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Whole entries, one or some at a time.
+        """Iterate over pieces of whole entries.
 
         Raises:
-            OptionError: they were asked for before.
+            OptionError: it was iterated before.
             KafkaFormatError: damage, if `on_damage` is "raise".
-            EncodeError: something that Kafka would refuse to write.
+            EncodeError: an entry that Kafka would refuse to write.
         """
         if self._is_taken:
             raise OptionError("these bytes were taken already; make another conversion")
@@ -63,12 +65,12 @@ class Conversion:
         return self._encoded
 
     def to_bytes(self) -> bytes:
-        """All bytes; raises what iterating does."""
+        """Return all bytes; raises as iterating does."""
         return b"".join(self)
 
     def _run(self, wanted: Callable[[Batch], bool], pieces: Pieces, on_damage: OnDamage) -> Iterator[bytes]:
         source = self._source
-        is_ours = not isinstance(source, Segment)
+        is_opened_here = not isinstance(source, Segment)
         segment = source if isinstance(source, Segment) else self._open(source)
         try:
             entries = read_entries(segment, wanted, on_damage, self.report)
@@ -82,7 +84,7 @@ class Conversion:
                 self.report.num_bytes += len(data)
                 yield data
         finally:
-            if is_ours:
+            if is_opened_here:
                 segment.close()
 
     def _open(self, source: SourceLike) -> Segment:
@@ -97,17 +99,17 @@ def down_convert(
     on_damage: OnDamage = "raise",
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> Conversion:
-    """A segment in an older format, as brokers up to Kafka 3.9 sent it to old clients (RecordsUtil).
+    """Convert a segment to an older format, as brokers up to Kafka 3.9 sent it to old clients (RecordsUtil).
 
     Entries of this magic or below are copied byte for byte. Records keep offset, key and value, in magic 1
-    also the timestamp; a compressed batch becomes a wrapper of the same codec. Control batches and headers
-    are dropped, and everything else that `report.losses` counts. Needs the extra `arrow`.
+    also the timestamp; a compressed batch becomes a wrapper of the same codec. Control batches, headers and
+    all else that `report.losses` counts are dropped. Needs the extra `arrow`.
 
     Args:
         source: as for `open_segment`, or an open segment, which stays open.
         to_magic: 0 or 1.
-        first_offset: records of uncompressed batches below this offset are left out; None takes all.
-        on_damage: "raise", "skip", or a function to call with each `Damage`; what is sound is converted.
+        first_offset: records of uncompressed batches below this offset are left out; None converts all.
+        on_damage: "raise", "skip", or a function to call with each `Damage`; sound records are converted.
         max_decompressed: bytes that one batch may decompress to; an open segment has its own.
 
     Raises:
@@ -140,22 +142,22 @@ def up_convert(
     on_damage: OnDamage = "raise",
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> Conversion:
-    """A segment in magic 2, as brokers store what old producers send (LogValidator).
+    """Convert a segment to magic 2, as brokers store batches of old producers (LogValidator).
 
     Batches of magic 2 are copied byte for byte. A wrapper becomes a batch of the same codec; messages without
-    one are gathered in batches. Records keep offset, timestamp, key and value. Magic 0 has no timestamps:
-    they become -1, of type CreateTime. Needs the extra `arrow`.
+    a wrapper are gathered in batches. Records keep offset, timestamp, key and value. Magic 0 has no
+    timestamps: they become -1, of type CreateTime. Needs the extra `arrow`.
 
     Args:
         source: as for `open_segment`, or an open segment, which stays open.
         batch_size: bytes of messages that are gathered at most; 0 makes a batch of each, as a cleaner does.
-        partition_leader_epoch: for all new batches; a broker takes the leader's, a cleaner -1.
+        partition_leader_epoch: of all new batches; a broker sets the leader's, a cleaner -1.
         log_append_time: milliseconds; makes new batches LogAppendTime, as a broker does in such a topic.
-        on_damage: "raise", "skip", or a function to call with each `Damage`; what is sound is converted.
+        on_damage: "raise", "skip", or a function to call with each `Damage`; sound records are converted.
         max_decompressed: bytes that one wrapper may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another `on_damage`, or a number that a batch of Kafka's does not have.
+        OptionError: another `on_damage`, or a number out of its range.
         EncodeError: while iterating: a timestamp below -1, which Kafka refuses.
 
     Example:
@@ -192,26 +194,26 @@ def filter_batches(
     on_damage: OnDamage = "raise",
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> Conversion:
-    """A segment without some of its records, as the log cleaner writes it (MemoryRecords.filterTo).
+    """Filter the records of a segment, as the log cleaner does (MemoryRecords.filterTo).
 
-    A batch that nothing happens to is copied byte for byte. What becomes of the others' fields is said by the
-    tables in `rules`. Needs the extra `arrow`.
+    An unchanged batch is copied byte for byte. The tables in `rules` define the fields of the others. Needs
+    the extra `arrow`.
 
     Args:
         source: as for `open_segment`, or an open segment, which stays open.
-        retain: whether a record stays; control records are asked for, too.
-        delete_horizon_ms: from when on tombstones and markers that have no horizon yet may go: the time now
-            and the topic's delete.retention.ms.
-        retention: what becomes of a batch; None drops those of which no record stays.
-        ends_nothing: whether a control batch ends a transaction of which no record is left; it then gets a
+        retain: whether a record stays; it is called with control records, too.
+        delete_horizon_ms: the horizon for batches with tombstones or markers that have none yet: the current
+            time plus the topic's delete.retention.ms.
+        retention: what becomes of a batch; None drops batches without a retained record.
+        ends_nothing: whether a control batch ends a transaction without any remaining record; it then gets a
             delete horizon. None: no batch does.
-        keeps_magic: magic 0 and 1 stay what they are, as up to Kafka 3.9; else they become magic 2.
-        on_damage: "raise", "skip", or a function to call with each `Damage`; what is sound is taken.
+        keeps_magic: magic 0 and 1 stay, as up to Kafka 3.9; else they become magic 2.
+        on_damage: "raise", "skip", or a function to call with each `Damage`; sound records are used.
         max_decompressed: bytes that one batch may decompress to; an open segment has its own.
 
     Raises:
-        OptionError: another `on_damage`, a `delete_horizon_ms` that is no integer; while iterating, something
-            else than a `Retention` (or its value) from `retention`.
+        OptionError: another `on_damage`, a `delete_horizon_ms` that is not an integer; while iterating, a
+            result of `retention` that is not a `Retention` or its value.
         EncodeError: while iterating: what Kafka's writer refuses, such as a transaction without a producer.
 
     Example:

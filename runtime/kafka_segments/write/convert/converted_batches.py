@@ -1,4 +1,4 @@
-"""Pieces of a conversion to bytes, by the package `write`, which refuses what Kafka's builder refuses."""
+"""Encoding of rewritten batches, with the refusals of Kafka's builder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafka_segments.write.encoding import Exact
 
 __all__ = ["encode"]
 
-# What a batch's fields and the options of a batch call by the same name.
+# Fields of `Batch` that are options of the same name.
 _V2_OPTIONS = (
     "compression",
     "partition_leader_epoch",
@@ -23,7 +23,7 @@ _V2_OPTIONS = (
     "is_transactional",
     "delete_horizon_ms",
 )
-# What the header of a batch without records takes as it is.
+# Fields that are copied to the header of a batch without records.
 _HEADER_FIELDS = (
     "base_offset",
     "max_timestamp",
@@ -35,11 +35,11 @@ _HEADER_FIELDS = (
 
 
 def encode(piece: Rewritten) -> bytes:
-    """The bytes of what is written anew.
+    """Encode a rewritten batch, wrapper or messages.
 
     Raises:
         EncodeError: Kafka's builder would refuse it, such as a timestamp below -1 or a transaction without a
-            producer; with the place of the entry that it comes from.
+            producer; with the position of the original entry.
     """
     try:
         if piece.fields["magic"] < 2:
@@ -53,7 +53,7 @@ def encode(piece: Rewritten) -> bytes:
 
 def _refused(error: EncodeError | OptionError, source: Batch, offset: int | None) -> EncodeError:
     return EncodeError(
-        f"it cannot be written in another form: {error.detail}",
+        f"it cannot be rewritten: {error.detail}",
         rule=error.rule,
         offset=offset,
         position=source.position,
@@ -66,7 +66,7 @@ def _row(record: Record) -> tuple[Any, ...]:
 
 
 def _times(fields: dict[str, Any]) -> dict[str, Any]:
-    """The options that say whose times the records have."""
+    """Return the options for the type of the records' timestamps."""
     if fields["timestamp_type"] == "LogAppendTime":
         return {"timestamp_type": "LogAppendTime", "log_append_time": fields["max_timestamp"]}
     return {}
@@ -76,11 +76,11 @@ def _batch(piece: Rewritten) -> bytes:
     fields = piece.fields
     sequence = fields["base_sequence"]
     # A control batch has a producer, but no sequence numbers.
-    asked = None if fields["is_control"] and sequence == -1 else sequence
+    option = None if fields["is_control"] and sequence == -1 else sequence
     options = BatchOptions(
         **_times(fields),
         **{name: fields[name] for name in _V2_OPTIONS},
-        base_sequence=asked,
+        base_sequence=option,
         max_message_bytes=None,
     )
     exact = Exact(fields["base_offset"], fields["last_offset"], is_control=fields["is_control"])
@@ -88,7 +88,7 @@ def _batch(piece: Rewritten) -> bytes:
 
 
 def _empty_batch(piece: Rewritten) -> bytes:
-    """The header alone, of which Kafka's cleaner checks nothing (DefaultRecordBatch.writeEmptyHeader)."""
+    """Encode the header alone, with no more checks than the cleaner (DefaultRecordBatch.writeEmptyHeader)."""
     fields = piece.fields
     return encode_head(
         BatchOptions(),

@@ -1,7 +1,7 @@
-"""From newer formats to older ones, as brokers up to Kafka 3.9 did it for consumers of old clients.
+"""Conversion to older formats, as brokers up to Kafka 3.9 did it for old consumers.
 
-Strategy: the rules of RecordsUtil.downConvert, entry by entry. What is old enough already is copied; of the
-rest, records keep their offsets, keys and values. Kafka 4 has no such conversion any more.
+Strategy: the rules of RecordsUtil.downConvert, entry by entry. Entries that are old enough are copied; other
+records keep offset, key and value. Kafka 4 has no such conversion.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["down_pieces", "has_to_go_down"]
 
 
 def has_to_go_down(batch: Batch, to_magic: int) -> bool:
-    """Whether a batch's records are needed to convert it to `to_magic`."""
+    """Return whether a batch's records are needed to convert it to `to_magic`."""
     return batch.magic > to_magic and not batch.is_control and batch.compression != "zstd"
 
 
 def down_pieces(
     entries: Iterator[SourceEntry], to_magic: int, first_offset: int | None, report: ConversionReport
 ) -> Iterator[Piece]:
-    """What entries become.
+    """Yield what becomes of entries.
 
     Args:
-        entries: with the records of those that have to go down.
+        entries: with the records of those that are converted.
         to_magic: 0 or 1.
-        first_offset: of uncompressed batches, records below this are left out.
+        first_offset: records of uncompressed batches below this are left out.
         report: counts what is lost.
 
     Raises:
@@ -62,7 +62,7 @@ def down_pieces(
 
 
 def _wanted_records(entry: SourceEntry, first_offset: int | None, report: ConversionReport) -> list[Record]:
-    """Those from `first_offset` on; of a compressed batch all: consumers skip what they did not ask for."""
+    """Return the records from `first_offset` on; all of a compressed batch: consumers skip the others."""
     records = entry.records or []
     if first_offset is None or entry.batch.compression != "none":
         return records
@@ -76,7 +76,7 @@ def _count_control(batch: Batch, report: ConversionReport) -> None:
     assert batch.base_offset is not None and batch.num_records is not None
     bounds = batch.base_offset, batch.last_offset
     report.lose("control_batches", 1, *bounds)
-    # It is not opened, as Kafka does not: the header's word stands, unless it is impossible.
+    # The batch is not opened, as in Kafka: the header's count is used, unless it is negative.
     report.lose("control_records", max(batch.num_records, 0), *bounds)
 
 

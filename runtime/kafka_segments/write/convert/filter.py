@@ -1,9 +1,9 @@
-"""What the log cleaner writes, once it has been decided what stays: MemoryRecords.filterTo.
+"""Output of the log cleaner for given decisions about records: MemoryRecords.filterTo.
 
-Strategy: a batch of which everything stays is copied byte for byte, unless it needs a delete horizon or (in
-Kafka 4) is of an old format. Of a batch of which something stays, the records are written anew under the
-batch's own offsets and producer state. One of which nothing stays is dropped, or kept as a header alone.
-The decisions are the caller's: LogCleaner makes them from an offset for each key, and from transactions.
+Strategy: a batch whose records all stay is copied byte for byte, unless it needs a delete horizon or (in
+Kafka 4) is of an old format. If some records stay, they are rewritten under the batch's own offsets and
+producer state. If none stays, the batch is dropped, or kept as a header alone. The caller decides about
+records and batches: LogCleaner does so by an offset for each key, and by transactions.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ __all__ = ["Cleaning", "Retention"]
 
 
 class Retention(Enum):
-    """What becomes of a batch (RecordFilter.BatchRetention)."""
+    """Retention of a batch (RecordFilter.BatchRetention)."""
 
     DELETE = "delete"
-    """It goes, whatever is said of its records."""
+    """The batch is dropped with all records."""
     RETAIN_EMPTY = "retain_empty"
-    """It stays, as a header alone if no record does."""
+    """The batch stays, as a header alone if no record stays."""
     DELETE_EMPTY = "delete_empty"
-    """It goes if no record stays."""
+    """The batch is dropped if no record stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """The decisions of a round of cleaning.
+    """Decisions of one round of cleaning.
 
     Attributes:
         retain: whether a record stays.
-        delete_horizon_ms: for batches that get one: now + delete.retention.ms.
+        delete_horizon_ms: for batches that get one: the current time + delete.retention.ms.
         retention: what becomes of a batch; None is `DELETE_EMPTY` for all.
-        ends_nothing: whether a control batch is the marker of a transaction of which no record is left, and
-            may go itself when its horizon has passed; None for no batch.
+        ends_nothing: whether a control batch is the marker of a transaction without any remaining record, so
+            that it can be dropped after its horizon; None for no batch.
         keeps_magic: as up to Kafka 3.9; else the old formats become magic 2, as in Kafka 4.
     """
 
@@ -63,10 +63,11 @@ class Cleaning:
     keeps_magic: bool = False
 
     def pieces(self, entries: Iterator[SourceEntry], report: ConversionReport) -> Iterator[Piece]:
-        """What entries, which come with all their records, become.
+        """Yield what becomes of entries, which come with all their records.
 
         Raises:
-            EncodeError: a message of the old formats shall be kept as a header alone, or offsets are below 0.
+            EncodeError: a message of the old formats that is to be kept as a header alone, or offsets below
+                0.
         """
         for entry in entries:
             piece = self._piece(entry, report)
@@ -90,19 +91,19 @@ class Cleaning:
             return _emptied(batch) if retention is Retention.RETAIN_EMPTY else None
         horizon = self._horizon(batch, stay)
         is_whole = len(stay) == len(records) and not entry.is_damaged
-        if is_whole and horizon == batch.delete_horizon_ms and self._may_stay_as_it_is(batch, stay):
+        if is_whole and horizon == batch.delete_horizon_ms and self._can_be_copied(batch, stay):
             return Untouched(batch)
         return self._rewritten(batch, stay, horizon, report)
 
     def _horizon(self, batch: Batch, stay: Sequence[Record]) -> int | None:
-        """The delete horizon that a batch has from now on."""
+        """Return the delete horizon of a batch after cleaning."""
         if batch.delete_horizon_ms is not None or (batch.magic < 2 and self.keeps_magic):
             return batch.delete_horizon_ms
         has_tombstone = any(record.value is None for record in stay)
         ends_nothing = self.ends_nothing is not None and self.ends_nothing(batch)
         return self.delete_horizon_ms if has_tombstone or ends_nothing else None
 
-    def _may_stay_as_it_is(self, batch: Batch, stay: Sequence[Record]) -> bool:
+    def _can_be_copied(self, batch: Batch, stay: Sequence[Record]) -> bool:
         if batch.magic >= 2:
             return True
         return self.keeps_magic and not any(_is_of_other_magic(record, batch) for record in stay)
@@ -113,7 +114,7 @@ class Cleaning:
         table: Table = CLEANED
         if batch.magic < 2:
             table = CLEANED_LEGACY if self.keeps_magic else CLEANED_AS_V2
-        # A negative horizon is none for Kafka's writer, though its reader knows it.
+        # Kafka's writer ignores a negative horizon, though its reader returns it.
         horizon = None if horizon is not None and horizon < 0 else horizon
         case = Case(batch, stay, batch.magic if self.keeps_magic else 2, horizon)
         records = [_with_java_keys(record, report) for record in stay]
@@ -121,12 +122,13 @@ class Cleaning:
 
 
 def _checked(retention: Retention) -> Retention:
-    """What the caller's function says, also by its value."""
+    """Return the result of the caller's function as a `Retention`, also by its value."""
     try:
         return Retention(retention)
     except ValueError:
         known = ", ".join(repr(one.value) for one in Retention)
-        raise OptionError(f"retention says {retention!r}; it must be a Retention, one of {known}") from None
+        detail = f"retention returned {retention!r}; it must be a Retention, one of {known}"
+        raise OptionError(detail) from None
 
 
 def _emptied(batch: Batch) -> Rewritten:
@@ -137,7 +139,7 @@ def _emptied(batch: Batch) -> Rewritten:
 
 
 def _check_offsets(piece: Piece) -> None:
-    """Refuse offsets below 0, of which the cleaner cannot tell the greatest (FilterResult)."""
+    """Refuse offsets below 0, as the cleaner does (FilterResult)."""
     if isinstance(piece, Untouched):
         batch = piece.batch
         last_offset, max_timestamp, highest = batch.last_offset, batch.max_timestamp, batch.last_offset
@@ -151,15 +153,15 @@ def _check_offsets(piece: Piece) -> None:
 
 
 def _is_of_other_magic(record: Record, batch: Batch) -> bool:
-    """Whether a message has another magic than its wrapper, as old brokers left them (KAFKA-4298).
+    """Return whether a message's magic differs from its wrapper's, as old brokers wrote them (KAFKA-4298).
 
-    A message of magic 1 without a timestamp looks like the magic 0 of its wrapper, and then does no harm.
+    A message of magic 1 without a timestamp looks like the magic 0 of its wrapper, which is harmless.
     """
     return record.timestamp_type != batch.timestamp_type or (batch.magic == 0 and record.timestamp != NOTHING)
 
 
 def _with_java_keys(record: Record, report: ConversionReport) -> Record:
-    """The record with headers as a Java client writes them again (RecordHeader.key is a string)."""
+    """Return the record with header keys as a Java client rewrites them (RecordHeader.key is a string)."""
     headers: list[Header] = [(java_text(key).encode(), value) for key, value in record.headers]
     num_changed = sum(new != old for new, old in zip(headers, record.headers, strict=True))
     if not num_changed:

@@ -1,4 +1,4 @@
-"""What a conversion did, and what of its source it could not carry."""
+"""Report of a conversion: counts, and what was lost."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ __all__ = ["LOSSES", "ConversionReport", "Loss"]
 LOSSES = {
     "headers": "headers of records, which the old formats do not have",
     "timestamps": "timestamps of records, which magic 0 does not have",
-    "log_append_times": "batches and messages whose times were the broker's, which magic 0 cannot say",
+    "log_append_times": "batches and messages with LogAppendTime, which magic 0 does not have",
     "control_batches": "control batches, without which aborted records look like any others",
     "control_records": "the records in those",
-    "transactional_batches": "batches of transactions, no longer told from others",
+    "transactional_batches": "batches of transactions, which look like any others now",
     "producer_ids": "batches that named their producer: its id and epoch",
     "sequences": "batches whose records had sequence numbers",
     "leader_epochs": "batches that named the leader's epoch",
     "delete_horizons": "batches with a delete horizon",
     "empty_batches": "batches without records, which keep an offset or a producer's state",
     "offset_bounds": "batches whose first or last offset was not that of their first or last record",
-    "header_keys": "keys of headers that are no UTF-8: what was not became U+FFFD, as Kafka's cleaner has it",
+    "header_keys": "keys of headers that are not UTF-8: invalid bytes became U+FFFD, as in Kafka's cleaner",
 }
-"""What can be lost, and what is counted of it."""
+"""Kinds of loss, and what is counted of each."""
 
 
 @dataclass(slots=True)
 class Loss:
-    """How much of something was lost, and between which offsets of records or batches.
+    """Number of lost items of one kind, and the offsets of records or batches between which they were.
 
     Attributes:
-        what: a name of `LOSSES`.
-        num: how many, of what `LOSSES` says.
-        first_offset: the least offset that lost some.
+        what: a name in `LOSSES`.
+        num: number of items as described in `LOSSES`.
+        first_offset: the least offset of a loss.
         last_offset: the greatest.
     """
 
@@ -50,14 +50,14 @@ class ConversionReport:
     Attributes:
         num_entries: batches, messages and wrappers that were read.
         num_untouched: of those, copied byte for byte.
-        num_rewritten: of those, written anew: more, fewer or other entries.
-        num_dropped: of those, not in the output at all.
-        num_damaged: damaged regions, of which what is sound was taken.
-        num_records: records that were written anew.
-        num_skipped: records that were left out because the caller wanted it.
-        num_records_copied: records in entries that were copied, as far as these say how many they hold.
+        num_rewritten: of those, rewritten as more, fewer or other entries.
+        num_dropped: of those, not in the output.
+        num_damaged: damaged regions, of which sound records were used.
+        num_records: records that were rewritten.
+        num_skipped: records that were left out at the caller's request.
+        num_records_copied: records in copied entries, as far as these have a count.
         num_bytes: bytes written.
-        losses: what could not be carried, by name.
+        losses: what was lost, by name.
     """
 
     num_entries: int = 0
@@ -72,7 +72,7 @@ class ConversionReport:
     losses: dict[str, Loss] = field(default_factory=dict)
 
     def lose(self, what: str, num: int, first_offset: int, last_offset: int | None = None) -> None:
-        """Count something that is lost; nothing is counted for a `num` of 0."""
+        """Count `num` lost items, if any."""
         if num == 0:
             return
         last_offset = first_offset if last_offset is None else last_offset
@@ -82,13 +82,13 @@ class ConversionReport:
         loss.last_offset = max(loss.last_offset, last_offset)
 
     def to_jsonl(self) -> str:
-        """A line `{"type":"loss",...}` for each loss, in the order of `LOSSES`, and one for the whole."""
+        """Return the report as JSON lines: `{"type":"loss",...}` for each loss, and one for the whole."""
         lines: list[dict[str, Any]] = [{"type": "loss"} | asdict(loss) for loss in self._ordered()]
         lines.append({"type": "conversion", **{name: getattr(self, name) for name in _COUNTS}})
         return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
     def to_text(self) -> str:
-        """The same, for people."""
+        """Return the report as text for people."""
         lines = [
             f"{self.num_entries} entries read: {self.num_untouched} copied as they were, "
             f"{self.num_rewritten} written anew, {self.num_dropped} dropped",

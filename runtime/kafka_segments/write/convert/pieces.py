@@ -1,4 +1,4 @@
-"""What a conversion is made of, before it is bytes: entries that stay as they are, and those written anew."""
+"""Pieces of a conversion before encoding: copied entries and rewritten ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Rewritten:
     """Records to be written: as a batch, a wrapper, or, uncompressed in the old formats, a message each.
 
     Attributes:
-        source: the entry they come from, or the first of several; for errors.
+        source: the original entry, or the first of several; for errors.
         fields: of what is written, by the names of `Batch`, from a table of `rules`.
-        records: none for a batch that is its header.
-        sources: the entry of each record, where they come from several.
+        records: empty for a batch that is only its header.
+        sources: the original entry of each record, where there are several.
     """
 
     source: Batch
@@ -35,7 +35,7 @@ class Rewritten:
     sources: Sequence[Batch] = ()
 
     def source_of(self, row: int | None) -> Batch:
-        """The entry that a record comes from, by its number; None is for all of them."""
+        """Return the original entry of a record, by its number; `source` for None."""
         return self.source if row is None or not self.sources else self.sources[row]
 
 

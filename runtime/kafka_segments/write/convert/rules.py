@@ -1,4 +1,4 @@
-"""What becomes of each field of a batch that is written anew: tables that say it, and are what does it.
+"""Tables of what becomes of each field of a rewritten batch.
 
 Strategy: a table is a list of `Rule`s, one a field, in words and as a function. A batch that is
 rewritten gets its fields from a table (`apply`), and tests hold batches before and after against it. So the
@@ -31,17 +31,17 @@ __all__ = [
 ]
 
 NOTHING = -1
-"""Kafka's word for no timestamp, no producer, no sequence, no epoch."""
+"""Kafka's value for no timestamp, no producer, no sequence, no epoch."""
 
 Action = Literal["kept", "recomputed", "set", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A batch that is to be written anew.
+    """A batch to be rewritten.
 
     Attributes:
-        batch: the header as it was; of several messages that become one batch, the first one's.
+        batch: the original header; of several messages that become one batch, the first one's.
         records: those that stay, in order.
         magic: of what is written.
         delete_horizon_ms: of what is written, None for none.
@@ -59,14 +59,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What becomes of one field.
+    """Rule for one field.
 
     Attributes:
         field: its name in `Batch`.
-        action: kept as it was; recomputed from the records that stay; set to something else; dropped, which
-            leaves what a batch without it has.
+        action: kept; recomputed from the records that stay; set to something else; dropped, that is, set to
+            the value of a batch without it.
         how: the same in words.
-        value: of a `Case`.
+        value: computes the field from a `Case`.
     """
 
     field: str
@@ -79,7 +79,7 @@ Table = tuple[Rule, ...]
 
 
 def apply(table: Table, case: Case) -> dict[str, Any]:
-    """The fields of the batch that is written, by name."""
+    """Return the fields of the rewritten batch, by name."""
     return {rule.field: rule.value(case) for rule in table}
 
 
@@ -217,7 +217,7 @@ _UP_TAIL = (
 )
 
 CONVERTED_UP: Table = (*_UP_HEAD, _set("delete_horizon_ms", None, "none"), *_UP_TAIL)
-"""Messages of magic 0 or 1, or one wrapper, that become a batch of magic 2, by a broker that takes them."""
+"""Messages of magic 0 or 1, or one wrapper, that become a batch of magic 2, by a broker on append."""
 
 CLEANED_AS_V2: Table = (
     *_UP_HEAD,
@@ -229,7 +229,7 @@ CLEANED_AS_V2: Table = (
     ),
     *_UP_TAIL,
 )
-"""The same by a cleaner of Kafka 4, which leaves no message as it was: each entry becomes a batch."""
+"""Messages of magic 0 or 1, or one wrapper, that become a batch of magic 2, by a cleaner of Kafka 4."""
 
 _OLD_TIMESTAMP_TYPE = Rule(
     "timestamp_type",
@@ -261,7 +261,7 @@ CONVERTED_DOWN: Table = (
     _dropped("base_sequence", NOTHING, "the old formats have no sequences"),
     _NUM_RECORDS,
 )
-"""Records of a compressed batch that become a wrapper. Without compression each becomes a message alike."""
+"""Records of a batch that become a wrapper, or, without compression, messages."""
 
 CLEANED_LEGACY: Table = (
     _kept("magic"),

@@ -1,4 +1,4 @@
-"""A segment as entries, each with its records where they are wanted."""
+"""Entries of a segment, each with its records where they are needed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class SourceEntry:
 
     Attributes:
         batch: its header, of a wrapper with its first offset if it was opened.
-        records: those that are sound, None if they were not wanted.
-        is_damaged: not all of them are sound; the damage was told.
+        records: the sound ones, None if they were not requested.
+        is_damaged: whether some records are damaged; the damage has been reported.
     """
 
     batch: Batch
@@ -35,37 +35,39 @@ def read_entries(
 
     Args:
         segment: the source.
-        wanted: whether an entry's records are.
-        on_damage: "raise", "skip", or a function to call with it; what is sound of a damaged entry is yielded
-            unless it is "raise".
+        wanted: whether an entry's records are needed.
+        on_damage: "raise", "skip", or a function to call with it; the sound records of a damaged entry are
+            yielded unless it is "raise".
         report: counts entries and damage.
 
     Raises:
         KafkaFormatError: damage, if `on_damage` is "raise"; the entries before it were yielded.
     """
-    held: SourceEntry | None = None
+    entry: SourceEntry | None = None
     for event in segment.iter_events(on_damage="skip", wanted=wanted, rows=fast_rows()):
         if isinstance(event, Record):
-            assert held is not None and held.records is not None
-            held.records.append(event)
+            assert entry is not None and entry.records is not None
+            entry.records.append(event)
             continue
-        is_its_own = isinstance(event, Damage) and held is not None and held.batch.position == event.position
-        if held is not None and not is_its_own:
-            yield held
-            held = None
+        is_its_own = (
+            isinstance(event, Damage) and entry is not None and entry.batch.position == event.position
+        )
+        if entry is not None and not is_its_own:
+            yield entry
+            entry = None
         if isinstance(event, Damage):
             report.num_damaged += 1
-            _tell(event, on_damage)
-            if held is not None:
-                held.is_damaged = True
+            _handle(event, on_damage)
+            if entry is not None:
+                entry.is_damaged = True
         elif isinstance(event, Batch) and event.crc_valid is not False:
             report.num_entries += 1
-            held = SourceEntry(event, [] if wanted(event) else None)
-    if held is not None:
-        yield held
+            entry = SourceEntry(event, [] if wanted(event) else None)
+    if entry is not None:
+        yield entry
 
 
-def _tell(damage: Damage, on_damage: OnDamage) -> None:
+def _handle(damage: Damage, on_damage: OnDamage) -> None:
     if callable(on_damage):
         on_damage(damage)
     elif on_damage == "raise":

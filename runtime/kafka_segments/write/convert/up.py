@@ -1,9 +1,9 @@
-"""From magic 0 and 1 to magic 2, as a broker does it with what old producers send.
+"""Conversion from magic 0 and 1 to magic 2, as a broker does it with batches of old producers.
 
-Strategy: a wrapper becomes a batch of the same codec. Messages without a wrapper become one batch together,
-as many as a producer might have sent at once. The records keep their offsets, which a broker would assign
-anew (LogValidator.convertAndAssignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed); what
-stands in a log has them already.
+Strategy: a wrapper becomes a batch of the same codec. Messages without a wrapper are gathered in batches of
+at most the size that a producer might have sent. The records keep their offsets, which a broker would assign
+(LogValidator.convertAndAssignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed); those in a
+log have been assigned already.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _HIGHEST_DELTA = (1 << 31) - 1
 
 
 def has_to_go_up(batch: Batch) -> bool:
-    """Whether an entry is of the old formats."""
+    """Return whether an entry is of magic 0 or 1."""
     return batch.magic < 2
 
 
 class _Group:
-    """Neighbours that become one batch."""
+    """Consecutive messages that become one batch."""
 
     def __init__(self, batch: Batch, records: Sequence[Record]) -> None:
         self.batch = batch
@@ -37,7 +37,7 @@ class _Group:
         self._can_grow = batch.compression == "none"
 
     def takes(self, batch: Batch, records: Sequence[Record], batch_size: int) -> bool:
-        """Take a message in, if it belongs here."""
+        """Add a message if it fits; return whether it does."""
         first, last = self.records[0].offset, self.records[-1].offset
         if not (
             self._can_grow
@@ -63,12 +63,12 @@ def up_pieces(
     log_append_time: int | None,
     report: ConversionReport,
 ) -> Iterator[Piece]:
-    """What entries become.
+    """Yield what becomes of entries.
 
     Args:
-        entries: with the records of those that have to go up.
-        batch_size: bytes of messages without compression that become one batch; 0 makes one of each.
-        partition_leader_epoch: for all new batches.
+        entries: with the records of those that are converted.
+        batch_size: bytes of messages without compression that become one batch; 0 makes a batch of each.
+        partition_leader_epoch: of all new batches.
         log_append_time: the time that the broker sets, None if the topic has CreateTime.
         report: counts entries.
     """
@@ -87,7 +87,7 @@ def up_pieces(
         elif records:
             report.num_rewritten += 1
             group = _Group(batch, records)
-        else:  # nothing in it is sound
+        else:  # without a sound record
             report.num_dropped += 1
     if group is not None:
         yield _rewritten(group, partition_leader_epoch, log_append_time)
