@@ -78,8 +78,8 @@ def test_text_names_the_file_where_there_are_several(run: Run) -> None:
         ("replication-offset-checkpoint", "a checkpoint of offsets"),
         ("meta.properties", "properties"),
         (f"{0:020}.log.gz", "compressed by gzip"),
-        ("notes.txt", "no log of Kafka's"),
-        ("noise", "no log of Kafka's"),
+        ("notes.txt", "not a log of Kafka"),
+        ("noise", "not a log of Kafka"),
     ],
 )
 @pytest.mark.parametrize("form", ["text", "jsonl"])

@@ -243,7 +243,7 @@ def test_several_files_and_those_that_cannot_be_opened(dump: Dump, folder: Path)
 def test_a_file_that_is_no_segment(dump: Dump) -> None:
     lines = dump(write(b"This is a text, and none of Kafka's.\n" * 9, "README"))
     assert lines == []
-    assert "README: this is no log of Kafka's" in dump.err
+    assert "README: this is not a log of Kafka" in dump.err
     assert dump.status == 2
     lines = dump(write(b"This is a text, and none of Kafka's.\n" * 9))
     assert [line["error"] for line in lines] == ["TruncatedError"]

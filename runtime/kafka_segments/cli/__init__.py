@@ -1,5 +1,5 @@
-"""The command `kafka-segments`: one module a verb.
+"""The command `kafka-segments`: one module a subcommand.
 
 A subcommand's module has `add_parser(subparsers)`, which sets `run` as a default of its parser: a function of
-the parsed arguments that returns the exit status. Statuses and messages are in `console`.
+the parsed arguments that returns the exit status. `console` has the statuses and prints messages.
 """

@@ -1,4 +1,4 @@
-"""`kafka-segments aborted`: the transactions of partitions that were aborted, are open, or in doubt."""
+"""Subcommand `aborted`: aborted, open and doubtful transactions of partitions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand; returns the exit status."""
+    """Run the subcommand; return the exit status."""
     status = console.CLEAN
     places, passed = Places(keep_cache=True), list[PassedOver]()
     paths = [path for given in arguments.sources for path in matches_of(places, given)]
@@ -92,7 +92,7 @@ def _print(places: Places, log: PartitionLog, asked: Collection[str], arguments:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One thing to print."""
+    """A line of output, as values and as text."""
 
     values: dict[str, Any]
     words: str
@@ -100,13 +100,11 @@ class _Line:
     damage: Damage | None = None
 
     def jsonl(self) -> bytes:
-        """As a JSON object."""
         if self.damage is not None:
             return jsonl.line(self.damage, self.damage.path)
         return jsonl.encode(self.values)
 
     def text(self) -> bytes:
-        """For people."""
         if self.damage is not None:
             path = escape(self.damage.path).encode("utf-8", "backslashreplace")
             return b"    " + path + b": " + text.line(self.damage)
@@ -114,7 +112,7 @@ class _Line:
 
 
 class _Lines:
-    """What there is to say of a partition.
+    """Lines of output of one partition.
 
     Args:
         partition: all of it.
@@ -130,7 +128,7 @@ class _Lines:
         self._is_all = len(self._ranges) == len(partition.segments)
 
     def lines(self) -> Iterator[_Line]:
-        """The partition, its transactions, and findings."""
+        """Yield lines for the partition, its transactions, and findings."""
         outcome = self._partition.outcome
         yield self._summary()
         for one in outcome.aborted:
@@ -145,13 +143,13 @@ class _Lines:
                 yield _Line(
                     values, f"{words}{doubtful.last_offset}: {_place(doubtful.damage)}", console.FINDINGS
                 )
-        for still in outcome.open:
-            if self._touches(still.first_offset, None):
-                values = self._values("open", still, "first_offset")
-                values["is_doubtful"] = still.damage is not None
-                words = f"    open: producer {still.producer_id}, from offset {still.first_offset} on"
-                doubt = "" if still.damage is None else f"; it may have ended: {_place(still.damage)}"
-                status = console.CLEAN if still.damage is None else console.FINDINGS
+        for unended in outcome.open:
+            if self._touches(unended.first_offset, None):
+                values = self._values("open", unended, "first_offset")
+                values["is_doubtful"] = unended.damage is not None
+                words = f"    open: producer {unended.producer_id}, from offset {unended.first_offset} on"
+                doubt = "" if unended.damage is None else f"; it may have ended: {_place(unended.damage)}"
+                status = console.CLEAN if unended.damage is None else console.FINDINGS
                 yield _Line(values, words + doubt, status)
         yield from self._findings()
 
@@ -188,7 +186,7 @@ class _Lines:
         return values | {name: getattr(one, name) for name in names}
 
     def _touches(self, first: int, last: int | None) -> bool:
-        """Whether a transaction reaches into what was asked for."""
+        """Return whether a transaction overlaps the requested segments."""
         return self._is_all or any(
             (end is None or first < end) and (last is None or last >= start) for start, end in self._ranges
         )

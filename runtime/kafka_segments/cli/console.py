@@ -1,4 +1,4 @@
-"""What subcommands share: exit statuses, words for people on standard error, escaping, standard output."""
+"""Exit statuses, messages on standard error, and standard output of all subcommands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INTERRUPTED = 130
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether people look at a stream as it is written."""
+    """Return whether a stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
@@ -40,28 +40,28 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Whether colours may be written: to a terminal that has some, unless NO_COLOR says no."""
+    """Return whether colours may be written: to a terminal with colours, unless NO_COLOR is set."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def say(message: str) -> None:
-    """Tell people something, on standard error; what a terminal would obey or cannot show is escaped."""
+    """Print a message on standard error; unprintable characters are escaped."""
     if sys.stderr is None:
         return
     encoding = sys.stderr.encoding or "utf-8"
     text = f"kafka-segments: {shown(message)}\n".encode(encoding, "backslashreplace").decode(encoding)
-    with contextlib.suppress(OSError, ValueError):  # nobody listens
+    with contextlib.suppress(OSError, ValueError):  # closed by the reader
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 @contextlib.contextmanager
 def writing() -> Iterator[BinaryIO]:
-    """Standard output as bytes.
+    """Provide standard output as bytes.
 
     Raises:
         BrokenPipeError: the reader has closed the pipe; end quietly.
-        OutputError: anything else that goes wrong with it.
+        OutputError: any other failure of a write.
     """
     try:
         if not hasattr(sys.stdout, "buffer"):  # closed by the shell, or replaced by an embedding program
@@ -76,7 +76,7 @@ def writing() -> Iterator[BinaryIO]:
 
 
 def silence_stdout() -> None:
-    """Let Python's own flush at exit find a descriptor that takes everything."""
+    """Redirect standard output to the null device, so that Python's flush at exit cannot fail."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, sys.stdout.fileno())

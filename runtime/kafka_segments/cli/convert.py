@@ -1,4 +1,4 @@
-"""`kafka-segments convert`: a segment in another message format, with a report of what that costs."""
+"""Subcommand `convert`: a segment in another message format, with a report of what is lost."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand; returns the exit status."""
+    """Run the subcommand; return the exit status."""
     from kafka_segments.io import outputs
 
     destination = _checked_destination(arguments.source, arguments.destination)
@@ -83,14 +83,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Damages:
-    """Tells damage on standard error; `status` is the command's."""
+    """Handler that prints damage on standard error; `status` is the command's."""
 
     def __init__(self) -> None:
         self.status = console.CLEAN
 
     def __call__(self, damage: Damage) -> None:
         if isinstance(damage.error, MissingCodecError):
-            raise damage.error  # what could be read is not to be left out
+            raise damage.error  # fatal: with the codec installed, these records are readable
         self.status = console.FINDINGS
         console.say(
             f"{damage.path}, position {damage.position} to {damage.end_position}: "
@@ -99,10 +99,10 @@ class _Damages:
 
 
 def _checked_destination(source: str, destination: str) -> str:
-    """The destination with links resolved.
+    """Return the destination with links resolved.
 
     Raises:
-        OptionError: it is the source, or lies in the source's partition or the log directory around that.
+        OptionError: it is the source, or in the source's partition or the log directory around that.
     """
     resolved = os.path.realpath(destination)
     if source == "-":
@@ -110,14 +110,14 @@ def _checked_destination(source: str, destination: str) -> str:
     original = os.path.realpath(source)
     if resolved == original:
         raise OptionError("it is the source; choose another", path=destination)
-    # A source that is a link stands in one directory and lies in another.
+    # For a source that is a link: the directory of its target, and that of the link.
     places = os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")
     for directory in filter(os.path.isdir, places):
         root = log_dir_root(directory)
         is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
         if is_kafkas and os.path.commonpath([root, resolved]) == root:
             raise OptionError(
-                f"it lies in {root} as the source does, where nothing may be written; choose another",
+                f"it is in {root}, as the source is, where nothing may be written; choose another",
                 path=destination,
             )
     return resolved
@@ -127,20 +127,20 @@ def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversio
     from kafka_segments.write.convert import down_convert, up_convert
 
     if arguments.to_magic == 2:
-        _refuse_given(arguments, "going down, to magic 0 or 1", "first_offset")
+        _refuse_options(arguments, "going down, to magic 0 or 1", "first_offset")
         options = {"batch_size": arguments.batch_size, "partition_leader_epoch": arguments.leader_epoch}
-        given = {name: value for name, value in options.items() if value is not None}
-        return up_convert(arguments.source, on_damage=on_damage, **given)
-    _refuse_given(arguments, "going up, to magic 2", "batch_size", "leader_epoch")
+        options = {name: value for name, value in options.items() if value is not None}
+        return up_convert(arguments.source, on_damage=on_damage, **options)
+    _refuse_options(arguments, "going up, to magic 2", "batch_size", "leader_epoch")
     return down_convert(
         arguments.source, arguments.to_magic, first_offset=arguments.first_offset, on_damage=on_damage
     )
 
 
-def _refuse_given(arguments: argparse.Namespace, what_for: str, *names: str) -> None:
+def _refuse_options(arguments: argparse.Namespace, use: str, *names: str) -> None:
     for name in names:
         if getattr(arguments, name) is not None:
-            raise OptionError(f"--{name.replace('_', '-')} is for {what_for}")
+            raise OptionError(f"--{name.replace('_', '-')} is for {use}")
 
 
 def _print_report(conversion: Conversion, form: str) -> None:

@@ -1,7 +1,7 @@
-"""`kafka-segments dump`: everything in segment files, in file order, as JSON lines or for people.
+"""Subcommand `dump`: the content of segment files, in file order, as JSON lines or as text.
 
-Strategy: one pass over each file's events. `--offsets` holds a batch's line back until one of its records is
-in the range, and decodes no batch outside it.
+Strategy: one pass over the events of each file. With `--offsets` the line of a batch is delayed until one of
+its records is in the range, and batches outside of it are not decoded.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Event = Batch | Record | Damage | Padding
 
 
 class RequestedOffsets:
-    """Offsets `start <= offset < end`; None is open.
+    """A range of offsets `start <= offset < end`; None is open.
 
     Example:
-        >>> OffsetRange.parse("5:").start
+        >>> RequestedOffsets.parse("5:").start
         5
     """
 
@@ -57,7 +57,7 @@ class RequestedOffsets:
 
     @classmethod
     def parse(cls, words: str) -> RequestedOffsets:
-        """Read `A:B`, `A:` or `:B`; raises `OptionError` for anything else."""
+        """Parse `A:B`, `A:` or `:B`; raise `OptionError` for anything else."""
         match = re.fullmatch(r"(-?\d{1,20})?:(-?\d{1,20})?", words, re.ASCII)
         if match is None:
             raise OptionError(f"--offsets {words!r} is not A:B, A: or :B with numbers")
@@ -68,7 +68,7 @@ class RequestedOffsets:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no offset is in it."""
+        """Whether the range contains no offset."""
         return self.start is not None and self.start == self.end
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class RequestedOffsets:
         return self.overlaps(offset, offset)
 
     def overlaps(self, first: int | None, last: int) -> bool:
-        """Whether one of `first` to `last` (None: unknown) may be in the range."""
+        """Return whether an offset of `first` (None: unknown) to `last` may be in the range."""
         after_start = self.start is None or last >= self.start
         return after_start and (self.end is None or first is None or first < self.end)
 
@@ -123,7 +123,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand; returns the exit status."""
+    """Run the subcommand; return the exit status."""
     offsets = None if arguments.offsets is None else RequestedOffsets.parse(arguments.offsets)
     is_text = arguments.format == "text"
     options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
@@ -154,14 +154,13 @@ def _open(places: Places, options: dict[str, bool], file: GivenFile) -> Segment:
 
 @dataclass(slots=True)
 class _Span:
-    """What there was to choose from, where offsets are chosen."""
+    """The range of offsets in all files, for a message if `--offsets` selects none of them."""
 
     first: int | None = None
     last: int | None = None
     num_shown: int = 0
 
     def add(self, batch: Batch) -> None:
-        """Count a batch in."""
         first = batch.last_offset if batch.base_offset is None else batch.base_offset
         self.first = first if self.first is None else min(self.first, first)
         self.last = batch.last_offset if self.last is None else max(self.last, batch.last_offset)
@@ -175,12 +174,10 @@ class _Span:
 
 
 class Readable(Protocol):
-    """A segment, or what is to be seen of it."""
+    """A segment, or an isolated view of one."""
 
     @property
-    def path(self) -> str:
-        """The file."""
-        ...
+    def path(self) -> str: ...
 
     def iter_events(
         self,
@@ -188,16 +185,14 @@ class Readable(Protocol):
         on_damage: OnDamage = "raise",
         wanted: Callable[[Batch], bool] | None = None,
         rows: Rows | None = None,
-    ) -> Iterator[Event]:
-        """See `Segment.iter_events`."""
-        ...
+    ) -> Iterator[Event]: ...
 
 
 Open = Callable[[GivenFile], AbstractContextManager[Readable]]
 
 
 class _Committed:
-    """Opens files as a consumer of committed records sees them; a partition once for files that follow."""
+    """Opener of files at `read_committed`; consecutive files of a partition share its transactions."""
 
     def __init__(self, places: Places, options: dict[str, bool]) -> None:
         self._places, self._options = places, options
@@ -234,7 +229,7 @@ def _fast_rows() -> Rows | None:
 
 
 class _Dump:
-    """Files to standard output; `status` is the worst of them.
+    """Printer of files on standard output; `status` is the greatest of theirs.
 
     Args:
         offsets: what to print; None prints everything.
@@ -250,14 +245,14 @@ class _Dump:
         self._open = open_file
         self._headers_only = headers_only
         self._is_text = is_text
-        # Where both are one terminal, damage is told in its place alone.
-        self._tells_twice = not (
+        # If both streams are terminals, damage is printed only once, in its place.
+        self._is_damage_repeated = not (
             is_text and console.is_terminal(sys.stdout) and console.is_terminal(sys.stderr)
         )
         self._is_coloured = is_text and console.is_coloured(sys.stdout)
         self._offsets = offsets
         self._rows = ManyRows(_fast_rows)
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._span = _Span()
         self._seen: dict[str, MisplacedBatches] = {}
 
@@ -289,9 +284,9 @@ class _Dump:
             self._refuse(error)
 
     def _refuse(self, error: KafkaFormatError) -> None:
-        if str(error) not in self._said:  # such as a directory that cannot be listed, for each file in it
+        if str(error) not in self._reported:  # once for all files of a directory that cannot be listed
             console.say(str(error))
-        self._said.add(str(error))
+        self._reported.add(str(error))
         self._found(console.NOT_OPENED)
 
     def _write(self, line: bytes) -> None:
@@ -306,7 +301,6 @@ class _Dump:
                 console.say(f"{type(gap.error).__name__}: {gap.error}")
 
     def flush(self) -> None:
-        """Hand over what is buffered."""
         with console.writing() as stdout:
             stdout.flush()
 
@@ -338,14 +332,14 @@ class _Dump:
 
     def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None = None) -> Iterator[Event]:
         straying = MisplacedBatches()
-        if isinstance(segment, Segment):  # what is seen of a partition's tells by itself
+        if isinstance(segment, Segment):  # an isolated view reports misplaced batches itself
             self._seen[os.path.normpath(segment.path)] = straying
         return straying.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
 
     def _tell_damage(self, damage: Damage) -> None:
         is_missing = isinstance(damage.error, MissingCodecError)
         self._found(console.NOT_OPENED if is_missing else console.FINDINGS)
-        if self._tells_twice:
+        if self._is_damage_repeated:
             console.say(
                 f"{damage.path}, position {damage.position} to {damage.end_position}: "
                 f"{type(damage.error).__name__}: {damage.error.detail}; "
@@ -359,7 +353,7 @@ def _select(
     headers_only: bool,
     span: _Span,
 ) -> Iterator[Event]:
-    """The events of a range: records in it, the batches that hold them, damage that may have cost some."""
+    """Yield the events of a range: its records, their batches, and damage that may have lost some of it."""
 
     def may_hold(batch: Batch) -> bool:
         first = batch.base_offset

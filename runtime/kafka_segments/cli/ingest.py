@@ -1,4 +1,4 @@
-"""`kafka-segments ingest`: log directories to Parquet by a Spark job, with a table of what was done."""
+"""Subcommand `ingest`: log directories to Parquet by a Spark job, with a table of the result."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand; returns the exit status."""
+    """Run the subcommand; return the exit status."""
     with _ended_by_signals():
         return _run(arguments)
 
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the job as Ctrl-C does, so that nothing is left behind.
+    """Let SIGTERM and SIGHUP end the job as Ctrl-C does, so that no partial output is left.
 
-    The exit status is that of a shell: 128 and the signal's number.
+    The exit status is that of a shell: 128 plus the signal's number.
     """
 
     def stop(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the cleaning up
+        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
         raise SystemExit(128 + number)
 
     numbers = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
@@ -122,7 +122,7 @@ def _run(arguments: argparse.Namespace) -> int:
             )
         except TimestampRangeError as error:
             raise OutputError(f"{error.detail}; nothing was written") from error
-    status = _tell_findings(done.partitions)
+    status = _report_findings(done.partitions)
     _print_table(done.partitions)
     if arguments.timings:
         whole = time.monotonic() - started
@@ -134,27 +134,27 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 class _Progress:
-    """Tasks done: a bar, or a line now and then.
+    """Progress of the job: a bar, or a line from time to time.
 
     Args:
         stack: closes the bar.
-        draw: whether it is a bar.
+        draw: whether to draw a bar.
     """
 
     def __init__(self, stack: ExitStack, draw: bool) -> None:
         self._stack = stack
         self._draw = draw
         self._bar: Any = None
-        self._told = -1
+        self._last_done = -1
         self._next_line = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
-        """Tell of it, if there is something to tell."""
+        """Update the bar, or print a line if the last one is old enough."""
         if self._draw:
             self._move(done, total)
-        elif done != self._told and time.monotonic() >= self._next_line:
+        elif done != self._last_done and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-            self._told = done
+            self._last_done = done
             console.say(f"{done} of {total} task{'' if total == 1 else 's'} done")
 
     def _move(self, done: int, total: int) -> None:
@@ -166,8 +166,8 @@ class _Progress:
         self._bar.update(done - self._bar.n)
 
 
-def _tell_findings(partitions: Sequence[PartitionReport]) -> int:
-    """Say each on standard error; returns the exit status."""
+def _report_findings(partitions: Sequence[PartitionReport]) -> int:
+    """Print findings on standard error; return the exit status."""
     from kafka_segments.spark.report import MISSING_CODEC, NOT_OPENED, PENDING, REMARK
 
     status = console.CLEAN
@@ -209,7 +209,7 @@ def _print_table(partitions: Sequence[PartitionReport]) -> None:
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Text to the left, numbers to the right."""
+    """Align text to the left, numbers to the right."""
     numbers = (word.rjust(width) for word, width in zip(row[1:], widths[1:], strict=True))
     return "  ".join([row[0].ljust(widths[0]), *numbers])
 

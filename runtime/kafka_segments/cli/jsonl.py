@@ -1,4 +1,4 @@
-"""`--format jsonl`: one JSON object a line. The keys, their order and the bytes of a line are a contract."""
+"""Output of `--format jsonl`: one JSON object a line. Keys, their order and the bytes are stable."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.name != "prev
 
 
 def line(event: Batch | Record | Damage | Padding, path: str) -> bytes:
-    """The line for one event, with its newline.
+    """Return the line for one event, with its newline.
 
-    A path that is no UTF-8 is written with `\\udc80` to `\\udcff` for its odd bytes, as Python has it.
+    In a path that is not UTF-8, invalid bytes are written as `\\udc80` to `\\udcff`, as in Python.
 
     Args:
-        event: what was read.
-        path: the file that it was read from.
+        event: an event of a segment.
+        path: of the file.
     """
     if isinstance(event, Record):
         return _record(event, _quoted(path))
@@ -37,7 +37,7 @@ def line(event: Batch | Record | Damage | Padding, path: str) -> bytes:
 
 
 def encode(values: Any) -> bytes:
-    """Values as a line of JSON, with its newline; what a terminal would obey is escaped."""
+    """Encode values as a line of JSON, with its newline; unprintable characters are escaped."""
     return _encoded(values) + b"\n"
 
 
@@ -53,7 +53,7 @@ _quoted = lru_cache(maxsize=4)(_encoded)
 
 
 def _record(record: Record, path: bytes) -> bytes:
-    """Put together by hand: there are so many of them, and nothing in them needs an escape."""
+    """Encode a record by a template: there are many records, and nothing in them needs escaping."""
     headers = b",".join(
         b'{"key":%b,"value":%b}' % (_base64(key), _base64(value)) for key, value in record.headers
     )

@@ -1,4 +1,4 @@
-"""Entry point: parses arguments, runs a subcommand, turns errors into messages and exit statuses."""
+"""Entry point: parse arguments, run a subcommand, turn errors into messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["main"]
 def main(argv: list[str] | None = None) -> int:
     """Run `kafka-segments` and return its exit status.
 
-    0: clean. 1: damage, or something else that a reader must know of. 2: wrong usage, or something that
-    cannot be opened; the rest was done. 3: the output could not be written. 130: interrupted.
+    0: clean. 1: damage, or another finding. 2: wrong usage, or a source that cannot be opened; the rest was
+    done. 3: the output could not be written. 130: interrupted.
 
     Args:
         argv: the arguments, without the program's name; None takes those of the process.
@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return console.NOT_OPENED
         return _run(arguments.run, arguments)
-    except SystemExit as error:  # argparse has had its say
+    except SystemExit as error:  # argparse has printed its message
         return error.code if isinstance(error.code, int) else console.NOT_OPENED
     except KeyboardInterrupt:
         console.say("interrupted")

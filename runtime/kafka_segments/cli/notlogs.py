@@ -1,4 +1,4 @@
-"""Files that are no logs, by their names or first bytes: what they are, and what reads them."""
+"""Files that are not logs, by name or first bytes: what they are, and what reads them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kafka_segments.segment.segment import Segment
 __all__ = ["check_is_log", "refuse_other_file"]
 
 _MAX_LEN_HEAD = 64
-_BESIDE = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
+_INDEX_NAME = re.compile(r"\d{20}\.([a-z]+)", re.ASCII)
 _BY_SUFFIX = {
     "index": ("an offset index", "kafka_segments.segment.index_files.read_offset_index"),
     "timeindex": ("a time index", "kafka_segments.segment.index_files.read_time_index"),
@@ -49,7 +49,7 @@ def _read_gzip(head: bytes) -> None:
         gzip.GzipFile(fileobj=io.BytesIO(head)).peek(1)
 
 
-# Each reads the beginning of a file, and raises one of `_REFUSALS` unless it has its format.
+# Functions that read the beginning of a file, and raise one of `_REFUSALS` if it has another format.
 _BY_HEAD: tuple[tuple[Callable[[bytes], object], str, str], ...] = (
     (_read_gzip, "compressed by gzip", "gzip -dc"),
     (zstandard.get_frame_parameters, "compressed by zstd", "zstd -dc"),
@@ -61,30 +61,30 @@ _REFUSALS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, RuntimeError, OSEr
 
 
 def refuse_other_file(path: str) -> None:
-    """Raise `OptionError` for a file that is no log by its name or first bytes.
+    """Raise `OptionError` for a file that is not a log by its name or first bytes.
 
-    What is named as a segment is never refused: it may be a damaged one.
+    A file with a segment's name is never refused: it may be a damaged segment.
     """
     name = os.path.basename(path)
     if path == "-" or SEGMENT_NAME.fullmatch(name) or not os.path.isfile(path):
         return
-    match = _BESIDE.fullmatch(name)
+    match = _INDEX_NAME.fullmatch(name)
     kind, reader = _BY_SUFFIX.get(match[1], ("", None)) if match else _BY_NAME.get(name, ("", None))
     if name.endswith("-offset-checkpoint"):
         kind, reader = "a checkpoint of offsets, as text", "any editor"
     if kind:
         what_reads = f"; {reader} reads it" if reader else ""
-        raise OptionError(f"this is {kind}, no log: dump reads .log files{what_reads}", path=path)
+        raise OptionError(f"this is {kind}, not a log: dump reads .log files{what_reads}", path=path)
     head = _head(path)
     for read, what, tool in _BY_HEAD:
-        if len(head) > formats.LEN_PREFIX and _takes(read, head):
+        if len(head) > formats.LEN_PREFIX and _has_format(read, head):
             raise OptionError(
-                f"this file is {what}, no log; if a log is in it: {tool} FILE | kafka-segments dump -",
+                f"this file is {what}, not a log; if a log is in it: {tool} FILE | kafka-segments dump -",
                 path=path,
             )
 
 
-def _takes(read: Callable[[bytes], object], head: bytes) -> bool:
+def _has_format(read: Callable[[bytes], object], head: bytes) -> bool:
     try:
         read(head)
     except _REFUSALS:
@@ -101,7 +101,7 @@ def _head(path: str) -> bytes:
 
 
 def _may_be_entry(damage: Damage, path: str) -> bool:
-    """Whether what is damaged has at least a magic of Kafka's."""
+    """Return whether damaged bytes have a magic of Kafka."""
     error = damage.error
     if isinstance(error, TruncatedError):
         is_short = (error.available or 0) < formats.LEN_PREFIX
@@ -110,9 +110,9 @@ def _may_be_entry(damage: Damage, path: str) -> bool:
 
 
 def check_is_log(segment: Segment) -> None:
-    """Raise `OptionError` for a file without a segment's name, if nothing in it looks like an entry.
+    """Raise `OptionError` for a file without a segment's name if nothing in it looks like an entry.
 
-    What looks like one has a plausible length and magic, whatever its checksum says.
+    An entry has a plausible length and magic, whatever its checksum.
     """
     if SEGMENT_NAME.fullmatch(os.path.basename(segment.path)) or not segment.size:
         return
@@ -122,7 +122,7 @@ def check_is_log(segment: Segment) -> None:
         if isinstance(event, Damage) and _may_be_entry(event, segment.path):
             return
     raise OptionError(
-        "this is no log of Kafka's: nothing in it looks like a batch. dump reads .log files; a damaged one "
+        "this is not a log of Kafka: nothing in it looks like a batch. dump reads .log files; a damaged one "
         "is read all the same if it has a segment's name, 20 digits and .log",
         path=segment.path,
     )

@@ -1,4 +1,4 @@
-"""The command's parser: `argparse`, with messages that say what to write instead."""
+"""Parser of the command line: `argparse` with messages that suggest what to write instead."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ _OF_KAFKA_DUMP_LOG = {
     "--share-group-state-decoder": _INTERNAL,
     "--transaction-log-decoder": _INTERNAL,
 }
-"""Options of Kafka's own tool (DumpLogSegments), and what stands for them here."""
+"""Options of Kafka's own tool (DumpLogSegments), and their replacements here."""
 
 
 def new_parser(**options: Any) -> argparse.ArgumentParser:
-    """Make a parser, whose subcommands' parsers are of the same kind; options as for `ArgumentParser`."""
+    """Make a parser with subparsers of the same kind; options as for `ArgumentParser`."""
     return _Parser(**options)
 
 
 class _Parser(argparse.ArgumentParser):
-    """`argparse.ArgumentParser` without abbreviations of options, and with messages that help."""
+    """Parser without abbreviations of options, and with suggestions in messages."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.allow_abbrev = False
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the arguments, and end the process with status 2."""
+        """Print what is wrong with the arguments, and end the process with status 2."""
         self.print_usage(sys.stderr)
         self.exit(console.NOT_OPENED, f"{self.prog}: error: {shown(message)}\n")
 
-    # The types of argparse's own overloads cannot be told without them.
+    # The override merges the overloads of argparse.
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse arguments; those that are not known are an error, said with what they may stand for."""
+        """Parse arguments; an unknown one is an error, with a suggestion."""
         given = list(sys.argv[1:] if args is None else args)
         self._refuse_early(given)
         parsed, unknown = super().parse_known_args(given, namespace)
         if unknown:
             options = [name for name in self._option_string_actions if name.startswith("--")]
-            told = "".join(did_you_mean(one.partition("=")[0], options) for one in unknown[:1])
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{told}")
+            hint = "".join(did_you_mean(one.partition("=")[0], options) for one in unknown[:1])
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return parsed, unknown
 
     def _refuse_early(self, given: Sequence[str]) -> None:
@@ -79,16 +79,16 @@ class _Parser(argparse.ArgumentParser):
                 self.error(f"{name} is an option of kafka-dump-log: {_OF_KAFKA_DUMP_LOG[name]}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse what is none of an argument's choices."""
+        """Refuse a value that is not among an argument's choices."""
         if action.choices is None or value in action.choices:
             return
         known = list(map(str, action.choices))
-        told = did_you_mean(str(value), known)
+        hint = did_you_mean(str(value), known)
         if action.nargs == argparse.PARSER and os.path.exists(str(value)):
-            told = f": write a command before it, as in `kafka-segments dump {value}`"
+            hint = f": write a command before it, as in `kafka-segments dump {value}`"
         choices = ", ".join(known)
         name = "/".join(action.option_strings) or action.metavar or action.dest
-        self.error(f"argument {name}: invalid choice: {value!r}{told} (choose from {choices})")
+        self.error(f"argument {name}: invalid choice: {value!r}{hint} (choose from {choices})")
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""`kafka-segments plan`: what a query reads, and why it does not read the rest."""
+"""Subcommand `plan`: what a query reads, and why it does not read the rest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OPTIONS = option_names("query", "file")
 Told = TypeVar("Told", LeftOut, OffsetLoss)
 
 Line = tuple[dict[str, Any], str]
-"""Something to say, as values and in words."""
+"""A line of output, as values and as text."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -96,7 +96,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand; returns the exit status."""
+    """Run the subcommand; return the exit status."""
     options = _options(arguments.option) | options_of(arguments)
     query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
     for words in unused_options(options):
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Places) -> Plan:
-    """The plan, with what the segments of each log say together about the range that is read."""
+    """Return the plan with findings that comparing the segments of each log gives for the range read."""
     ranges = {(one.topic, one.partition): one for one in made.ranges}
     budget = Budget(query.limits.max_walk_bytes)
     losses, findings, remarks = list(made.losses), list(made.findings), list(made.remarks)
@@ -194,11 +194,11 @@ def _options(given: Sequence[str]) -> dict[str, str]:
     for one in given:
         name, equals, value = one.partition("=")
         if not equals or not (name.lower() in known or name.startswith(STORE_PREFIXES)):
-            # Not the value, nor what stands for one behind another mark than `=`: it may be a secret.
-            told = re.sub(r"[^\w.-].*", "", name, flags=re.DOTALL)
-            close = "" if name.lower() in known else did_you_mean(told, _OPTIONS)
+            # Without the value, also after another character than `=`: it may be a secret.
+            shown_name = re.sub(r"[^\w.-].*", "", name, flags=re.DOTALL)
+            close = "" if name.lower() in known else did_you_mean(shown_name, _OPTIONS)
             names = ", ".join(_OPTIONS)
-            raise OptionError(f"--option {told!r}{close}: give NAME=VALUE, NAME one of {names}, fs.*")
+            raise OptionError(f"--option {shown_name!r}{close}: give NAME=VALUE, NAME one of {names}, fs.*")
         found[name] = value
     return found
 
@@ -218,7 +218,7 @@ def _conditions(given: Sequence[str]) -> Iterator[Condition]:
 
 
 def _number(column: str, value: str, text: str) -> int:
-    """A condition's value: a number; for a timestamp also ISO 8601, in UTC unless it says otherwise."""
+    """Parse a condition's value: a number; for a timestamp also ISO 8601, in UTC without a zone."""
     if value.lstrip("+-").isdecimal():
         return int(value)
     if column != "timestamp":
@@ -325,7 +325,7 @@ def _splits(splits: Iterable[tuple[int, Split]]) -> Iterator[Line]:
 
 
 def _left_out(found: Iterable[LeftOut]) -> Iterator[Line]:
-    """What is not read; in words, segments with the same reason share a line."""
+    """Yield lines for what is not read; segments with the same reason share a line."""
     for (topic, partition, why), same in groupby(found, lambda one: (one.topic, one.partition, one.why)):
         group = list(same)
         first, last = group[0].first_offset, group[-1].last_offset

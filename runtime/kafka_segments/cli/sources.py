@@ -1,4 +1,4 @@
-"""What is named on the command line: files, patterns of paths, and directories with segments."""
+"""Sources on the command line: files, patterns of paths, and directories with segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--format text`: a line for each batch and record, for people. Not stable: programs take jsonl."""
+"""Output of `--format text`: a line for each batch and record. Not stable: programs read jsonl."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def file_line(path: str) -> bytes:
-    """The line that begins a file, where there are several."""
+    """Return the line that precedes a file's lines, if there are several files."""
     return f"file {escape(path)}\n".encode()
 
 
 def line(event: Batch | Record | Damage | Padding, *, is_coloured: bool = False) -> bytes:
-    """The line for one event, with its newline; whatever is not printable is escaped."""
+    """Return the line for one event, with its newline; unprintable characters are escaped."""
     if isinstance(event, Batch):
         text = _batch(event)
     elif isinstance(event, Record):
@@ -64,7 +64,7 @@ def _batch(batch: Batch) -> str:
 
 
 def counted(number: int | str, noun: str) -> str:
-    """A number and its noun, in the plural where it belongs."""
+    """Return a number and its noun, in the plural where needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -92,7 +92,7 @@ def _damage(damage: Damage) -> str:
 
 
 def remedy(damage: Damage) -> str:
-    """What to do about damage."""
+    """Return what to do about damage."""
     error = damage.error
     if isinstance(error, ReadError):
         return "check the disk, and take these offsets from a replica"
@@ -106,7 +106,7 @@ def remedy(damage: Damage) -> str:
 
 
 def lost_offsets(damage: Damage) -> str:
-    """Which offsets are missing, in words."""
+    """Return which offsets are missing, in words."""
     first, last = damage.first_lost_offset, damage.last_lost_offset
     if first is None and last is None:
         neighbours_known = damage.previous_offset is not None and damage.next_offset is not None
@@ -119,13 +119,13 @@ def lost_offsets(damage: Damage) -> str:
 
 
 def _data(data: bytes | None) -> str:
-    """Text in quotes, null as null; of what is very long, the beginning and how long it is."""
+    """Return text in quotes, null as null; a long value is shortened, with its length."""
     if data is None:
         return "null"
-    told = f"... ({len(data):,} bytes; --format jsonl has all)" if len(data) > _LONGEST else ""
-    data = data[:_MAX_LEN_SHORTENED] if told else data
+    suffix = f"... ({len(data):,} bytes; --format jsonl has all)" if len(data) > _LONGEST else ""
+    data = data[:_MAX_LEN_SHORTENED] if suffix else data
     text = data.decode("utf-8", "surrogateescape").replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escape(text)}"{told}'
+    return f'"{escape(text)}"{suffix}'
 
 
 def _time(milliseconds: int) -> str:

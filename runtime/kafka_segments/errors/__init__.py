@@ -39,7 +39,7 @@ __all__ = [
 
 
 class KafkaFormatError(Exception):
-    """Base class of all errors of kafka-segments.
+    """Root of the errors of kafka-segments.
 
     Args:
         detail: what is wrong and what to do about it, without the path (an attribute).
