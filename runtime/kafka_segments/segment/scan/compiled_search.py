@@ -261,7 +261,7 @@ class Searcher:
             table.set("powers", self._powers.ctypes.data, self._powers.size)
 
     def next_place(self, position: int, lowest: int) -> int | None:
-        """Return the first position from `position` on of a sound entry with a base offset of `lowest` or more."""
+        """Return the next position from `position` on of a sound entry with base offset `lowest` or more."""
         self._state[LOWEST] = lowest
         while position < self._source.size:
             size = self._source.size if self._source.is_memory else position + _LEN_WINDOW
