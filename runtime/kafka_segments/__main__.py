@@ -1,4 +1,4 @@
-"""`python -m kafka_segments`: the command `kafka-segments`."""
+"""The command `kafka-segments` as `python -m kafka_segments`."""
 
 import sys
 
