@@ -1,8 +1,8 @@
-"""Records of a batch, one after the other, so that those before a bad one are delivered.
+"""Records of a batch, one after the other; those before a damaged one are delivered.
 
-Strategy: the old formats have a module of their own (`messages`). For magic 2: decompress the payload, let
-the generated class read each record and add the batch's base values to the record's deltas, and wrap the
-sums as Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRecord.readFrom.
+Strategy: magic 0 and 1 are decoded in `legacy_messages`. For magic 2: decompress the payload, let the
+generated class read each record, add the batch's base values to the record's deltas, and wrap the sums as
+Java does. Kafka's rules are in DefaultRecordBatch.RecordIterator and DefaultRecord.readFrom.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from kafka_segments.segment.legacy_messages import Messages
 __all__ = ["MAX_NUM_HEADERS", "ManyRows", "RecordPlace", "Rows", "check_codec", "open_records"]
 
 MAX_NUM_HEADERS = 1_000_000
-"""Headers that one record may have here; Kafka has no limit but the size of a batch.
+"""Headers of one record at most; Kafka only limits the size of a batch.
 
-A header has two bytes at least, and compression makes a thousandth of them, but as a pair of values it takes
-about 80 bytes of memory and more for what is in it. A record of 1 MiB, which is what brokers let pass, has
-half as many at most.
+A header takes two bytes or more, a thousandth of that when compressed, but as a pair of values about 80 bytes
+of memory besides its content. A record of 1 MiB, the default limit of brokers, has half as many at most.
 """
 
 
 class RecordPlace(NamedTuple):
-    """Where in a batch's content to go on reading.
+    """Position in a batch's content where decoding continues.
 
     Attributes:
-        num_records: how many records are known already.
-        place: behind the last of them, in bytes of the content.
-        last_offset: of the last of them, where it was asked for.
+        num_records: number of records decoded before.
+        place: after the last of them, in bytes of the content.
+        last_offset: of the last of them, where it is needed.
     """
 
     num_records: int = 0
@@ -48,12 +47,12 @@ _BEGINNING = RecordPlace()
 
 
 class Rows(Protocol):
-    """A faster way to records, which leaves to the one here what it does not take."""
+    """A faster decoder of records, which may leave records to the one in this module."""
 
     def records(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
     ) -> Generator[Record, None, RecordPlace | None]:
-        """Yield records from the first on; return where to go on, None if that was all, and all is sound.
+        """Yield records from the first on; return where to continue, None if all are done and sound.
 
         It may stop before a record that has more than `max_items` headers.
         """
@@ -64,10 +63,10 @@ _MANY = 10_000
 
 
 class ManyRows:
-    """Another `Rows`, from the 10,000th record on: reading those one by one takes as long as making it ready.
+    """Rows that are loaded at the 10,000th record: decoding fewer one by one is faster than loading.
 
     Args:
-        load: makes it ready; None if it cannot be had.
+        load: loads the decoder; returns None if it is not available.
     """
 
     def __init__(self, load: Callable[[], Rows | None]) -> None:
@@ -81,7 +80,6 @@ class ManyRows:
     def records(
         self, batch: Batch, payload: bytes | memoryview, max_items: int
     ) -> Generator[Record, None, RecordPlace | None]:
-        """See `Rows`; the header tells how many records a batch has."""
         self._num_records += batch.num_records or 0
         if self._num_records <= _MANY or self._rows is None:
             return _BEGINNING
@@ -98,25 +96,25 @@ def open_records(
     start: RecordPlace = _BEGINNING,
     items: ItemBudget | None = None,
 ) -> tuple[Batch, Iterator[Record]]:
-    """A batch, with what only its content knows of it, and its records.
+    """Return a batch, completed from its content, and its records.
 
     Args:
         batch: its header.
-        payload: what `entry_scan.read_payload` gives.
+        payload: the result of `entry_scan.read_payload`.
         max_decompressed: bytes that the payload may decompress to.
         check_crc: verify the checksums of messages in a wrapper.
-        rows: decodes the records of magic 2 faster, if there is such a thing.
-        start: in magic 2, which records are known already and are not yielded.
+        rows: a faster decoder for records of magic 2, if available.
+        start: in magic 2, records decoded before, which are not yielded.
         items: counts records, headers and the content of control records, where a pass reads several batches.
 
     Returns:
         The batch: for a wrapper of magic 0 or 1 with its first offset and the number of messages. And the
-        records; what is wrong is raised after those before it (inner checksums: after all the others).
+        records; errors are raised after the records before them (inner checksums: after all the others).
 
     Raises:
-        DecompressionError: an unknown codec, wrong bytes, or more than `max_decompressed`. In magic 2 this is
-            raised when the first record is asked for.
-        CorruptBatchError: counts, lengths or offsets contradict each other.
+        DecompressionError: an unknown codec, invalid bytes, or more than `max_decompressed`. In magic 2 it is
+            raised when the first record is requested.
+        CorruptBatchError: inconsistent counts, lengths or offsets.
     """
     items = items or ItemBudget(max_decompressed)
     if batch.magic >= 2:
@@ -139,13 +137,13 @@ def _iter_batch(
     start: RecordPlace,
     items: ItemBudget,
 ) -> Iterator[Record]:
-    """The records of a batch of magic 2.
+    """Yield the records of a batch of magic 2.
 
     Raises:
-        DecompressionError: an unknown codec, wrong bytes, or more of them, or of records and headers, than
+        DecompressionError: an unknown codec, invalid bytes, or more of them, or of records and headers, than
             `bounds` allows.
-        CorruptBatchError: the count, a record's lengths, or bytes left behind the last record contradict each
-            other, or a record has more than `MAX_NUM_HEADERS`; raised after the records before that.
+        CorruptBatchError: an inconsistent count or length, bytes after the last record, or a record with more
+            than `MAX_NUM_HEADERS`; raised after the records before that.
     """
     try:
         check_codec(batch)
@@ -182,7 +180,7 @@ def _decompressed(batch: Batch, payload: bytes | memoryview, max_decompressed: i
 def _records(
     batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: RecordPlace, items: ItemBudget | None
 ) -> Iterator[Record]:
-    """The records after `start`, as many as the budget has room for."""
+    """Yield the records after `start`, within the budget."""
     if rows is not None and not batch.is_control and start == _BEGINNING:
         max_items = MAX_NUM_HEADERS if items is None else items.largest(MAX_NUM_HEADERS)
         steps = rows.records(batch, payload, max_items)
@@ -202,7 +200,7 @@ def _records(
 def _exactly(
     batch: Batch, payload: bytes | memoryview, start: RecordPlace, items: ItemBudget | None
 ) -> Iterator[Record]:
-    """Records by the generated class, which knows what to say of those that are not sound."""
+    """Decode records by the generated class, whose errors describe the damage."""
     count = batch.num_records
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")

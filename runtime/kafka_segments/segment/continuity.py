@@ -1,9 +1,8 @@
-"""Whether the segments of a partition make one log: no offsets missing, none in the wrong segment.
+"""Continuity of a partition's segments: no offsets missing, none in the wrong segment.
 
-Strategy: the first and the last offset in each segment tell. Sorted by content they must follow on each
-other, from the log start offset up to the high watermark, and lie where the segments' names say. Offsets that
-are missing are lawful where the log cleaner has been (`cleaner_traces`). Every verb that reads a partition
-asks this module.
+Strategy: the first and the last offset in each segment decide. Sorted by content they must be consecutive,
+from the log start offset up to the high watermark, and lie where the segments' names say. Missing offsets are
+legitimate where the log cleaner has been (`cleaner_traces`). All readers of a partition use this module.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ class Extent:
     last: int
 
     def touches(self, start: int, end: int | None) -> bool:
-        """Whether it may hold an offset in `[start, end)`."""
+        """Return whether it may hold an offset in `[start, end)`."""
         return self.last >= start and (end is None or self.first < end)
 
     def is_within(self, start: int, end: int | None) -> bool:
-        """Whether both lie in `[start, end)`."""
+        """Return whether both offsets are in `[start, end)`."""
         return self.first >= start and (end is None or self.last < end)
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a segment holds.
+    """Content of a segment.
 
     Attributes:
         path: of the segment.
         base_offset: by its name.
         size: bytes.
         extent: its offsets; None if it holds no sound entry.
-        is_damaged_before: something in front of the first sound entry is damaged, or all of the segment is.
-        is_damaged_behind: likewise behind the last one.
-        is_unknown: it cannot be read, or was not looked into; whoever found that out tells.
-        ends_in_zeros: zeros stand behind the last sound entry.
-        misplaced: the base offset of the first batch, if the next one has offsets that are not behind its.
+        is_damaged_before: whether there is damage before the first sound entry, or only damage.
+        is_damaged_behind: likewise after the last one.
+        is_unknown: it cannot be read, or was not examined; that is reported elsewhere.
+        ends_in_zeros: whether zeros follow the last sound entry.
+        misplaced: base offset of the first batch, if the next one's offsets are not greater.
     """
 
     path: str
@@ -66,22 +65,21 @@ class Holding:
 
 
 Look = Callable[[Holding], Sequence[Extent]]
-"""Finds the offsets of all entries in a segment, in file order; entries that follow on each other are one."""
+"""A function that returns the offsets of all entries in a segment, in file order; consecutive ones merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What a broker notes of a partition beside its segments.
+    """Offsets that a broker keeps for a partition in checkpoints and other files.
 
     Attributes:
-        log_start_offset: below it records are deleted ones; None if it is not noted.
-        high_watermark: up to it records are committed; None if it is not noted, or a broker is writing.
-        recovery_point: below it everything was on the disk; likewise.
-        cleaned_up_to: the cleaner was there below this offset, and had not come to it yet; None if that is
-            not noted.
-        without_log: base offsets of indexes that have no segment.
-        swaps: segments of the cleaner that a broker has yet to take in, and that have no other in their
-            place: base offset and path.
+        log_start_offset: records below it are deleted; None if there is none.
+        high_watermark: records below it are committed; None if there is none, or a broker is writing.
+        recovery_point: everything below it was flushed to disk; None likewise.
+        cleaned_up_to: the cleaner has cleaned up to this offset; None if there is none.
+        without_log: base offsets of indexes without a segment.
+        swaps: base offset and path of the cleaner's segments that a broker has yet to swap in, and whose
+            originals are gone.
     """
 
     log_start_offset: int | None = None
@@ -99,20 +97,21 @@ def find_gaps(
     look: Look,
     name: tuple[str, int] | None = None,
 ) -> list[Damage]:
-    """Find offsets that are in no segment, and segments that hold other offsets than they should.
+    """Find offsets that are in no segment, and segments with other offsets than their names say.
 
     Args:
         segments: all of a partition, by base offset.
-        noted: what is known besides.
-        is_cleaned: whether a segment shows that the cleaner has been in it; asked only where offsets are
-            missing, and of no more segments than it takes.
-        look: into a segment that holds other offsets than it should, besides some that it should.
+        noted: the broker's checkpoints.
+        is_cleaned: whether a segment shows that the cleaner has been in it; called only where offsets are
+            missing, and for no more segments than needed.
+        look: examines a segment that holds some of its own and some foreign offsets.
         name: topic and partition, for the errors.
 
     Returns:
-        A `Damage` for each, at the end of the segment before what is missing, or of the whole segment that is
-        wrong: without lost offsets if all that it should hold is somewhere. Regions that are damaged
-        themselves are not among them: who reads them tells.
+        A `Damage` for each, at the end of the segment before the gap, or for the whole wrong segment: without
+        lost offsets if all that it should hold is in other segments. Damaged regions are not included: the
+            reader
+        of the segment reports them.
     """
     found = [*_wrong_segments(segments)]
     wrong = {one.path for one in found}
@@ -130,7 +129,7 @@ def find_gaps(
 def traces_in(
     segments: Sequence[Holding], noted: int | None, is_cleaned: Callable[[Holding], bool]
 ) -> Traces:
-    """How far the cleaner has been in a partition.
+    """Return the cleaner's progress in a partition.
 
     Args:
         segments: all of it, by base offset.
@@ -144,7 +143,7 @@ def traces_in(
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """Offsets that are missing; `is_certain`: no cleaner takes those."""
+    """Missing offsets; `is_certain`: the cleaner cannot have removed them."""
 
     before: Holding
     first: int
@@ -154,7 +153,7 @@ class _Gap:
     is_at_beginning: bool = False
 
     def covers(self, other: _Gap) -> bool:
-        """Whether all offsets of another one are among these."""
+        """Return whether it includes all offsets of another gap."""
         is_to_end = self.last is None or (other.last is not None and other.last <= self.last)
         return self.first <= other.first and is_to_end
 
@@ -170,13 +169,13 @@ class _Gap:
             topic=None if name is None else name[0],
             partition=None if name is None else name[1],
         )
-        behind = None if self.last is None else self.last + 1
+        following = None if self.last is None else self.last + 1
         place = self.before.path, position, position
-        return Damage(*place, error, self.first, self.last, self.first - 1, behind)
+        return Damage(*place, error, self.first, self.last, self.first - 1, following)
 
 
 def _unlawful(gaps: Sequence[_Gap], traces: Traces) -> Iterator[_Gap]:
-    """The gaps that no cleaner left, or what of them it did not."""
+    """Yield the gaps, or the parts of them, that the cleaner did not leave."""
     for gap in sorted(gaps, key=lambda one: one.first, reverse=True):
         if gap.is_certain or gap.last is None:
             yield gap
@@ -215,21 +214,21 @@ def _gaps_by_content(
         if one[0].last >= reached[0].last:
             reached = one
     for held in segments[:-1]:
-        # Behind everything by content, and not by the names: the newest segment has another one's.
+        # Last by content, but not by the names: the newest segment has the name of another one.
         if _is_zeros(held) and held.base_offset > reached[0].last:
             yield _Gap(held, held.base_offset, None, f"{held.path} holds nothing but zeros", is_certain=True)
-    yield from _gap_behind(segments[-1], reached, noted)
+    yield from _gap_after(segments[-1], reached, noted)
 
 
 def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Held]:
-    """What each segment holds, with what its reader names as lost; its name tells if it holds nothing.
+    """Yield what each segment holds, including its damage; its name counts if it holds nothing.
 
-    Of a segment that was looked into only what it should hold counts, if it has any of that.
+    Of an examined segment only its own offsets count, if it has any.
     """
     for one, end in with_ends(segments):
-        base, behind = one.base_offset, None if end is None else end - 1
+        base, own_last = one.base_offset, None if end is None else end - 1
         if one.is_unknown or (one.extent is None and one.is_damaged_before):
-            yield Extent(base, base if behind is None else behind), one
+            yield Extent(base, base if own_last is None else own_last), one
         elif one.extent is None:
             yield Extent(base, base - 1), one
         else:
@@ -242,17 +241,17 @@ def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) 
                 yield from ((each, one) for each in found)
                 continue
             first = min(base, extent.first) if one.is_damaged_before else extent.first
-            last = max(extent.last, behind or 0) if one.is_damaged_behind else extent.last
+            last = max(extent.last, own_last or 0) if one.is_damaged_behind else extent.last
             yield Extent(first, last), one
 
 
 def _is_mixed(one: Holding, end: int | None) -> bool:
-    """Whether a segment may hold some of what it should, and other offsets."""
+    """Return whether a segment may hold some of its own offsets, and others."""
     return one.extent is not None and one.extent.touches(one.base_offset, end)
 
 
 def _straying(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[Extent]:
-    """The offsets that stand in segments beside what those should hold."""
+    """Yield the foreign offsets in segments that also hold some of their own."""
     for one, end in with_ends(segments):
         found = runs.get(one.path, ())
         if any(each.is_within(one.base_offset, end) for each in found):
@@ -260,7 +259,7 @@ def _straying(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]])
 
 
 def _without(gap: _Gap, straying: Sequence[Extent]) -> Iterator[_Gap]:
-    """What remains of a gap where some offsets are not missing."""
+    """Yield what remains of a gap after subtracting offsets that are not missing."""
     first, last = gap.first, gap.last
     for one in sorted(straying):
         if one.last < first or (last is not None and one.first > last):
@@ -273,7 +272,7 @@ def _without(gap: _Gap, straying: Sequence[Extent]) -> Iterator[_Gap]:
 
 
 def _gap_before(lowest: Holding, covered: Extent, noted: Noted) -> Iterator[_Gap]:
-    """What is missing in front of everything."""
+    """Yield gaps before all segments."""
     start, first = noted.log_start_offset, min(lowest.base_offset, covered.first)
     if start is not None and start < first:
         why = f"the log starts at offset {start} (log-start-offset-checkpoint), the segments at {first}"
@@ -285,15 +284,15 @@ def _gap_before(lowest: Holding, covered: Extent, noted: Noted) -> Iterator[_Gap
         yield _Gap(lowest, low, covered.first - 1, why, is_at_beginning=True)
 
 
-def _gap_between(before: _Held, behind: _Held, first: int) -> _Gap:
-    (extent, one), (following, other) = before, behind
+def _gap_between(before: _Held, after: _Held, first: int) -> _Gap:
+    (extent, one), (following, other) = before, after
     last = following.first - 1
     if _is_zeros(one):
         return _Gap(one, first, last, f"{one.path} holds nothing but zeros", is_certain=True)
-    if one.extent is None and not _is_told(one):
+    if one.extent is None and not _is_reported(one):
         return _Gap(one, first, last, f"{one.path} is empty")  # the cleaner may leave it so
     if one.ends_in_zeros:
-        # A broker cuts the zeros of a preallocated file off when it begins the next one.
+        # A broker truncates a preallocated file when it rolls.
         return _Gap(one, first, last, f"{one.path} ends in zeros", is_certain=True)
     by_name = " by its name" if other.extent is None else ""
     begins = f"{other.path} begins with {following.first}{by_name}"
@@ -301,9 +300,9 @@ def _gap_between(before: _Held, behind: _Held, first: int) -> _Gap:
     return _Gap(one, first, last, f"{why}shows that the cleaner has been there")
 
 
-def _gap_behind(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]:
-    """What is missing behind everything."""
-    if _is_told(newest) or newest.is_damaged_behind:
+def _gap_after(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]:
+    """Yield gaps after all segments."""
+    if _is_reported(newest) or newest.is_damaged_behind:
         return
     end, own = reached[0].last + 1, reached[1]
     noted_end, what = max(
@@ -324,18 +323,18 @@ def _gap_behind(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]
 def swapped_out(
     noted: Noted, base_offsets: Sequence[int], end: int = 0
 ) -> Iterator[tuple[int, int | None, str]]:
-    """The offsets that only segments hold which a broker has yet to take in (LogLoader, `.swap`).
+    """Yield the offsets that exist only in segments which a broker has yet to swap in (LogLoader, `.swap`).
 
-    The cleaner gives its work this name before it renames what it was made from, in order: so where a segment
-    of the same base offset is there, all of them are.
+    The cleaner gives its output this name before it renames the originals, in order: so if a segment of the
+    same base offset exists, all originals do.
 
     Args:
-        noted: what is known besides.
-        base_offsets: of the segments that are there, ascending.
-        end: an offset that the log is known to end at.
+        noted: the broker's checkpoints.
+        base_offsets: of the existing segments, ascending.
+        end: a known end of the log.
 
     Yields:
-        The first offset, the last one (None if nothing tells), and why.
+        The first offset, the last one (None if unknown), and the reason.
     """
     known = max(end, noted.high_watermark or 0, noted.recovery_point or 0)
     for base_offset, path in noted.swaps:
@@ -356,21 +355,21 @@ def _swapped_gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
         yield _Gap(one, first, last, why, is_certain=True, is_at_beginning=not before)
 
 
-def _is_told(one: Holding) -> bool:
-    """Whether whoever reads a segment that holds nothing sound tells why."""
+def _is_reported(one: Holding) -> bool:
+    """Return whether the reader of a segment without a sound entry reports the reason."""
     return one.is_unknown or (one.extent is None and one.is_damaged_before)
 
 
 def _is_zeros(one: Holding) -> bool:
-    """Whether a segment holds zeros and nothing else, which no cleaner makes."""
-    return one.extent is None and one.size > 0 and not _is_told(one)
+    """Return whether a segment holds only zeros, which the cleaner never writes."""
+    return one.extent is None and one.size > 0 and not _is_reported(one)
 
 
 def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
-    """Segments with offsets that belong to others by the names, and zeros that no broker makes."""
+    """Yield segments with offsets that belong to others by the names, and impossible runs of zeros."""
     for one, end in with_ends(segments):
         if one.extent is None:
-            if one.size > _LARGEST and not _is_told(one):
+            if one.size > _LARGEST and not _is_reported(one):
                 detail = f"{one.size} bytes of zeros: a broker makes no segment of more than {_LARGEST} bytes"
                 yield _wrong(one, CorruptBatchError(detail, path=one.path, position=0))
             continue

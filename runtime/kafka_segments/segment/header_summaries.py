@@ -1,7 +1,7 @@
-"""The headers of a segment, one after the other, for those who plan: offsets, times, positions.
+"""Headers of a segment for planning: offsets, times, positions.
 
-Strategy: by the compiled scanner where it is installed, else entry by entry. No checksum is verified: what a
-header says is a hint, and what follows from it is that records are looked at, or not.
+Strategy: by the compiled scanner where it is installed, else entry by entry. No checksum is verified: a
+header only decides whether records are read.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _COLUMNS = (
 
 @dataclass(slots=True)
 class HeaderSummary:
-    """What the header of a batch or message says.
+    """Summary of the header of a batch or message.
 
     Attributes:
         position: where it begins.
         end_position: where it ends.
-        first_offset: None for a wrapper of the old formats, whose first offset is inside.
-        last_offset: no record is above it.
+        first_offset: None for a wrapper of magic 0 or 1, whose messages have it.
+        last_offset: the greatest possible offset of its records.
         max_timestamp: milliseconds; -1 in magic 0.
-        is_append_time: `max_timestamp` is that of every record.
+        is_append_time: whether `max_timestamp` is that of every record.
         producer_id: -1 for none.
-        has_records: it holds records for readers: it is no control batch, and the cleaner left some.
+        has_records: whether it holds data records: not a control batch, and not emptied by the cleaner.
     """
 
     position: int
@@ -61,10 +61,10 @@ class HeaderSummary:
 
 
 def iter_header_summaries(source: Source, position: int = 0) -> Iterator[HeaderSummary | Damage]:
-    """Yield headers from a position on where an entry begins, and what is damaged, in file order."""
+    """Yield headers and damage in file order, from the position of an entry on."""
     for num, head in enumerate(_slow_heads(source, position)):
         if num == _NUM_FIRST:
-            break  # it takes a while to set the compiled scanner up, and many want but a few
+            break  # setting up the compiled scanner takes a while, and many callers need few headers
         yield head
         position = head.end_position
     else:
@@ -110,7 +110,7 @@ def _slow_heads(source: Source, position: int) -> Iterator[HeaderSummary | Damag
 
 
 def head_of(batch: Batch) -> HeaderSummary:
-    """The same of a batch that was read in another way."""
+    """Return the summary of a batch."""
     is_plain = batch.magic < 2 and batch.compression_id == 0
     return HeaderSummary(
         batch.position,

@@ -1,10 +1,10 @@
-"""What stands beside a segment: where offsets and times are, what was aborted, what producers have sent.
+"""Readers of index files, producer snapshots, leader epochs and partition metadata.
 
-Strategy: a file is read whole and becomes plain values, or an error with its position. What is checked is
-what Kafka checks when it loads the file (`sanityCheck` of each class), and what makes an entry readable at
-all. Zeros behind the last entry are room for more: a broker makes the indexes of the newest segment as long
-as they may become, and cuts them when it rolls the segment or stops. Killed, it leaves the zeros, and Kafka
-then takes them for entries until it has rebuilt the index; here they never count.
+Strategy: a file is read whole and becomes plain values, or an error with its position. The checks are those
+of Kafka when it loads the file (`sanityCheck` of each class), and those that make an entry readable. Zeros
+after the last entry are reserved space: a broker preallocates the indexes of the newest segment, and
+truncates them when it rolls the segment or stops. A killed broker leaves the zeros, and Kafka then reads them
+as entries until it has rebuilt the index; here they never count.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class OffsetIndex:
     """A `.index`: the batch at `positions[i]` ends with `offsets[i]`.
 
     Attributes:
-        path: as given.
+        path: as the caller named it.
         base_offset: of the segment.
         offsets: absolute, in the file's order.
         positions: bytes from the beginning of the `.log`.
-        num_padding: how many entries of zeros stand behind.
+        num_padding: number of entries of zeros at the end.
     """
 
     path: str
@@ -70,7 +70,7 @@ class OffsetIndex:
     num_padding: int
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """Offset and position of the last entry not above `offset`; those of the segment if there is none.
+        """Return offset and position of the last entry up to `offset`; those of the segment if there is none.
 
         Source: OffsetIndex.lookup.
         """
@@ -89,7 +89,7 @@ class TimeIndex:
     num_padding: int
 
     def lookup(self, timestamp: int) -> tuple[int, int]:
-        """Timestamp and offset of the last entry not above `timestamp`; -1 and the base offset if none is.
+        """Return timestamp and offset of the last entry up to `timestamp`; -1 and the base offset if none.
 
         Source: TimeIndex.lookup.
         """
@@ -99,9 +99,9 @@ class TimeIndex:
 
 @dataclass(frozen=True, slots=True)
 class AbortedTxn:
-    """An aborted transaction, as a `.txnindex` has it: `last_offset` is that of the ABORT marker.
+    """An entry of a `.txnindex`: an aborted transaction; `last_offset` is that of the ABORT marker.
 
-    `last_stable_offset`: no transaction that was open before it was still open behind the marker.
+    `last_stable_offset`: transactions that began before it had ended at the marker.
     """
 
     producer_id: int
@@ -112,7 +112,7 @@ class AbortedTxn:
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry:
-    """What a `.snapshot` knows of a producer; see the schema for what -1 means."""
+    """State of a producer in a `.snapshot`; see the schema for the meaning of -1."""
 
     producer_id: int
     epoch: int
@@ -181,7 +181,7 @@ def read_time_index(source: SourceLike | Source, base_offset: int | None = None)
         base, size = _base_offset(path, base_offset), formats.LEN_TIME_ENTRY
         end = _end_of_entries(data, size)
         if end == 0 and len(data) == size:
-            end = size  # alone, zeros are an entry: the first record is of 1970-01-01
+            end = size  # a single entry of zeros counts: its timestamp is 1970-01-01
         timestamps, relative = formats.read_time_entries(data[:end])
         offsets = tuple(base + offset for offset in relative)
         if timestamps and timestamps[-1] < timestamps[0]:
@@ -299,7 +299,7 @@ def _decoded(source: SourceLike | Source, most: int, decode: Callable[[bytes, st
 
 
 def _opened(source: SourceLike | Source) -> Source:
-    """What is a source already is taken over, and closed."""
+    """Open a source; an open one is taken over."""
     either: Any = source
     is_source = hasattr(source, "window") and hasattr(source, "descriptor")
     return either if is_source else open_source(either, only_files=True)
@@ -312,7 +312,7 @@ def _base_offset(path: str, given: int | None) -> int:
 
 
 def _end_of_entries(data: bytes, size: int) -> int:
-    """Where the last entry that is not of zeros ends."""
+    """Return where the last non-zero entry ends."""
     if len(data) % size:
         detail = f"{len(data)} bytes, which is no multiple of an entry's {size}"
         raise CorruptIndexError(detail, position=len(data) - len(data) % size)

@@ -1,9 +1,9 @@
-"""Messages of an entry of the old formats: the entry itself, or those that it wraps.
+"""Messages of an entry of magic 0 or 1: the entry itself, or those in a wrapper.
 
-Strategy: what a wrapper's value decompresses to is gone through twice. First its frames alone, which tell how
-many messages there are and the offset of the last one: in magic 1 inner offsets are relative to that. Then
-message by message, so that those before a bad one are delivered and there is one in memory at a time. Kafka's
-rules are in AbstractLegacyRecordBatch.DeepRecordsIterator and LegacyRecord.
+Strategy: a wrapper's decompressed value is read twice. First its frames alone, for the number of messages and
+the offset of the last one: in magic 1 inner offsets are relative to that. Then message by message, so that
+those before a damaged one are delivered, and only one is in memory. Kafka's rules are in
+AbstractLegacyRecordBatch.DeepRecordsIterator and LegacyRecord.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Data = bytes | memoryview
 
 
 class Messages:
-    """The messages of one entry.
+    """Messages of one entry.
 
     Args:
-        batch: its header, with a codec that is known and lawful.
-        body: everything behind the entry's length field.
+        batch: its header, with a valid codec.
+        body: everything after the entry's length field.
         max_decompressed: bytes that its value may decompress to.
         check_crc: verify the checksums of messages in a wrapper; that of the entry was verified before.
         items: counts messages, where a pass reads several wrappers.
@@ -81,7 +81,7 @@ class Messages:
         self.batch = replace(self.batch, base_offset=formats.wrap_long(self._base + first), num_records=count)
 
     def _base_offset(self, last: int) -> int:
-        """What is added to the inner offsets; 0 where they are absolute."""
+        """Return what is added to the inner offsets; 0 if they are absolute."""
         offset = self.batch.last_offset
         if self.batch.magic == 0 or offset == 0:  # old versions of librdkafka left it at 0
             return 0
@@ -92,7 +92,7 @@ class Messages:
         return offset - last
 
     def records(self) -> Iterator[Record]:
-        """The records, in order.
+        """Yield the records, in order.
 
         Raises:
             CorruptBatchError: an inner message cannot be read, or is compressed; after those before it.
@@ -109,7 +109,7 @@ class Messages:
     def _inner_records(self, inner: Data) -> Iterator[Record]:
         wrong: list[str] = []
         num_wrong = 0
-        last_sound = behind = None
+        last_sound = next_sound = None
         for number, (relative, body) in enumerate(iter_frames(inner), start=1):
             offset = formats.wrap_long(self._base + relative)
             try:
@@ -122,23 +122,23 @@ class Messages:
             if found != message.crc:
                 num_wrong += 1
                 wrong = wrong or [f"offset {offset}: stored {message.crc:#010x}, computed {found:#010x}"]
-                behind = None
+                next_sound = None
                 continue
             if not wrong:
                 last_sound = offset
-            elif behind is None:
-                behind = offset
+            elif next_sound is None:
+                next_sound = offset
             yield self._record(message)
         if wrong:
             mismatch = ChecksumMismatchError(f"inner messages with wrong checksums: {num_wrong}; {wrong[0]}")
-            mismatch.between = last_sound, behind
+            mismatch.between = last_sound, next_sound
             raise mismatch
 
     def _record(self, message: Message) -> Record:
-        """A message as a record; an inner one of magic 1 has the wrapper's timestamp type, maybe its time."""
+        """Convert a message to a record; magic 1 takes timestamp type and append time from the wrapper."""
         batch = self.batch
         timestamp, timestamp_type = message.timestamp, message.timestamp_type
-        # DeepRecordsIterator hands down both, to messages of magic 1 alone.
+        # As DeepRecordsIterator, for messages of magic 1 only.
         if message.magic == 1:
             timestamp_type = batch.timestamp_type
             if timestamp_type == "LogAppendTime":
@@ -161,10 +161,10 @@ class Messages:
 
 
 def iter_frames(data: Data) -> Iterator[tuple[int, Data]]:
-    """Offset and body of each message; one that is cut off at the end is not there, as for Kafka.
+    """Yield offset and body of each message; one truncated at the end is ignored, as in Kafka.
 
     Raises:
-        CorruptBatchError: a size that no message can have.
+        CorruptBatchError: an impossible size.
     """
     view, least = memoryview(data), formats.MIN_LEN_BODY
     position, frames = 0, formats.FrameReader(data)

@@ -1,8 +1,7 @@
-"""Whether a batch stands inside a segment whose offset belongs behind it, or is negative.
+"""Detection of batches whose offset is negative or belongs after their segment.
 
-No checksum covers a base offset. One that was changed sends its records behind the segment or in front of
-every log, while what follows in the file goes on as if nothing had happened. Whoever reads a segment is told
-on the way.
+No checksum covers a base offset. A changed one moves the records of its batch after the segment or before the
+log, while the rest of the file continues as before. Readers detect that while they read.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ _Event = TypeVar("_Event")
 
 @dataclass(slots=True)
 class MisplacedBatches:
-    """The sound entries of one segment, in file order.
+    """Detector for the sound entries of one segment, in file order.
 
     Attributes:
         highest: the greatest last offset so far; -1 at the beginning.
         last: that of the last entry.
-        replaced: of the first entry that ends with a negative offset, that offset, and the one that should
-            stand there; None if there is no such entry.
+        replaced: of the first entry that ends with a negative offset, that offset, and the expected one; None
+            if there is no such entry.
     """
 
     highest: int = -1
@@ -35,33 +34,33 @@ class MisplacedBatches:
     replaced: tuple[int, int] | None = None
 
     def passed(self, last_offset: int) -> None:
-        """Take notice of an entry, or of the greatest and then the last of some."""
+        """Record the last offset of an entry, or the greatest and then the last of some."""
         if last_offset < 0 and self.replaced is None:
             self.replaced = last_offset, self.highest + 1
         self.last = last_offset
         self.highest = max(self.highest, last_offset)
 
     def batch(self, batch: Batch) -> None:
-        """Take notice of an entry, unless its checksum is wrong."""
+        """Record an entry, unless its checksum is wrong."""
         if batch.crc_valid is not False:
             # The messages in a wrapper may have any order: its own offset counts, as in its header.
             first = batch.last_offset if batch.base_offset is None or batch.magic < 2 else batch.base_offset
             self.passed(max(first, batch.last_offset))
 
     def watch(self, events: Iterator[_Event]) -> Iterator[_Event]:
-        """Yield events, and take notice of the entries among them."""
+        """Yield events, and record the entries among them."""
         for event in events:
             if isinstance(event, Batch):
                 self.batch(event)
             yield event
 
     def damage(self, path: str, size: int, end: int | None) -> Damage | None:
-        """What is to be told of the segment; no offset is lost, all of it is in doubt.
+        """Return damage for the segment, if any; no offset is lost, all of it is in doubt.
 
         Args:
             path: of the segment.
             size: bytes.
-            end: the next segment's base offset; None if there is none. Below it, offsets stay in the segment.
+            end: base offset of the next segment, up to which offsets belong here; None if there is none.
         """
         why = "its base offset was changed, which no checksum covers"
         if self.replaced is not None:

@@ -1,4 +1,4 @@
-"""An open segment: what users, the command line, Arrow and Spark hold in their hands."""
+"""Open segments: the public interface for one file."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def open_segment(
 
     Args:
         source: a path, `-` for standard input, bytes, a binary file object, or what `Places.open` returned.
-        mmap: map the file into memory. Only for disks you trust, and files that nobody cuts off meanwhile:
-            reading a bad sector, or behind the new end, then kills the process (SIGBUS).
+        mmap: map the file into memory. Only for reliable disks, and files that are not truncated meanwhile:
+            reading a bad sector, or after the new end, kills the process (SIGBUS).
         check_crc: verify the checksum of every batch.
         headers_only: read no payloads; there are then no records, and no checksum is verified.
         max_decompressed: bytes that one batch may decompress to.
-        only_files: refuse a path that leads to a pipe, a socket or a device, instead of reading that to its
-            end. For paths that were found in a directory.
+        only_files: refuse a pipe, a socket or a device instead of reading it to its end. For paths that were
+            found in a directory.
 
     Raises:
         ReadError: the file cannot be opened; `errno` says why.
@@ -91,7 +91,7 @@ class Segment(Handle):
 
     Each iteration reads the file anew, from its start, with memory for a read window and one batch.
     Iterations may overlap, and threads may share a segment; an iterator is for one thread. A segment that
-    was opened by its path can be pickled: whoever unpickles it opens the file.
+    was opened by its path can be pickled: unpickling opens the file.
 
     Attributes:
         path: the file, as the caller named it.
@@ -114,7 +114,7 @@ class Segment(Handle):
         return self.reopen, ()
 
     def close(self) -> None:
-        """Close the file, when no iteration is under way any more; idempotent."""
+        """Close the file once no iteration is running; idempotent."""
         super().close()
         self._opened.close()
 
@@ -157,7 +157,7 @@ class Segment(Handle):
         yield from records
 
     def read_entry(self, batch: Batch) -> bytes:
-        """All bytes of a batch or message of this segment, as they are stored.
+        """Read all bytes of a batch or message of this segment, as they are stored.
 
         Raises:
             ReadError: the file cannot be read there.
@@ -186,10 +186,10 @@ class Segment(Handle):
         offsets: tuple[int | None, int | None] | None = None,
         on_damage: OnDamage = "raise",
     ) -> pa.RecordBatchReader:
-        """The data records as a stream of arrow batches; needs the extra `arrow`.
+        """Read the data records as a stream of Arrow batches; needs the extra `arrow`.
 
-        Each batch has up to 65,536 rows and a few MiB, and stays as it is as long as anybody holds it; memory
-        that nobody looks at any more is used again. Control records are left out. The stream can be handed on
+        Each batch has up to 65,536 rows and a few MiB, and is immutable; its memory is reused when it is no
+        longer referenced. Control records are left out. The stream can be handed on
         as Arrow's C stream, e.g. to polars, duckdb or pandas, and belongs to one thread at a time. It reads
         from this segment: close that afterwards.
 
@@ -197,14 +197,14 @@ class Segment(Handle):
         and polars take for a time: `columns=["timestamp_ms", ...]` gives the numbers as they are stored.
 
         Args:
-            columns: names of the columns wanted, in the order wanted; those of `arrow.SCHEMA` if None.
+            columns: names of the columns, in order; those of `table.SCHEMA` if None.
             offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
-                Damage that cannot have touched these offsets is passed over.
-            on_damage: "raise" raises the error of the first damage, behind what is sound before it; "skip"
-                leaves damage out; a function is called with each `Damage`, and the reading goes on.
+                Damage that cannot have touched these offsets is ignored.
+            on_damage: "raise" raises the error of the first damage, after the sound records before it; "skip"
+                ignores damage; a function is called with each `Damage`, and reading continues.
 
         Raises:
-            OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
+            OptionError: an unknown column, invalid offsets, or another `on_damage`.
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """
@@ -220,15 +220,17 @@ class Segment(Handle):
         )
 
     def read_headers(self, on_damage: OnDamage = "raise") -> pa.Table:
-        """The headers of all batches and messages as an Arrow table, unverified; needs the extra `arrow`.
+        """Read the headers of all entries as an Arrow table, unverified; needs the extra `arrow`.
 
         Args:
             on_damage: "raise", "skip", or a function to call with each `Damage`.
 
         Returns:
-            A row an entry: `position` and `end_position` in the file, and the header's fields under the names
-            that the schemas give them; null is what an entry of its magic does not have, and a timestamp that
-            is none (-1 in files). Behind these `last_offset`, `compression_name`, `timestamp_type_name`.
+            A row for each entry: `position` and `end_position` in the file, and the header's fields under the
+                names
+            that the schemas give them; null for a field that the entry's magic does not have, and for
+                timestamp
+            -1. After these `last_offset`, `compression_name`, `timestamp_type_name`.
 
         Raises:
             OptionError: another `on_damage`.
@@ -245,7 +247,7 @@ class Segment(Handle):
         void: ExcludedBatches | None = None,
         stretch: ReadRange | None = None,
     ) -> Iterator[Event]:
-        """Like `read_batches`, with all that is to be said beside the records in its place.
+        """Yield Arrow batches as `read_batches`, and damage and other events in their places.
 
         `void`: transactions whose records are left out. `stretch`: where to read; everywhere if None.
         """
@@ -266,7 +268,7 @@ class Segment(Handle):
         return reader.events()
 
     def iter_steps(self) -> Iterator[Step]:
-        """What the segment shows of transactions; several times as fast with the extra `arrow`."""
+        """Yield the steps of transactions in the segment; several times as fast with the extra `arrow`."""
         try:
             from kafka_segments.segment.columnar.transaction_rows import iter_steps
 
@@ -278,14 +280,14 @@ class Segment(Handle):
             return scan_steps(scan, self._max_decompressed)
 
     def find_batch(self, base_offset: int, position: int = 0) -> Batch | None:
-        """The batch that begins with an offset, by headers from an entry's position on, or None."""
+        """Return the batch with a base offset, by headers from an entry's position on, or None."""
         for entry in Scan(self._source, headers_only=True).entries(position):
             if not isinstance(entry, Batch) or entry.last_offset >= base_offset:
                 return entry if isinstance(entry, Batch) and entry.base_offset == base_offset else None
         return None
 
     def iter_header_summaries(self) -> Iterator[HeaderSummary | Damage]:
-        """What headers say, one after the other, and what is damaged; no checksum is verified."""
+        """Yield summaries of headers, and damage; no checksum is verified."""
         return iter_header_summaries(self._source)
 
     def hold(self, base_offset: int, find_hint: Hint) -> Holding:
@@ -297,14 +299,14 @@ class Segment(Handle):
         return runs_in(self._source)
 
     def is_cleaned(self) -> bool:
-        """Whether the segment shows that the log cleaner has been in it."""
+        """Return whether the segment shows that the log cleaner has been in it."""
         return is_cleaned(self._source)
 
     def damage_of(self, batch: Batch, error: KafkaFormatError, last_offset: int | None) -> Damage:
-        """The damage of a batch whose checksum is right (or was not looked at) and whose records are wrong.
+        """Return the damage of a batch whose checksum is right (or unchecked), but whose records are not.
 
-        Later damage that `iter_entries` yields does not know of it: what that says of lost offsets goes on
-        from the batch's last offset. `iter_events` counts from the last record that was delivered.
+        Later damage from `iter_entries` counts lost offsets from the batch's last offset; `iter_events`
+        counts from the last record that was delivered.
 
         Args:
             batch: a batch of this segment.
@@ -320,16 +322,16 @@ class Segment(Handle):
         wanted: Callable[[Batch], bool] | None = None,
         rows: Rows | None = None,
     ) -> Iterator[Batch | Record | Damage | Padding]:
-        """Yield everything in its place: each batch, its records, what is damaged, padding.
+        """Yield batches, each with its records, damage and padding, in file order.
 
         A wrapper of the old formats comes with its first offset and the number of messages in it, if it
-        was opened and can be. Of headers that are very many for the bytes of a compressed batch, which
-        `read_batches` delivers, `DecompressionError` tells (`bounds`).
+        was opened and can be. A compressed batch with very many headers for its size, which `read_batches`
+        delivers, is a `DecompressionError` here (`bounds`).
 
         Args:
             on_damage: "raise", "skip" (damage is yielded), or a function to call with it.
-            wanted: says of a batch whether its records are; None wants all.
-            rows: `fast_rows()`, or None for the way that needs no extra; the records are the same.
+            wanted: whether the records of a batch are decoded; None decodes all.
+            rows: `fast_rows()`, or None for a decoder without extras; the records are the same.
 
         Raises:
             OptionError: another `on_damage`.
@@ -367,7 +369,7 @@ class Segment(Handle):
 
 
 def fast_rows() -> Rows:
-    """A way to records by compiled decoders, for `Segment.iter_events`; for one thread.
+    """Return the compiled decoder of records, for `Segment.iter_events`; for one thread.
 
     Raises:
         MissingExtraError: pyarrow or numba is not installed.
@@ -386,7 +388,7 @@ def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Paddi
 
 
 def dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
-    """Do with damage what the caller wants done; yields it if it is to be skipped."""
+    """Handle damage as `on_damage` says; yield it if that is "skip"."""
     if callable(on_damage):
         on_damage(damage)
     elif on_damage == "skip":

@@ -1,6 +1,6 @@
-"""A whole segment as an Arrow table; and, from here, what users want of `segment.columnar`.
+"""A whole segment as an Arrow table, and the public names of `segment.columnar`.
 
-The columns are described in `arrow_schema`.
+`arrow_schema` describes the columns.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ def read_table(
     check_crc: bool = True,
     on_damage: OnDamage = "raise",
 ) -> pa.Table:
-    """The data records of one segment file; control records are left out.
+    """Read the data records of one segment file; control records are left out.
 
     Args:
-        path: a `.log` or `.checkpoint` file; also bytes or a binary file object, as `open_segment` takes it.
-        columns: names of the columns wanted, in the order wanted; all of `SCHEMA` if None.
-        offsets: `(start, end)`: only records with start <= offset < end; None on either side is open.
-            Damage that cannot have touched these offsets is passed over.
+        path: a `.log` or `.checkpoint` file; also bytes or a binary file object, as for `open_segment`.
+        columns: names of the columns, in order; all of `SCHEMA` if None.
+        offsets: `(start, end)`: only records with start <= offset < end; None on either side is open. Damage
+            that cannot have touched these offsets is ignored.
         check_crc: whether the batches' checksums are verified.
-        on_damage: "raise" raises the error of the first damage; "skip" leaves damage out; a callable is
-            given each `Damage` and the reading goes on.
+        on_damage: "raise" raises the error of the first damage; "skip" ignores damage; a function is called
+            with each `Damage` and reading continues.
 
     Raises:
-        KafkaFormatError: `ReadError` for a file that cannot be opened, `UnknownFormatError` for one that is
-            not Kafka's, and whatever is damaged if `on_damage` is "raise".
-        MissingCodecError: a codec's package is not installed, whatever `on_damage` says.
-        OptionError: an unknown column, offsets that are no such pair, or another `on_damage`.
+        KafkaFormatError: `ReadError` for a file that cannot be opened, `UnknownFormatError` for another
+            program's format, and damage if `on_damage` is "raise".
+        MissingCodecError: a codec's package is not installed, whatever `on_damage` is.
+        OptionError: an unknown column, invalid offsets, or another `on_damage`.
     """
     with open_segment(path, check_crc=check_crc) as segment:
         return segment.read_batches(columns, offsets, on_damage).read_all()

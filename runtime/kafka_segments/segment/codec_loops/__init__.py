@@ -1,1 +1,1 @@
-"""Many ordinary payloads decompressed with one call: compiled loops around the codecs' C libraries."""
+"""Compiled loops around the codecs' C libraries, which decompress many payloads in one call."""

@@ -1,7 +1,7 @@
 """C functions in the wheels of the codecs' packages.
 
 The extension modules of lz4, zstandard and deflate export the functions of the libraries that they contain.
-They are called by address; the modules need not be imported for that.
+They are called by address, without importing the modules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VOID, SIZE, INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
 
 def find_library(package: str, module: str) -> ctypes.CDLL | None:
-    """The C library inside a wheel's extension module, without importing that."""
+    """Load the C library in a wheel's extension module, without importing the module."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
@@ -35,7 +35,7 @@ def find_library(package: str, module: str) -> ctypes.CDLL | None:
 
 
 def find_function(library: ctypes.CDLL | None, name: str, result: Any, *arguments: Any) -> Any:
-    """One function of a library; None if it does not export it."""
+    """Return a function of a library; None if it is not exported."""
     try:
         return ctypes.CFUNCTYPE(result, *arguments)((name, library)) if library else None
     except AttributeError:
@@ -43,19 +43,18 @@ def find_function(library: ctypes.CDLL | None, name: str, result: Any, *argument
 
 
 def find_address(library: ctypes.CDLL | None, name: str) -> int:
-    """Where one function of a library is; 0 if it does not export it."""
+    """Return the address of a function of a library; 0 if it is not exported."""
     if library is None or not hasattr(library, name):
         return 0
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
 class Held:
-    """A library's context, given back when nobody needs it any more."""
+    """A library's context, freed when it is no longer referenced."""
 
     def __init__(self, context: int, free: Any) -> None:
         self.context = context
         self._free = free
 
     def __del__(self) -> None:
-        """Give it back."""
         self._free(self.context)

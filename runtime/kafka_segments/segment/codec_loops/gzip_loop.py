@@ -1,4 +1,4 @@
-"""The loop over gzip payloads, by libdeflate."""
+"""Loop over gzip payloads, by libdeflate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OFS_CONSUMED, _OFS_WRITTEN = (WORD * place for place in (_CONSUMED, _WRITTEN))
 
 
 def loop_needs(_magic: int) -> tuple[list[int], Any] | None:
-    """What `loop` needs in its state: the library's function, and a context of its own."""
+    """Return the values for the state of `loop`: the library's function, and a context."""
     library = find_library("deflate", "_deflate")
     function = find_address(library, "libdeflate_gzip_decompress_ex")
     create = find_function(library, "libdeflate_alloc_decompressor", VOID)
@@ -39,7 +39,7 @@ def loop_needs(_magic: int) -> tuple[list[int], Any] | None:
 
 
 def loop() -> Any:
-    """Makes the loop over ordinary payloads, see `loops`: one member without options, nothing behind it."""
+    """Return the loop over ordinary payloads, see `loops`: one member without options, nothing after it."""
 
     def expand(data: Bytes, places: Longs, state: Longs) -> int:
         used, at = 0, load(state, AT)

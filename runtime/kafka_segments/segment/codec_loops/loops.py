@@ -1,8 +1,9 @@
-"""Many ordinary payloads of one codec, decompressed with one call.
+"""Decompression of many ordinary payloads of one codec with one call.
 
-Strategy: as `direct`, but with the loop over the payloads compiled (`native`), so that Python does nothing
-for each of them. A module for each codec has its loop. A loop stops in front of the first payload that is not
-ordinary, does not fit, or is wrong; that one goes another way, and the loop on behind it.
+Strategy: as `snappy_raw`, but with a compiled loop over the payloads (`native`), so that Python does nothing
+for each of them. Each codec's module has its loop. A loop stops before the first payload that is not
+ordinary, does not fit, or is invalid; that one is decompressed by the codec's module, and the loop continues
+after it.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ __all__ = [
     "new_loop",
 ]
 
-# What a loop's `state` holds: the number of the payload to go on with, and how many there are; bytes written,
-# how many are enough for one call, and how many there is room for; the addresses of both arrays and of the
-# state itself; from FIRST on what the codec needs: addresses of functions, contexts.
+# Slots of a loop's `state`: number of the next payload, and of all; bytes written, bytes that are enough for
+# one call, and bytes of memory; the addresses of both arrays and of the state itself; from FIRST on values of
+# the codec: addresses of functions, contexts.
 AT, COUNT, USED, ENOUGH, ROOM, SOURCE, TARGET, OWN, FIRST = range(9)
 WORD = 8
-"""Bytes of one of them."""
+"""Bytes of a slot."""
 _NUM_STATE = 32
 
 
@@ -43,7 +44,7 @@ class Loop:
 
     Args:
         decoder: the compiled loop.
-        needs: what the codec needs, and what must be kept as long as it does.
+        needs: values for the loop's state, and an object that must stay alive.
 
     Attributes:
         entry: addresses of the compiled loop and of its arguments.
@@ -66,10 +67,10 @@ class Loop:
     def expand(
         self, source: tuple[int, int], places: tuple[int, int], target: tuple[int, int], enough: int
     ) -> tuple[int, int]:
-        """Decompress payloads one behind the other.
+        """Decompress payloads one after the other.
 
         Returns:
-            How many payloads were done, and the bytes written.
+            The number of payloads done, and the bytes written.
         """
         self.begin(source, places, target, enough)
         self._run(self._table)
@@ -78,12 +79,12 @@ class Loop:
     def begin(
         self, source: tuple[int, int], places: tuple[int, int], target: tuple[int, int], enough: int
     ) -> None:
-        """Say what there is to do, for somebody who calls the loop.
+        """Set the arguments, for a compiled caller of the loop.
 
         Args:
-            source: address and size of the bytes that hold them.
-            places: address of pairs of 64-bit numbers, and how many pairs: where each payload begins and ends
-                in `source`; for those that are done, it becomes where they are in `target`.
+            source: address and size of the bytes that hold the payloads.
+            places: address of pairs of 64-bit numbers, and their number: begin and end of each payload in
+                `source`; for those that are done, replaced by begin and end of the content in `target`.
             target: address and size of the memory to write to.
             enough: bytes to stop at.
         """
@@ -102,11 +103,11 @@ def _module(name: str) -> ModuleType | None:
     try:
         return import_module(f"kafka_segments.segment.codec_loops.{name}_loop")
     except ImportError:
-        return None  # there is no such loop, or the codec will say what is missing
+        return None  # without a loop, or the codec reports the missing package
 
 
 def new_loop(name: str, magic: int = 2) -> Loop | None:
-    """The loop of a codec by Kafka's name; None if it has none, or this installation lacks what it needs."""
+    """Return the loop of a codec by Kafka's name; None if it has none, or its library is not installed."""
     module = _module(name)
     find: Callable[[int], Any] | None = getattr(module, "loop_needs", None)
     needs = find(magic) if find else None

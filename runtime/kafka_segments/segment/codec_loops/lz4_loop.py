@@ -1,4 +1,4 @@
-"""The loop over lz4 payloads, by liblz4."""
+"""Loop over lz4 payloads, by liblz4."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEADER_MASK = (1 << 8 * LEN_SHORTEST_HEADER) - 1
 
 
 def loop() -> Any:
-    """Makes the loop over ordinary payloads, see `loops`: frames with one of `plain_headers`."""
+    """Return the loop over ordinary payloads, see `loops`: frames with one of `plain_headers`."""
 
     def expand(data: Bytes, places: Longs, target: Bytes, state: Longs) -> int:
         used, room, at = 0, load(state, ROOM), load(state, AT)
@@ -85,7 +85,7 @@ def loop() -> Any:
 
 
 def loop_needs(magic: int) -> tuple[list[int], Any] | None:
-    """What `loop` needs in its state: the library's function, and headers with the sizes of their blocks."""
+    """Return the values for the state of `loop`: the library's function, and headers with block sizes."""
     library = find_library("lz4.block", "_block")
     function = find_address(library, "LZ4_decompress_safe")
     if not function:

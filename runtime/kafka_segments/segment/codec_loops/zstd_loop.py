@@ -1,4 +1,4 @@
-"""The loop over zstd payloads, by libzstd."""
+"""Loop over zstd payloads, by libzstd."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from kafka_segments.segment.codec_loops.loops import (
 
 __all__ = ["loop", "loop_needs"]
 
-# What the loop has in its state: addresses of functions and contexts, and the two structures of buffers of
-# which the library's streams are told: address, size, bytes done.
+# Slots of the loop's state: addresses of functions and contexts, and the two buffer structures of the
+# library's streams: address, size, bytes done.
 _WHOLE, _LEN_FRAME, _CLAIMED, _STREAM, _RESET, _CONTEXT, _STREAM_CONTEXT = range(FIRST, FIRST + 7)
 _OUT, _IN = FIRST + 7, FIRST + 10
 _SESSION = 1  # ZSTD_reset_session_only
@@ -39,14 +39,14 @@ _STABLE_OUTPUT = 1001  # ZSTD_d_stableOutBuffer: the output is one piece of memo
 
 
 def _at_once(state: Longs, source: int, length: int, to: int, room: int) -> int:
-    """One frame that claims little: the bytes of its content, or a number below 0."""
+    """Decompress a frame with a small content size; return its size, or a negative number."""
     if call(load(state, _LEN_FRAME), source, length, 0, 0, 0, 0, 0) != length:
         return -1
     return call(load(state, _WHOLE), load(state, _CONTEXT), to, room, source, length, 0, 0)
 
 
 def _as_stream(state: Longs, source: int, length: int, to: int, room: int) -> int:
-    """One frame as `ZstdCodec` reads it; the same is returned."""
+    """Decompress a frame as `ZstdCodec` does; return its size, or a negative number."""
     stream, context = load(state, _STREAM), load(state, _STREAM_CONTEXT)
     out, into = load(state, OWN) + WORD * _OUT, load(state, OWN) + WORD * _IN
     store(state, _OUT, to)
@@ -64,7 +64,7 @@ def _as_stream(state: Longs, source: int, length: int, to: int, room: int) -> in
 
 
 def loop() -> Any:
-    """Makes the loop over ordinary payloads, see `loops`: one frame, nothing behind it."""
+    """Return the loop over ordinary payloads, see `loops`: one frame, nothing after it."""
 
     def expand(data: Bytes, places: Longs, state: Longs) -> int:
         used, at = 0, load(state, AT)
@@ -93,7 +93,7 @@ def loop() -> Any:
 
 
 def loop_needs(_magic: int) -> tuple[list[int], Any] | None:
-    """What `loop` needs in its state: the library's functions, and contexts of its own."""
+    """Return the values for the state of `loop`: the library's functions, and contexts."""
     library = find_library("zstandard", "_cffi") or find_library("zstandard", "backend_c")
     names = (
         "decompressDCtx",
