@@ -1,4 +1,4 @@
-"""Memory for columns: used again as soon as nobody looks at it any more.
+"""Memory for columns, reused as soon as it is no longer referenced.
 
 Strategy: new memory costs more than decoding into it, for the system clears every page that is touched first.
 So an arena holds all arrays of one arrow batch, and every Arrow buffer that points into it holds its lease;
@@ -26,15 +26,15 @@ _MAX_KINDS = 8
 
 
 class Arena:
-    """Arrays in one piece of memory.
+    """Arrays in one block of memory.
 
     Args:
         sizes: name and bytes of each array.
 
     Attributes:
-        addresses: where each array is; at the beginning of a page.
-        dirty: names of arrays that do not hold what they have to before rows are appended; for those who take
-            the arena to look at and to set.
+        addresses: of each array, at the beginning of a page.
+        dirty: names of arrays that must be reset before rows are appended; maintained by the users of the
+            arena.
     """
 
     def __init__(self, sizes: Sequence[tuple[str, int]]) -> None:
@@ -60,12 +60,12 @@ class Lease:
         self._free = free
 
     def __del__(self) -> None:
-        """Runs in whichever thread lets go of the last buffer: nothing here may wait for a lock."""
+        """Return the arena; runs in the thread that drops the last buffer, so it must not wait for a lock."""
         self._free.append(self.arena)
 
 
 class ArenaPool:
-    """Arenas of one kind; `pool_of` gives the one for all that want this kind.
+    """Arenas of one kind; `pool_of` returns the shared pool.
 
     Args:
         sizes: name and bytes of each array.
@@ -77,7 +77,7 @@ class ArenaPool:
         self._free: deque[Arena] = deque(maxlen=_MAX_FREE)
 
     def take(self) -> Lease:
-        """An arena that nobody else has. What is in it is left from its last use."""
+        """Return an unused arena, with the content of its last use."""
         try:
             arena = self._free.pop()
         except IndexError:
@@ -96,19 +96,19 @@ _pools = _Pools()
 
 
 def pool_of(sizes: tuple[tuple[str, int], ...]) -> ArenaPool:
-    """This thread's pool of a kind of arenas; few kinds are kept."""
+    """Return this thread's pool for a kind of arenas; few pools are kept."""
     return _pools.of(sizes)
 
 
 class Scratch:
-    """Memory for a reader's own use, with what was in it before; goes back when the reader goes.
+    """Memory for a reader's own use, returned with the reader; its initial content is arbitrary.
 
     Args:
         size: bytes.
 
     Attributes:
         view: the memory.
-        address: where it is.
+        address: its address.
     """
 
     def __init__(self, size: int) -> None:

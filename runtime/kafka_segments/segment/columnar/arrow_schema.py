@@ -1,9 +1,9 @@
-"""The columns of records: one definition for `read_table`, `read_batches`, `scan` and the Parquet files of
-`ingest`, and for docs/columns.md, which is made of it.
+"""Columns of records.
 
-In files -1 stands for none (RecordBatch.NO_PRODUCER_ID and the like). Header keys are bytes: they need not be
-UTF-8. A timestamp may be any int64, and Python's datetime ends with the year 9999: where it may be beyond
-(`to_pylist`, pandas, polars), read `timestamp_ms`.
+The only definition for `read_table`, `read_batches`, `scan`, the Parquet files of `ingest`, and
+docs/columns.md, which is generated from it. In files -1 stands for none (RecordBatch.NO_PRODUCER_ID and the
+like). Header keys are bytes: they need not be UTF-8. A timestamp may be any int64, and Python's datetime ends
+with the year 9999: where it may be beyond (`to_pylist`, pandas, polars), read `timestamp_ms`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _ALL = pa.schema([*SCHEMA, _AS_STORED, *FURTHER])
 
 
 def schema_of(columns: Sequence[str] | None) -> pa.Schema:
-    """The schema of some columns, in the order asked for; `SCHEMA` if None.
+    """Return the schema of some columns, in order; `SCHEMA` if None.
 
     Raises:
         OptionError: an unknown column, one twice, or none at all.
@@ -99,15 +99,15 @@ def schema_of(columns: Sequence[str] | None) -> pa.Schema:
 
 
 def stored_names(schema: pa.Schema) -> list[str]:
-    """For each column of a schema, the column of a generated decoder or encoder that has its values."""
+    """Return, for each column of a schema, the decoder's or encoder's column with its values."""
     names = [str(name) for name in schema.names]
     return [STORED.get(name, name) for name in names]
 
 
 def decoded_schema(schema: pa.Schema, is_ranged: bool) -> pa.Schema:
-    """What has to be decoded for some columns; the same object if just these.
+    """Return the schema to decode for some columns; the same object if it is just these.
 
-    Whoever wants one of the further columns decodes all of them: each combination of columns is a decoder of
+    If one of the further columns is selected, all are decoded: each combination of columns needs a decoder of
     its own, to be compiled, and they cost little.
     """
     names = [*schema.names, *(["offset"] if is_ranged else [])]

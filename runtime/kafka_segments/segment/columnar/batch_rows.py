@@ -44,7 +44,7 @@ _CODECS = pa.array(["none", *CODEC_NAMES], pa.string())
 
 
 def overview(entries: EntryTable) -> pa.RecordBatch:
-    """Some entries as rows of `BATCHES_SCHEMA`."""
+    """Return entries as rows of `BATCHES_SCHEMA`."""
     is_batch, is_wrapper, is_old = entries.is_batch(), entries.is_wrapper(), entries.column("magic") < 1
     values = {
         "size": entries.column("end_position") - entries.column("position"),

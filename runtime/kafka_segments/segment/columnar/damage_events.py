@@ -1,4 +1,4 @@
-"""Damage, done with as the caller wants."""
+"""Handling of damage as the caller wants it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["dispose"]
 
 
 def dispose(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:
-    """Raise the error, tell of the damage, or pass it over."""
-    # A package that is not installed is no damage: skipping would lose sound data.
+    """Raise the error, pass the damage to the callback, or ignore it."""
+    # A package that is not installed is not damage: skipping would lose sound data.
     if on_damage == "raise" or isinstance(error, MissingCodecError):
         raise error
     if callable(on_damage):

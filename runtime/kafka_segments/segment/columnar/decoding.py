@@ -1,8 +1,8 @@
-"""Batches' records to arrow batches, by a generated decoder.
+"""Decoding of batches' records to Arrow batches, by a generated decoder.
 
-Strategy: the decoder appends to the arrays of an arena until something is full, in the middle of a batch if
-need be, and goes on where it stopped in the next one. Arenas have a size that stays in the CPU's cache. Only
-a record that is larger than that gets one of its own, as large as its batch.
+Strategy: the decoder appends to the arrays of an arena until one is full, in the middle of a batch if need
+be, and continues with the next arena. Arenas have a size that stays in the CPU's cache. Only a larger record
+gets an arena of its own, as large as its batch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["RecordDecoder", "Spans", "Stop"]
 
 
 class Stop(NamedTuple):
-    """The batch that could not be decoded to its end, and where in it to go on; see `batch_records.Start`."""
+    """A batch that could not be decoded to its end, and where decoding continues; see `RecordPlace`."""
 
     batch: int
     start: RecordPlace
@@ -51,17 +51,17 @@ _OFFSETS = pa.schema([pa.field("offset", pa.int64(), nullable=False)])
 
 
 class RecordDecoder:
-    """Decodes records of one format into some columns.
+    """Decoder of records of one format into some columns.
 
     Args:
         module: the generated module, e.g. `kafka_segments_generated.columns.kafka_record`.
-        schema: the Arrow schema of what is wanted.
+        schema: the Arrow schema of the result.
         capacity: of one arrow batch.
-        max_items: list items that one record may have.
+        max_items: list items of one record at most.
         tells_offsets: where it stops in a batch, look up the offset of the record before, if that is far in.
 
     Attributes:
-        max_items: as above; may be set before a batch is decoded.
+        max_items: as above; may be changed before a batch is decoded.
         state: the compiled decoder's; see `native.kernels`.
         entry: addresses of the compiled decoder and of its arguments.
     """
@@ -100,7 +100,7 @@ class RecordDecoder:
 
     @property
     def num_rows(self) -> int:
-        """Rows that wait for `flush`."""
+        """Number of decoded rows that are not flushed."""
         return 0 if self._lease is None else int(self.state[kernels.RECORD_ROW])
 
     def decode(
@@ -119,8 +119,8 @@ class RecordDecoder:
             sweep: calls the decoder instead of this, fills `spans`, and says in the state how many there are.
 
         Returns:
-            None if all was decoded; else where it stopped: in front of a record that is not sound, or that
-            is too large for one row, or behind the last record. What was decoded is to be flushed then.
+            None if all was decoded; else where it stopped: before a record that is damaged or too large for
+            one row, or after the last record. Then the caller must flush what was decoded.
         """
         state = self.state
         state[kernels.BATCH] = state[kernels.RECORD] = 0
@@ -143,11 +143,11 @@ class RecordDecoder:
             yield self._flush()
 
     def run(self) -> int:
-        """Call the compiled decoder, for somebody who sweeps."""
+        """Call the compiled decoder, for a caller with a loop of its own."""
         return self._native(self._table)
 
     def overwrite(self, name: str, row: int, values: Any) -> None:
-        """Replace what was decoded of a column of numbers, from a row on; nothing if nobody wants it."""
+        """Replace the decoded numbers of a column from a row on; no effect if it is not selected."""
         array = next((array for array in self._arrays if array.name == f"{name}_values"), None)
         if array is None or self._arena is None or not len(values):
             return
@@ -156,7 +156,7 @@ class RecordDecoder:
         ctypes.memmove(place, narrowed.ctypes.data, narrowed.nbytes)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that wait, if there are any."""
+        """Yield the decoded rows, if there are any."""
         if self.num_rows:
             yield self._flush()
 
@@ -172,8 +172,8 @@ class RecordDecoder:
         return batch
 
     def _stop(self, data: tuple[int, int], batches: tuple[int, int], span: Spans, batch: int) -> Stop:
-        """Say where the decoder stopped in a batch that it could not decode to its end."""
-        self._has_refused = True  # what it wrote of the next record before it noticed, nobody counted
+        """Return where the decoder stopped in a batch that it could not decode to its end."""
+        self._has_refused = True  # what it wrote of the next record is not counted
         if self.num_rows == 0:
             self._lease = None  # and goes with the arena
         num_records = int(self.state[kernels.RECORD])
@@ -186,7 +186,7 @@ class RecordDecoder:
         return Stop(batch, RecordPlace(num_records, int(known[0, 1] - known[0, 0]), last_offset))
 
     def _last_offset(self, data: tuple[int, int], batches: tuple[int, int], span: Spans) -> int:
-        """The offset of the last record in a part of a batch; whether `offset` is wanted or not."""
+        """Return the offset of the last record in a part of a batch, even if `offset` is not selected."""
         decoder = RecordDecoder(self._module, _OFFSETS, capacity=self._capacity, max_items=self.max_items)
         last_offset = -1
         for rows in _decoded(decoder, data, batches, span):
@@ -198,7 +198,7 @@ class RecordDecoder:
             self._use(self._pool.take(), self._capacity, self._arrays)
 
     def _enlarge(self, len_records: int) -> bool:
-        """Take arrays that hold any record of a batch of this size; False if these are such already."""
+        """Take arrays for any record of a batch of this size; return False if they are large enough."""
         capacity = Capacity(
             self._capacity.num_rows,
             min(max(len_records, self._capacity.num_bytes), LARGEST_CAPACITY),

@@ -1,8 +1,8 @@
-"""Records of compressed batches, decompressed one behind the other into memory that is used again.
+"""Decompression of batches' records into one reused buffer.
 
-Strategy: what is ordinary goes the short way, many payloads with a call (`loops`) or at least
-without new memory (`snappy_raw`). What is not goes through the codec's own module, whose result is a
-bytes object of its own, and which says what is wrong.
+Strategy: ordinary payloads are decompressed many with a call (`loops`) or at least without new memory
+(`snappy_raw`). Others go through the codec's own module, whose result is a bytes object, and whose errors
+describe what is wrong.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _MOST_TOGETHER = 128  # payloads, where Python goes through them
 
 
 class PlainRecords:
-    """A buffer that some payloads at a time are decompressed into.
+    """Buffer for the content of a few payloads at a time.
 
     Args:
         max_decompressed: bytes that one payload may decompress to.
 
     Attributes:
-        data: address and size of the bytes that the last `fill` decompressed to.
+        data: address and size of the content of the last `fill`.
     """
 
     def __init__(self, max_decompressed: int) -> None:
@@ -45,7 +45,7 @@ class PlainRecords:
         self.data = (0, 0)
 
     def loop(self, codec: int) -> Loop | None:
-        """The compiled loop for a codec by Kafka's number, if there is one."""
+        """Return the compiled loop for a codec by Kafka's number, if there is one."""
         return self._loop(CODEC_NAMES[codec - 1], 2) if 1 <= codec <= len(CODEC_NAMES) else None
 
     def begin(self, loop: Loop, source: tuple[int, int], places: Any) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The scanner's table of entry headers: what each row is to the reader."""
+"""Table of entry headers from the scanner, and how the reader treats each row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _highest_codec(module: ModuleType) -> Any:
 
 @cache
 def _has_wrappers(module: ModuleType) -> bool:
-    """Whether its entries tell what the rules for wrappers are about."""
+    """Return whether a module's entries have the columns that the rules for wrappers need."""
     return {"base_offset", "magic", "timestamp_type", "max_timestamp"} <= set(module.BATCH_COLUMNS)
 
 
@@ -62,7 +62,7 @@ def _of_contents(module: ModuleType) -> set[str]:
 
 
 def row_of(batch: Batch, module: ModuleType) -> Any:
-    """A table of one row for an entry that was read in another way."""
+    """Return a table of one row for an entry that was read as a `Batch`."""
     is_repeated = batch.magic >= 2
     content = next(at for at, one in enumerate(module.CONTENTS) if one.is_repeated == is_repeated)
     known = {
@@ -93,28 +93,28 @@ class EntryTable:
         return len(self._rows)
 
     def column(self, name: str) -> Any:
-        """One column, int64."""
+        """Return one column, int64."""
         return self._rows[:, _places(self._module)[name]]
 
     def value(self, row: int, name: str) -> int:
-        """One value."""
+        """Return one value."""
         return int(self._rows[row, _places(self._module)[name]])
 
     def last_offset(self, row: int) -> int:
-        """The highest offset of an entry as its header tells it; see `entry_scan`."""
+        """Return the highest offset of an entry according to its header; see `entry_scan`."""
         first = self.value(row, "base_offset")
         if not self.is_batch()[row]:
             return first
         return max(first, wrap_long(first + self.value(row, "last_offset_delta")))
 
     def last_offsets(self) -> Any:
-        """`last_offset` of all."""
+        """Return `last_offset` of each row."""
         first = self.column("base_offset")
         delta = np.where(self.is_batch(), self.column("last_offset_delta"), 0)
         return np.maximum(first, first + delta)
 
     def highest_offset(self) -> int:
-        """The highest `last_offset` of all; in a log that nobody has edited, the last one's."""
+        """Return the highest `last_offset` of all rows; in an unmodified log, the last one's."""
         return int(self.last_offsets().max())
 
     def telling_offsets(self) -> list[int]:
@@ -136,7 +136,7 @@ class EntryTable:
         return np.minimum(first, _HIGHEST - np.maximum(more, 0)) + more
 
     def num_records(self) -> int:
-        """Records of all, as the headers tell; a message of an old format is one."""
+        """Return the number of records according to the headers; a message of an old format is one."""
         counts = self.column("num_records")
         return int(counts.sum() if self._has_batches_alone() else np.where(self.is_batch(), counts, 1).sum())
 
@@ -152,11 +152,11 @@ class EntryTable:
         return bool(is_short.any() or (firsts[1:] > before + 1).any())
 
     def chosen(self, mask: Any) -> EntryTable:
-        """Some rows, as a copy."""
+        """Return a copy of some rows."""
         return EntryTable(self._rows[mask], self._module)
 
     def before(self, row: int) -> EntryTable:
-        """The rows before one."""
+        """Return the rows before one."""
         return EntryTable(self._rows[:row], self._module)
 
     def in_range(self, start: int | None, end: int | None) -> Any:
@@ -175,16 +175,16 @@ class EntryTable:
         return inside
 
     def is_inside(self, start: int | None, end: int | None) -> bool:
-        """Whether all have offsets in `[start, end)` alone, as far as headers can tell; wrappers cannot."""
+        """Return whether all offsets are in `[start, end)`, according to headers; never for wrappers."""
         first = self.column("base_offset")
         if not self._has_batches_alone() or (start is not None and first.min() < start):
             return False
         return end is None or max(self.highest_offset(), int(self._counted_offsets().max())) < end
 
     def count(self, start: int | None, end: int | None) -> SoundBatches:
-        """How many may have records with offsets in `[start, end)`, and their bytes."""
+        """Return how many rows may have records with offsets in `[start, end)`, and their bytes."""
         is_read = self.in_range(start, end)
-        if is_read.all():  # one behind the other
+        if is_read.all():  # consecutive
             last = len(self) - 1
             return SoundBatches(len(self), self.value(last, "end_position") - self.value(0, "position"))
         sizes = self.column("end_position") - self.column("position")
@@ -205,7 +205,7 @@ class EntryTable:
         is_empty = self.column("payload") == self.column("end_payload")
         count = self.column("num_records")
         kinds = np.where(codec == 0, PLAIN, COMPRESSED)
-        # No records, and no bytes that a codec could find fault with; an unknown codec is one anyway.
+        # No records and no bytes, in which a codec could find an error; an unknown codec is an error anyway.
         kinds[is_batch & (count == 0) & is_empty & self._is_codec_known()] = SKIPPED
         kinds[is_batch & (self.column("is_control") != 0)] = CONTROL
         # A negative count has words of its own; compressed control batches go another way.

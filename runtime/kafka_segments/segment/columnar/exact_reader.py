@@ -1,6 +1,6 @@
-"""A batch's records by the slow and exact way, a group at a time.
+"""Exact reader of a batch's records, a group at a time.
 
-Whatever a batch decompresses to, no more of its records are objects at one time than one arrow batch takes.
+At most as many records are objects at a time as one Arrow batch takes, whatever a batch decompresses to.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["ExactRecords"]
 
 
 class ExactRecords:
-    """Reads batches whose content the compiled decoders do not take.
+    """Reader of batches whose content the compiled decoders refuse.
 
     Args:
-        scan: reads the payloads, and is told what was sound.
-        columns: names of the columns wanted.
+        scan: reads the payloads, and records sound batches.
+        columns: names of the columns.
         offsets: only records in this range.
         check_crc: verify the checksums of messages in a wrapper.
         max_decompressed: bytes that one batch may decompress to.
@@ -65,8 +65,8 @@ class ExactRecords:
         yield from damages
 
     def _records(self, batch: Batch, start: RecordPlace, damages: list[Damage]) -> Iterator[Record]:
-        """The records from `start` on; what is wrong behind them is added to `damages`."""
-        # Only from a record whose offset is known can the reading go on: damage is told by its neighbours.
+        """Yield the records from `start` on; damage after them is added to `damages`."""
+        # Continuing needs a record with a known offset: damage is described by its neighbours.
         begin = start if start.last_offset is not None else RecordPlace()
         last_offset = begin.last_offset
         num_known = start.num_records - begin.num_records

@@ -1,7 +1,7 @@
-"""Decompressing and decoding in one go: some payloads, then their records, and so on.
+"""Fused decompression and decoding: some payloads, then their records, and so on.
 
-Strategy: as `fused_scan`, a compiled loop that calls two others (`native_chain`), here a codec's
-(`loops`) and the decoder. Both stop in front of what they do not take, and so does this.
+Strategy: as `fused_scan`, a compiled loop that calls two others (`native_chain`), here a codec's (`loops`)
+and the decoder. Both stop before what they refuse, and so does this loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Inflation", "inflater"]
 
 
 def inflater() -> Callable[..., int]:
-    """A function that decompresses and decodes; it returns what the decoder returns, and can go on then."""
+    """Return a function that decompresses and decodes; it returns the decoder's status, and can continue."""
 
     def inflate(state: Longs, codec: Longs, places: Longs, spans: Longs, decode: Longs) -> int:
         while True:
@@ -46,7 +46,7 @@ def inflater() -> Callable[..., int]:
 
 
 class Inflation:
-    """A codec's loop and a decoder that go together.
+    """A codec's loop chained to a decoder.
 
     Args:
         loop: the codec's.
@@ -68,9 +68,9 @@ class Inflation:
         """Decompress and decode from the first payload on, as far as it goes.
 
         Args:
-            target: address and size of the memory that the loop has been told to write to.
+            target: address and size of the memory that the loop writes to.
             batches: address and length of the scan's table.
-            places: int64, two columns: the payloads that the loop has been told of. Changes.
+            places: int64, two columns: the payloads set in the loop. Changes.
             spans: int64, three columns, the last of which says where in the table each batch stands. Changes.
 
         Returns:

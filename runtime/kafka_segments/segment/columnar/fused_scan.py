@@ -1,10 +1,10 @@
-"""Scanning and decoding in one go, so that records are decoded while their bytes are in the CPU's cache.
+"""Fused scanning and decoding, so that records are decoded while their bytes are in the CPU's cache.
 
-Strategy: a compiled loop has the scanner look at a piece of the window and the decoder take what it found,
-piece by piece; the bytes of the next piece come from memory meanwhile (`copy_bytes` asks for them). Python is
-called only when an arrow batch is full. The loop takes ordinary batches of one content, which is what nearly
-all windows are made of. At the first that is something else it stops decoding, and scans the window to its
-end: from there on the table is read as if there had been no sweep.
+Strategy: a compiled loop alternates between the scanner on a piece of the window and the decoder of its
+records; the bytes of the next piece are fetched from memory meanwhile (`copy_bytes` prefetches them). Python
+is called only when an Arrow batch is full. The loop takes ordinary batches of one content, as in nearly all
+windows. At the first other entry it stops decoding, and scans the window to its end: from there on the table
+is read as if there had been no fused scan.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def scan_on(state: Longs, scan: Longs, length: int, max_rows: int) -> int:
 
 
 def is_inside(state: Longs, table: Longs, place: int) -> bool:
-    """Whether all offsets of a batch are wanted, as far as its header tells; see `EntryTable.in_range`."""
+    """Return whether a batch's offsets are all in range, by its header; as `EntryTable.in_range`."""
     first = load(table, place + load(state, BASE_OFFSET))
     if first < load(state, LOWEST):
         return False
@@ -113,7 +113,7 @@ def scan_piece(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Lo
 
 
 def sweeper() -> Callable[..., int]:
-    """A function that scans and decodes a window; it returns what the decoder returns, and can go on then."""
+    """Return a function that scans and decodes a window, and returns the decoder's status."""
 
     def sweep(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Longs) -> int:
         while True:
@@ -131,7 +131,7 @@ def sweeper() -> Callable[..., int]:
 
 
 class FusedScan:
-    """A scanner and a decoder that go together.
+    """A scanner chained to a decoder.
 
     Args:
         headers: the scanner.
@@ -139,7 +139,7 @@ class FusedScan:
         content: which one is taken, by the scanner's numbers.
         module: the generated module of the scanner.
         is_selective: whether batches of transactions are left to the caller, some of which are void.
-        offsets: batches that may have others are left to the caller too: first, and behind the last.
+        offsets: batches that may have others are left to the caller too: first, and after the last.
 
     Attributes:
         num_decoded: of the last window: how many rows of its table have been decoded.

@@ -1,9 +1,9 @@
-"""The headers of all entries as a table, without their payloads.
+"""Headers of all entries as a table, without reading payloads.
 
-Strategy: where batches are large, the generated scanner asks the system itself for the bytes that it needs,
-with one short read for each; where they are small, reading everything costs less than asking for each, above
-all from a disk. A first few entries tell. Tables begin small and grow: who stops early has read little more.
-Checksums would need all bytes, and are not verified.
+Strategy: where batches are large, the generated scanner reads only the bytes it needs, with one short system
+call for each; where they are small, reading everything costs less, above all from a disk. The first few
+entries decide. Tables begin small and grow, so a caller that stops early has read little. Checksums would
+need all bytes, and are not verified.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ Kafka's, null for a codec that is not known; `last_offset` is that of a wrapper'
 
 
 def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
-    """See `Segment.read_headers`."""
     check_on_damage(on_damage)
     return pa.Table.from_batches(_sound_headers(source, on_damage), HEADERS_SCHEMA)
 
@@ -99,11 +98,12 @@ def iter_headers(source: Source, position: int = 0) -> Iterator[EntryTable | Dam
 
 
 def find_entries(source: Source, offset: int) -> list[int]:
-    """Where the reading of an offset and all above may begin, by headers that nobody has verified.
+    """Find where reading of an offset and higher ones may begin, by unverified headers.
 
     Returns:
         Positions of entries, the best first: the first one that may hold the offset or a higher one, and the
-        one before it, with which it is certain that nothing is passed over.
+            one
+        before it, from which on nothing can be missed.
     """
     before: list[int] = []
     for piece in iter_headers(source):
@@ -121,7 +121,7 @@ def find_entries(source: Source, offset: int) -> list[int]:
 
 
 def find_last(source: Source, position: int = 0) -> int | None:
-    """Where the last entry but one begins, or the only one, from a position on; None if there is none."""
+    """Return where the last entry but one begins, or the only one, from a position on; None without any."""
     last: list[int] = []
     for piece in iter_headers(source, position):
         if not isinstance(piece, Damage):
@@ -131,7 +131,7 @@ def find_last(source: Source, position: int = 0) -> int | None:
 
 
 def iter_tables(source: Source, offsets: OffsetRange, stretch: ReadRange) -> Iterator[EntryTable | Damage]:
-    """Headers of a part of a segment, as tables that are good until the next; damage in its place.
+    """Yield headers of a part of a segment, in tables valid until the next; damage in its place.
 
     Args:
         source: the segment's bytes.
@@ -152,7 +152,7 @@ def iter_tables(source: Source, offsets: OffsetRange, stretch: ReadRange) -> Ite
         if count:
             if coverage is not None:
                 coverage.entries(wanted)
-                # Nobody looks inside, so nobody can tell what is missing there.
+                # The content is not read, so what is missing in it is unknown.
                 coverage.has_gaps = coverage.has_gaps or bool(wanted.is_wrapper().any())
             yield wanted
         if count < len(piece):

@@ -1,6 +1,6 @@
-"""Two compiled functions that a third one calls in turn: something, and the decoder of what that found.
+"""Two compiled functions that a third one calls in turn: a producer of batches, and the decoder.
 
-What `fused_scan` and `fused_inflate` have in common: the beginning of their loop's state, and the call.
+The common part of `fused_scan` and `fused_inflate`: the beginning of their loop's state, and the call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NUM_CHAINED = 6
 
 
 def run(state: Longs, which: int) -> int:
-    """Call one of the two with its arguments; returns what it returns."""
+    """Call one of the two with its arguments; return its result."""
     call(load(state, which), load(state, RETURNED_AT), 0, load(state, which + 1), 0, 0, 0, 0)
     return load(state, RETURNED)
 

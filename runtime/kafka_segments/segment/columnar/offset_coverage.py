@@ -1,8 +1,8 @@
-"""Which offsets were there in what was read, as far as their absence may be a loss.
+"""Offsets present in what was read, as far as their absence may be a loss.
 
-Strategy: headers tell. Between sound entries, and inside a batch with fewer records than offsets, offsets are
-missing lawfully: the cleaner took them. So such gaps are not counted, only noted: where the cleaner was, they
-may be missing anywhere. What stands between two entries that damage parts says nothing.
+Strategy: headers decide. Missing offsets between sound entries, and inside a batch with fewer records than
+offsets, are legitimate: the cleaner removed them. So such gaps are not counted, only recorded: where the
+cleaner has been, offsets may be missing anywhere. Entries before and after damage are not compared.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ _NONE = np.empty(0, np.int64)
 
 
 class OffsetCoverage:
-    """What was seen on the way, in file order.
+    """Offsets seen so far, in file order.
 
     Args:
-        start: where the range begins that is read; what lies below is left out.
+        start: where the range begins; lower offsets are left out.
         named: the offsets that the segment should hold by its name and that of the next one.
         end: where the range ends; None is open.
 
     Attributes:
-        first: the first sound offset, of those that the segment should hold if there are any; None if there
-            was none.
-        last: the greatest sound offset, of those that the segment should hold if there are any; None if there
-            was none.
-        is_damaged_before: something was damaged before the first sound entry.
-        is_damaged_behind: something was damaged behind the last one.
-        has_gaps: offsets are missing between sound neighbours, or inside an entry.
-        falls: an entry stands behind one with a higher offset. Then a gap may be what a changed offset left.
-        is_ended: the reading ended with an entry behind the range, not with the file.
-        misplaced: the least and the greatest offset of entries below the range that stand behind greater
-            offsets, or have negative ones: whoever reads the range below will not come by.
-        before: the least and the greatest offset of entries behind the range that stand in front of others of
-            it: nor will who reads the range behind.
+        first: the first sound offset, of those that the segment should hold if there are any; None without
+            any.
+        last: the greatest sound offset, of those that the segment should hold if there are any; None without
+            any.
+        is_damaged_before: whether there is damage before the first sound entry.
+        is_damaged_behind: whether there is damage after the last one.
+        has_gaps: whether offsets are missing between sound neighbours, or inside an entry.
+        falls: whether an entry follows one with a higher offset. Then a gap may be due to a changed offset.
+        is_ended: whether reading ended with an entry after the range, not with the file.
+        misplaced: the least and the greatest offset of entries below the range that follow greater offsets,
+            or have negative ones: a reader of the range below will not see them.
+        before: the least and the greatest offset of entries above the range that precede others of it: a
+            reader of the range above will not see them.
         below: the least and the greatest offset in entries that begin below what the segment should hold.
-        beyond: likewise in entries that end behind it.
-        replaced: the offsets that are missing where entries with negative ones stand: the first, the one
-            behind the last by the lengths of those entries, and by what follows them, None if nothing does.
+        beyond: likewise in entries that end above it.
+        replaced: the offsets missing where entries with negative ones are: the first; the one after the last
+            by the lengths of those entries, and by what follows them, None if nothing does.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class OffsetCoverage:
         self._has_wrappers = False
 
     def entries(self, entries: EntryTable) -> None:
-        """Sound entries, one behind the other."""
+        """Add consecutive sound entries."""
         is_wrapped = entries.is_wrapper()
         firsts, lasts = entries.column("base_offset"), entries.last_offsets()
         is_negative = (lasts < 0) & ~is_wrapped
@@ -93,7 +93,7 @@ class OffsetCoverage:
                 self._end(int(lasts.max()))
 
     def _beside_negative(self, entries: EntryTable, negative: npt.NDArray[np.intp]) -> None:
-        """Entries of which some rows have negative offsets: what should stand there is damaged."""
+        """Add entries of which some have negative offsets: those expected there are damaged."""
         begin, end = int(negative[0]), int(negative[-1]) + 1
         between = np.ones(len(entries), bool)
         between[:begin] = between[end:] = between[negative] = False
@@ -107,7 +107,7 @@ class OffsetCoverage:
             self.entries(entries.chosen(slice(end, None)))
 
     def _replace(self, firsts: Offsets = _NONE, lasts: Offsets = _NONE) -> None:
-        """Note that entries with negative offsets stand where others should."""
+        """Record that entries with negative offsets are in the place of others."""
         num_offsets = int((lasts - firsts + 1).sum())
         if len(firsts):
             self.misplaced = _joined(self.misplaced, (int(firsts.min()), int(lasts.max())))
@@ -117,8 +117,8 @@ class OffsetCoverage:
         self.damaged()
 
     def batch(self, batch: Batch) -> None:
-        """A sound entry that was read in another way."""
-        # As in `entry_scan`: a batch ends where it begins, if what it says of its last offset cannot be.
+        """Add a sound entry that was read as a `Batch`."""
+        # As in `entry_scan`: a batch with an impossible last offset ends where it begins.
         last = batch.last_offset if batch.base_offset is None else max(batch.base_offset, batch.last_offset)
         if batch.base_offset is not None and last < 0:
             self._replace(np.array([batch.base_offset]), np.array([last]))
@@ -132,7 +132,7 @@ class OffsetCoverage:
         self._end(last)
 
     def rows(self, batch: pa.RecordBatch) -> None:
-        """Records; only of what wrappers hold they tell more than the headers."""
+        """Add records; they add to the headers only in wrappers."""
         if not self._has_wrappers:
             return
         offsets = batch.column("offset").to_numpy()
@@ -140,13 +140,13 @@ class OffsetCoverage:
         self.has_gaps = self.has_gaps or bool((np.diff(offsets) > 1).any())
 
     def damaged(self) -> None:
-        """Something that is not sound."""
+        """Add damage."""
         self.is_damaged_before = self.is_damaged_before or not self._has_entries
         self.is_damaged_behind = True
         self._expected = None
 
     def _look_below(self, firsts: Offsets, lasts: Offsets) -> None:
-        """Note what is misplaced among entries, of which these are the first and last offsets."""
+        """Record misplaced entries, by the first and last offsets of entries."""
         if not len(lasts):
             return
         self._look_at_order(firsts, lasts)
@@ -161,7 +161,7 @@ class OffsetCoverage:
         self._greatest = max(self._greatest, int(lasts.max()))
 
     def _look_at_order(self, firsts: Offsets, lasts: Offsets) -> None:
-        """Note whether entries fall, and the first one that the segment should hold."""
+        """Record whether offsets fall, and the first one that the segment should hold."""
         base = self._named[0]
         if self.first is not None and self.first < base <= lasts.max():
             self.first = int(firsts[lasts >= base][0])
@@ -170,7 +170,7 @@ class OffsetCoverage:
         )
 
     def _look_outside(self, firsts: Offsets, lasts: Offsets) -> None:
-        """Note entries that the segment's name, or the next one's, does not allow for."""
+        """Record entries outside of the segment's range by the names."""
         base, end = self._named
         if firsts.min() < base:
             found = (firsts < base) & (firsts >= 0)
@@ -182,7 +182,7 @@ class OffsetCoverage:
             self.beyond = _joined(self.beyond, (max(end, int(firsts[found].min())), int(lasts[found].max())))
 
     def _look_ahead(self, firsts: Offsets, lasts: Offsets) -> None:
-        """Note entries behind the range in front of others that are not."""
+        """Record entries above the range that precede others of it."""
         if self._range_end is None or (self._over is None and firsts.max() < self._range_end):
             return
         is_over = firsts >= self._range_end

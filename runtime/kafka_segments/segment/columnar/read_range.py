@@ -1,8 +1,8 @@
-"""A part of a segment: which offsets, where its bytes begin, and where there is nothing more to read.
+"""Part of a segment to read: offsets, where their bytes begin, and where reading may end.
 
-Strategy: offsets decide, and positions only save time. Rows are told by their offsets; entries that begin
-behind the range end the reading, but not before the place where its bytes are expected to end: no checksum
-covers a base offset, and one that is wrong must not hide what is behind it.
+Strategy: offsets decide, and positions only save time. Rows are selected by their offsets; entries above the
+range end the reading, but not before the position where its bytes are expected to end: no checksum covers a
+base offset, and a wrong one must not hide the entries after it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class ReadRange:
 
     Attributes:
         position: where to begin; an entry begins there.
-        sound_offset: the last offset before it; None is what the file's name says.
-        end_position: where the bytes probably end. The reading ends with the first two sound entries from
-            there on that begin behind the range of offsets; None goes on to the end of the file.
-        coverage: is told what was there.
-        is_shared: others read what is around the range of offsets, in the same way. Entries that are all
-            inside it by their headers are then taken whole.
-        straying: is told the offsets of sound entries.
+        sound_offset: the last offset before it; None to derive it from the file's name.
+        end_position: where the bytes probably end. Reading ends with the first two sound entries from there
+            on that begin after the range of offsets; None reads to the end of the file.
+        coverage: records the offsets that are present.
+        is_shared: whether adjacent ranges are read in the same way. Entries that are inside the range by
+            their headers are then taken whole.
+        straying: records the offsets of sound entries.
     """
 
     position: int = 0
@@ -51,7 +51,7 @@ class ReadRange:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """Offsets from `start` on that are below `end`; None is open."""
+    """Offsets from `start` on and below `end`; None is open."""
 
     start: int | None
     end: int | None
@@ -60,18 +60,18 @@ class OffsetRange:
         return self.start is not None or self.end is not None
 
     def holds(self, offset: int) -> bool:
-        """Whether an offset is in it."""
+        """Return whether an offset is in it."""
         return (self.start is None or offset >= self.start) and (self.end is None or offset < self.end)
 
     def covers(self, batch: Batch) -> bool:
-        """Whether all records of an entry are in it, as far as the header can tell."""
+        """Return whether all records of an entry are in it, according to the header."""
         is_behind_start = self.start is None or (
             batch.base_offset is not None and batch.base_offset >= self.start
         )
         return is_behind_start and (self.end is None or batch.highest_offset < self.end)
 
     def select(self, batch: pa.RecordBatch, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """The rows in it, if there are any, of some columns; without a copy unless they lie apart."""
+        """Return the rows in it of some columns, if any; without a copy if they are consecutive."""
         offsets = batch.column("offset").to_numpy()
         inside = np.ones(len(offsets), bool)
         if self.start is not None:
@@ -87,15 +87,15 @@ class OffsetRange:
 
 
 class Ending:
-    """Where the reading of a range ends: with an entry behind it, if the next one is behind it as well.
+    """End of the reading of a range: an entry after the range, if the next one is after it as well.
 
-    No checksum covers a base offset: one entry alone may have a changed one, and must not hide the others.
+    No checksum covers a base offset: a single entry may have a changed one, and must not hide the others.
 
     Args:
         source: the segment.
         offsets: the range.
         end_position: see `ReadRange`.
-        check_crc: an entry with a wrong checksum is none that ends the range.
+        check_crc: whether an entry with a wrong checksum cannot end the range.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Ending:
         self._was_over = False  # the entry before
 
     def num_before(self, entries: EntryTable, previous: int | None) -> int:
-        """How many rows come before the entry that the reading ends with; all of them if it goes on.
+        """Return how many rows precede the entry that ends the reading; all of them if none does.
 
         Args:
-            entries: sound ones, one behind the other.
-            previous: the last offset before them, None if it is not known.
+            entries: consecutive sound entries.
+            previous: the last offset before them, None if unknown.
         """
         last, was_over = len(entries) - 1, self._was_over
         self._was_over = False
@@ -122,7 +122,7 @@ class Ending:
         is_over &= entries.column("position") >= self._end_position
         if not is_over.any():
             return len(entries)
-        # A wrapper has the offset of its last message: what is before it tells where it begins at least.
+        # A wrapper has the offset of its last message: its first is greater than the offset before it.
         before = np.empty(len(entries), np.int64)
         before[0] = -1 if previous is None else previous
         before[1:] = entries.last_offsets()[:-1]
@@ -138,7 +138,7 @@ class Ending:
         return int(rows[0]) if len(rows) else len(entries)
 
     def is_with(self, batch: Batch, previous: int | None) -> bool:
-        """Whether the reading ends with this entry, which no table has."""
+        """Return whether reading ends with this entry, which is in no table."""
         was_over = self._was_over
         self._was_over = self._is_over(batch, -1 if previous is None else previous)
         if not self._was_over:
@@ -153,7 +153,7 @@ class Ending:
         return (batch.last_offset if batch.base_offset is None else batch.base_offset) >= self._end
 
     def _is_followed(self, position: int, previous: int) -> bool:
-        """Whether the file ends at a position, or a sound entry behind the range begins there."""
+        """Return whether the file ends at a position, or a sound entry after the range begins there."""
         if position >= self._source.size:
             return True
         scan = Scan(self._source, check_crc=self._check_crc, len_window=_LEN_NEXT)

@@ -1,10 +1,10 @@
-"""A segment's records as arrow batches, with everything in its place that is to be said beside them.
+"""Records of a segment as Arrow batches, with damage and other events in their places.
 
 Strategy: windows of sound entries come from the scanner, and their records from the decoder, hundreds of
-batches with one call; where all is as usual, both with the same call (`fused_scan`). Whatever these do not
-take is left to the slow way, which is exact and knows what to say: the scan of `entry_scan` for an entry that
-is not sound, `records` for a batch whose content is not. It delivers what is sound of it, the fast way goes
-on behind, and each knows what the other has read.
+batches with one call; ordinary windows with a single call for both (`fused_scan`). Whatever these refuse is
+left to the exact readers, whose errors describe it: `entry_scan` for a damaged entry, `exact_reader` for a
+batch with damaged content. They deliver the sound part, the fast reader continues after it, and both share
+the state of the scan.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _Steps: TypeAlias = Generator[Event, None, tuple[int, RecordPlace] | None]
 
 
 class ColumnarReader:
-    """One pass over a source.
+    """A pass over one source.
 
     Args:
         source: the segment's bytes.
-        schema: the columns wanted, see `arrow_schema.schema_of`.
+        schema: the columns, see `arrow_schema.schema_of`.
         start: only records from this offset on; None is open.
         end: only records below this offset; None is open.
         check_crc: verify the checksum of every entry.
@@ -124,7 +124,7 @@ class ColumnarReader:
         return self._decoders[key]
 
     def events(self) -> Iterator[Event]:
-        """Everything in file order; arrow batches at the latest before what comes behind their records.
+        """Yield everything in file order; Arrow batches before any event that follows their records.
 
         A batch whose checksum is wrong comes as `Batch`, before its damage.
         """
@@ -148,7 +148,7 @@ class ColumnarReader:
         yield from self._flush()
 
     def _num_wanted(self, entries: EntryTable) -> int:
-        """How many of some entries come before the end of what is to be read."""
+        """Return how many of some entries precede the end of the range."""
         num_wanted = self._ending.num_before(entries, self._scan.sound_offset)
         if self._coverage is not None:
             self._coverage.is_ended = num_wanted < len(entries)
@@ -177,7 +177,7 @@ class ColumnarReader:
             yield from self._selected(self._decoder.flush())
 
     def _selected(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows in the range of offsets, and the columns asked for."""
+        """Return the rows in the range of offsets, with the selected columns."""
         for batch in batches:
             if self._coverage is not None:
                 self._coverage.rows(batch)
@@ -203,7 +203,7 @@ class ColumnarReader:
         return position
 
     def _ends_with(self, batch: Batch) -> bool:
-        """Whether the reading ends with an entry that the scanner has not taken."""
+        """Return whether reading ends with an entry that the scanner refused."""
         is_over = self._ending.is_with(batch, self._scan.sound_offset)
         if self._straying is not None:
             self._straying.batch(batch)

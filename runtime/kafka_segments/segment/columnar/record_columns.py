@@ -1,8 +1,8 @@
-"""The arrays that a generated decoder fills, and the arrow batch that they are.
+"""Arrays that a generated decoder fills, and the Arrow batch made of them.
 
-Strategy: everything is derived from the `RECORD_COLUMNS` of the generated module: which arrays the decoder
-takes, how large they may have to be, where in its state it counts what it has used of them. A binary column
-has int32 offsets; `Capacity.num_bytes` is below 2 GiB, and no column can get more than that.
+Strategy: everything is derived from the `RECORD_COLUMNS` of the generated module: the decoder's arrays, their
+greatest sizes, and the slots of its state that count their use. A binary column has int32 offsets;
+`Capacity.num_bytes` is below 2 GiB, so that no column exceeds that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafka_segments.segment.columnar.arena import Lease
 __all__ = ["ABSENT", "LARGEST_CAPACITY", "Absent", "Array", "Capacity", "Column", "columns_of", "take_batch"]
 
 COPY_SLACK = (
-    256  # bytes behind the end of a bytes array that copying may write to, so that it need not be exact
+    256  # bytes after the end of a bytes array that copying may overwrite, so that it need not be exact
 )
 LARGEST_CAPACITY = 2**31 - 1
 _WIDTHS = {"int64": 8, "timestamp[ms, UTC]": 8, "int32": 4, "uint32": 8, "int8": 1, "bool": 1}
@@ -92,7 +92,7 @@ class Column:
             yield Array(f"{self.path}_values", _WIDTHS[self.kind], capacity.num_rows)
 
     def take(self, kind: Any, lease: Lease, state: list[int], num_rows: int) -> pa.Array:
-        """The column as an Arrow array of type `kind`."""
+        """Return the column as an Arrow array of type `kind`."""
         if self.members:
             return self._take_list(kind, lease, state, num_rows)
         if self.kind == "binary":
@@ -131,12 +131,12 @@ class Column:
 
 
 class Absent:
-    """A column that a format has nothing for: lists are empty in each row, numbers null."""
+    """A column that a format lacks: an empty list in each row, or null."""
 
     none: int | None = None
 
     def take(self, kind: Any, _lease: Lease, _state: list[int], num_rows: int) -> pa.Array:
-        """The column as an Arrow array of type `kind`."""
+        """Return the column as an Arrow array of type `kind`."""
         if not pa.types.is_list(kind):
             return pa.nulls(num_rows, kind)
         offsets = pa.py_buffer(bytes(4 * (num_rows + 1)))
@@ -153,7 +153,7 @@ def _nothing(kind: Any) -> pa.Array:
 
 
 def columns_of(described: Sequence[Any], nones: Mapping[str, int] | None = None) -> tuple[Column, ...]:
-    """The columns that a generated module's `RECORD_COLUMNS` describes, with their places in the state.
+    """Return the columns of a generated module's `RECORD_COLUMNS`, with their slots in the state.
 
     Args:
         described: the columns.
@@ -176,7 +176,7 @@ def columns_of(described: Sequence[Any], nones: Mapping[str, int] | None = None)
 def take_batch(
     columns: Sequence[Column | Absent], schema: Any, lease: Lease, state: list[int]
 ) -> pa.RecordBatch:
-    """What has been decoded, as an arrow batch; its buffers hold the lease.
+    """Return what has been decoded as an Arrow batch; its buffers hold the lease.
 
     Args:
         columns: those of `schema`.

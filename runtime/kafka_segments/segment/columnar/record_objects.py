@@ -1,7 +1,7 @@
 """Records as objects, made from columns: several times as fast as one by one from the bytes.
 
 Strategy: one batch at a time goes through the generated decoder; the columns become lists, and these records.
-What the decoder does not take is left to `records`, which is exact and says what is wrong.
+What the decoder refuses is left to `batch_records`, which is exact and describes errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUM_BYTES = 1 << 20
 
 
 class RowDecoder:
-    """Decodes the records of one batch after the other; for one thread."""
+    """Decoder of the records of one batch after the other; for one thread."""
 
     def __init__(self) -> None:
         schema = schema_of(["offset", "timestamp_ms", "key", "value", "headers"])

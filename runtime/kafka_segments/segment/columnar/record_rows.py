@@ -1,4 +1,4 @@
-"""Arrow batches from `Record`s, one by one: for what the generated decoders leave to the slow and exact way.
+"""Conversion of `Record`s to Arrow batches, for what the generated decoders leave to the exact reader.
 
 An arrow batch stays far below the 2 GiB that 32-bit offsets can address: it is cut before it would pass
 `max_bytes`, and one record alone cannot hold as much (its length is an int32).
@@ -31,7 +31,7 @@ def record_batches(
     columns: Sequence[str] | None = None,
     batch: Batch | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Records as arrow batches, in order; control records are left out.
+    """Convert records to Arrow batches, in order; control records are left out.
 
     Args:
         records: what `Segment.iter_records` yields.

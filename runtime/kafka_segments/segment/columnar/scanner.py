@@ -1,8 +1,8 @@
-"""A source's sound entries as a table of their headers, window by window, by a generated scanner.
+"""Sound entries of a source as a table of their headers, window by window, by a generated scanner.
 
-Strategy: a window begins with an entry, and is as large as stays in the cache if it has to be read. The
+Strategy: a window begins with an entry, and has a size that stays in the cache if it has to be read. The
 scanner fills a row of the table for each entry that is sound and whole in the window, and stops at the first
-that is not; what is to be said of that one is not decided here.
+other one, which the caller examines.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _NUM_STATE = 16
 
 
 class Sweep(Protocol):
-    """What scans a window instead of the scan."""
+    """A loop that scans a window in place of the scanner."""
 
     def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
-        """Scan the window that the scan has been made ready for; returns the scanner's last status."""
+        """Scan the prepared window; return the scanner's last status."""
         ...
 
 
 class HeaderScan:
-    """Scans a source from any position on.
+    """Scanner of a source, from any position on.
 
     Args:
         source: the segment's bytes.
@@ -87,17 +87,17 @@ class HeaderScan:
         self.address = 0
 
     def turn_to(self, source: Source) -> None:
-        """Scan another source from now on: a small one takes less time than to set a scanner up."""
+        """Continue with another source: for a small one that is faster than a new scanner."""
         self._source = source
         self.window = b""
 
     @property
     def table(self) -> tuple[int, int]:
-        """Address and length of the table that `rows` are of."""
+        """Address and length of the table that contains `rows`."""
         return self._rows.ctypes.data, self._rows.size
 
     def column(self, rows: Any, name: str) -> Any:
-        """One column of some rows, int64."""
+        """Return one column of some rows, int64."""
         return rows[:, self._names[name]]
 
     def scan(
@@ -138,7 +138,7 @@ class HeaderScan:
         return self._rows[:0], position, False
 
     def _size_wanted(self, position: int, is_swept: bool) -> int:
-        """How large the next window is to be, if so much is there."""
+        """Return the size of the next window, if so much is left."""
         size, self._len_window = self._len_window, _LEN_WINDOW
         if is_swept and self._source.is_memory:
             size = _LEN_MEMORY_WINDOW
@@ -171,7 +171,7 @@ class HeaderScan:
         state[kernels.LEN_WINDOW] = len(self.window)
 
     def _count_sound(self, rows: Any) -> int:
-        """How many of the rows have right checksums, up to the first that has not."""
+        """Return how many of the rows have right checksums, up to the first that has not."""
         window = memoryview(self.window)
         places = [self.column(rows, name).tolist() for name in ("position", "end_position", "content", "crc")]
         for at, (position, end, content, stored) in enumerate(zip(*places, strict=True)):
@@ -182,7 +182,7 @@ class HeaderScan:
         return len(rows)
 
     def _len_entry(self) -> int:
-        """The size of the entry at the beginning of the window, as far as that can be told."""
+        """Return the size of the entry at the beginning of the window, as far as it is known."""
         if len(self.window) < formats.LEN_PREFIX:
             return 0
         return formats.read_prefix(self.window[: formats.LEN_PREFIX]).len_entry

@@ -18,7 +18,7 @@ _of_thread = threading.local()
 
 
 def sound_table(source: Source) -> EntryTable | None:
-    """All entries of a segment of `LARGEST_SMALL` bytes at most, valid until the thread's next call.
+    """Return all entries of a segment of at most `LARGEST_SMALL` bytes, valid until the next call.
 
     Returns:
         None if anything in it is not a sound entry; or it is empty.

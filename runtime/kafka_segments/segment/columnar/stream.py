@@ -1,4 +1,4 @@
-"""Arrow batches for those who want nothing but records: what is not sound is raised, told or left out."""
+"""Streams of Arrow batches with records only; damage is raised, passed to a callback or ignored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def read_batches(
     check_crc: bool,
     max_decompressed: int,
 ) -> pa.RecordBatchReader:
-    """See `Segment.read_batches`."""
     schema = schema_of(columns)
     start, end = check_offsets(offsets)
     reader = ColumnarReader(
@@ -42,7 +41,7 @@ def only_records(
     offsets: tuple[int | None, int | None],
     on_damage: OnDamage,
 ) -> pa.RecordBatchReader:
-    """The arrow batches among events; damage that touches the offsets is disposed of as `on_damage` says.
+    """Yield the Arrow batches among events; damage in the offsets is handled as `on_damage` says.
 
     Raises:
         OptionError: an unknown column, or another `on_damage`.
@@ -63,7 +62,7 @@ def _batches(
 
 
 def check_offsets(offsets: Any) -> tuple[int | None, int | None]:
-    """A pair of offsets, either of which may be None; `OptionError` for anything else."""
+    """Check a pair of offsets, either of which may be None; raise `OptionError` for anything else."""
     if offsets is None:
         return None, None
     if not isinstance(offsets, tuple) or len(offsets) != 2 or not all(_is_offset(bound) for bound in offsets):

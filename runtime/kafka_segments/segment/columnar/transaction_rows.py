@@ -1,6 +1,6 @@
-"""Transactions in the scanner's tables: what a segment shows of them, and which rows are void.
+"""Transactions in the scanner's tables: their steps, and excluded rows.
 
-Strategy: of most batches the header is all that counts, so a table of them is filtered at once. Only control
+Strategy: for most batches only the header matters, so a table of them is filtered at once. Only control
 batches are opened.
 """
 
@@ -29,7 +29,7 @@ _DATA = ("producer_id", "producer_epoch", "base_offset", "last_offset_delta", "b
 
 
 class ExcludedRows:
-    """`ExcludedBatches` for tables.
+    """Excluded batches, for tables; see `ExcludedBatches`.
 
     Args:
         void: which transactions.
@@ -43,11 +43,11 @@ class ExcludedRows:
         }
 
     def holds(self, batch: Batch) -> bool:
-        """Whether one batch is void."""
+        """Return whether one batch is excluded."""
         return self._void.holds(batch)
 
     def mask(self, entries: EntryTable) -> Any:
-        """Which rows are batches that nobody is to be given the records of."""
+        """Return a mask of the rows that are excluded batches."""
         mask = np.zeros(len(entries), bool)
         rows = np.flatnonzero(entries.is_batch() & (entries.column("is_transactional") != 0))
         producers, offsets = entries.column("producer_id")[rows], entries.column("base_offset")[rows]
@@ -61,7 +61,7 @@ class ExcludedRows:
 
 
 def iter_steps(source: Source, *, check_crc: bool, max_decompressed: int) -> Iterator[Step]:
-    """What a segment shows of transactions; see `state.Step`.
+    """Yield the steps of a segment; see `state.Step`.
 
     Args:
         source: the segment's bytes.
@@ -72,7 +72,7 @@ def iter_steps(source: Source, *, check_crc: bool, max_decompressed: int) -> Ite
 
 
 class _Steps:
-    """One pass over a source."""
+    """A pass over one source."""
 
     def __init__(self, source: Source, check_crc: bool, max_decompressed: int) -> None:
         self._source = source

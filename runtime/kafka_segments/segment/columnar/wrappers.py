@@ -1,10 +1,10 @@
-"""Wrappers of the old formats: the messages in their decompressed values, by the scanner and the decoder.
+"""Wrappers of magic 0 and 1: the messages in their decompressed values, by the scanner and the decoder.
 
-Strategy: what a wrapper holds is a segment in memory, so the generated scanner makes rows of its messages,
-one behind the other for many wrappers with one call; their offsets are then made absolute in the table, where
-the decoder takes them from. If the broker's time counts, it is written over the messages' own when they have
-been decoded. Whatever is not as usual (a message that is cut off, compressed itself, of another magic or with
-a wrong checksum, an offset that cannot be) is left to `messages`, and with it all of its wrapper.
+Strategy: a wrapper's content is a segment in memory, so the generated scanner makes rows of its messages, for
+many wrappers with one call; their offsets are then made absolute in the table, where the decoder reads them.
+LogAppendTime replaces the messages' own times after decoding. Whatever is unusual (a message that is
+truncated, compressed itself, of another magic or with a wrong checksum, an impossible offset) is left to
+`legacy_messages`, and with it all of its wrapper.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MOST_WRAPPERS = 1 << 12
 
 
 def scan_content(state: Longs, scan: Longs, start: int, end: int, row: int) -> int:
-    """Have the scanner make rows of a wrapper's messages from `row` on; returns the row behind the last."""
+    """Scan a wrapper's messages into rows from `row` on; return the row after the last."""
     store(scan, AT, start)
     store(scan, ROW, row)
     store(scan, MAX_ROWS, load(state, NUM_ROWS))
@@ -75,7 +75,7 @@ def scan_content(state: Longs, scan: Longs, start: int, end: int, row: int) -> i
 
 
 def are_usual(state: Longs, table: Longs, row: int, end: int) -> bool:
-    """Whether messages are of their wrapper's magic, not compressed, and say nothing else of their times."""
+    """Return whether messages have their wrapper's magic, no codec, and its type of timestamps."""
     is_created = load(state, ITS_MAGIC) != 0 and load(state, ITS_TYPE) == 0
     while row < end:
         place = row * load(state, WIDTH)
@@ -90,7 +90,7 @@ def are_usual(state: Longs, table: Longs, row: int, end: int) -> bool:
 
 
 def shift(state: Longs, table: Longs, spans: Longs, row: int, end: int) -> None:
-    """Make offsets absolute, and say where the messages are."""
+    """Make offsets absolute, and set the positions of the messages."""
     while row < end:
         place = row * load(state, WIDTH)
         offset = place + load(state, BASE_OFFSET)
@@ -102,7 +102,7 @@ def shift(state: Longs, table: Longs, spans: Longs, row: int, end: int) -> None:
 
 
 def unwrapper() -> Callable[..., int]:
-    """A function that finds the messages of wrappers; it returns how many wrappers were as usual."""
+    """Return a function that finds the messages of wrappers; it returns how many wrappers were ordinary."""
 
     def unwrap(  # noqa: PLR0917
         state: Longs,
