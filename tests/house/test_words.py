@@ -36,12 +36,12 @@ CEILINGS = {
     "native": (7, 9),
     "query": (55, 2),
     "query/read": (66, 2),
-    "segment": (49, 0),
-    "segment/codec_loops": (7, 0),
-    "segment/columnar": (61, 3),
+    "segment": (10, 1),
+    "segment/codec_loops": (0, 0),
+    "segment/columnar": (0, 0),
     "segment/scan": (0, 0),
     "segment/transactions": (0, 0),
-    "spark": (25, 2),
+    "spark": (2, 0),
     "write": (0, 0),
 }
 

@@ -25,7 +25,7 @@ __all__ = ["take_snapshot"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import late: the data source must be found quickly, and by those who lack an extra."""
+    """Import on first use: Spark must find the data source quickly, and without the extras."""
     if name == "take_snapshot":
         from kafka_segments.spark.snapshots import take_snapshot
 

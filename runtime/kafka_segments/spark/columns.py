@@ -1,7 +1,7 @@
-"""Arrow batches of records as the columns that Spark's `kafka` source has.
+"""Conversion of Arrow batches of records to the columns of Spark's `kafka` source.
 
-Strategy: what is the same in all rows is built once and cut to length for each batch; keys, values and
-offsets are handed on as they are. Only timestamps are computed for each row, in one pass of numpy.
+Strategy: columns that are equal in all rows are built once and sliced for each batch; keys, values and
+offsets are passed on as they are. Only timestamps are computed for each row, in one pass of numpy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Builder = Callable[[pa.RecordBatch, pa.DataType], pa.Array]
 
 
 class RowColumns:
-    """Makes batches of exactly one schema: some of the columns of the view `records`, in any order.
+    """Converter to batches of one schema: some of the columns of the view `records`, in any order.
 
     Args:
         schema: Spark's.
@@ -75,7 +75,7 @@ class RowColumns:
         self._constants = {"topic": topic, "partition": partition, "sourcefile": source_file, "damage": None}
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Data records as a batch of the schema.
+        """Return data records as a batch of the schema.
 
         Args:
             batch: has the columns `sources`.
@@ -88,11 +88,11 @@ class RowColumns:
 
     @property
     def has_damage(self) -> bool:
-        """Whether the column `damage` is among those asked for."""
+        """Whether the column `damage` is selected."""
         return any(name == "damage" for name, _kind in self._fields)
 
     def damage_row(self, topic: str, partition: int, offset: int | None, text: str) -> pa.RecordBatch:
-        """One row that tells of damage; all else is null, and the offset if it is not known."""
+        """Return one row for damage; its columns are null, also the offset if it is unknown."""
         values = {"topic": topic, "partition": partition, "offset": offset, "damage": text}
         columns = [pa.array([values.get(name)], kind) for name, kind in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
@@ -125,7 +125,7 @@ class RowColumns:
 
 
 def check_timestamps(batch: pa.RecordBatch, millis: Any, advice: str = "") -> None:
-    """Check that microseconds, in which Spark counts, can say the timestamps of a batch.
+    """Check that a batch's timestamps fit Spark's microseconds.
 
     Raises:
         TimestampRangeError: one of them is beyond; with its offset.
@@ -142,7 +142,7 @@ def check_timestamps(batch: pa.RecordBatch, millis: Any, advice: str = "") -> No
 
 
 def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
-    """Headers; null, not an empty list, for a record without any (as the connector's)."""
+    """Return headers; null, not an empty list, for a record without any (as in the connector)."""
     headers = batch.column("headers")
     if len(headers) == 0:
         return pa.array([], kind)

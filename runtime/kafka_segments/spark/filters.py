@@ -1,14 +1,14 @@
-"""Spark's filters as conditions of a query: what they say for sure of topics, numbers, offsets and times.
+"""Conversion of Spark's filters to conditions of a query, on topics, partitions, offsets and times.
 
-Strategy: a condition only ever leaves out rows that its filter would leave out; what is not understood is no
-condition, and Spark looks at every row again. So a condition that is missing costs time alone. Timestamps
-come in microseconds and are stored in milliseconds: a bound between two of those is moved to the next one.
+Strategy: a condition only leaves out rows that its filter would leave out; a filter that is not understood
+has no condition, and Spark filters every row again. So a missing condition only costs time. Timestamps come
+in microseconds and are stored in milliseconds: a bound between two of those is moved to the next one.
 
 Spark 4.1 to 4.3 refuse every read of a source that overrides `pushFilters`, unless
-`spark.sql.python.filterPushdown.enabled` is on, which it is not by default. What they look at is whether the
-method's `__func__` is that of the base class. So ours is a `Pusher`, which has that very attribute.
+`spark.sql.python.filterPushdown.enabled` is on; it is off by default. They check whether the method's
+`__func__` is that of the base class. So ours is a `Pusher`, which has that very attribute.
 
-Whether filters are used at all is for the option `pushFilters` to say: see `source`.
+The option `pushFilters` decides whether filters are used at all: see `source`.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _COLUMNS: Mapping[str, tuple[Column, int]] = {
 
 
 class Pusher:
-    """The method `pushFilters` of a reader, in a shape that Spark lets pass where it is switched off.
+    """The method `pushFilters` of a reader, in a form that Spark accepts where filter pushdown is off.
 
     Args:
-        push: takes filters, and returns those that Spark has to look at itself.
+        push: takes filters, and returns those that Spark has to apply itself.
     """
 
     def __init__(self, push: Push) -> None:
         self._push = push
-        # Spark 4.0 has no such method, and asks nobody.
+        # Spark 4.0 has no such method, and calls none.
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: list[Any]) -> Iterable[Any]:
@@ -55,7 +55,7 @@ class Pusher:
 
 
 def conditions_of(filters: Iterable[Any], columns: Iterable[str]) -> list[Condition]:
-    """What some filters, which hold together, say.
+    """Convert filters, all of which hold, to conditions.
 
     Args:
         filters: of `pyspark.sql.datasource`, which has them from Spark 4.1 on; known by their names here.
@@ -108,7 +108,7 @@ def _of_topic(kind: str, value: Any) -> Condition | None:
 
 
 def _among(column: Column, unit: int, values: Iterable[Any]) -> Condition | None:
-    """`In`: a null among the values is equal to nothing."""
+    """Convert `In`; a null among the values equals nothing."""
     numbers = [_number(value) for value in values if value is not None]
     if None in numbers:
         return None
@@ -117,7 +117,7 @@ def _among(column: Column, unit: int, values: Iterable[Any]) -> Condition | None
 
 
 def _number(value: Any) -> int | None:
-    """A whole number, or the microseconds since 1970 of a time; None for anything else."""
+    """Return a whole number, or the microseconds since 1970 of a time; None for anything else."""
     if isinstance(value, datetime):
         return None if value.tzinfo is None else (value - _EPOCH) // _MICROS
     return value if isinstance(value, int) and not isinstance(value, bool) else None

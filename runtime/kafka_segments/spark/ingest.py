@@ -1,4 +1,4 @@
-"""The job behind `kafka-segments ingest`: log directories to Parquet, partitioned by topic and partition.
+"""Job of `kafka-segments ingest`: log directories to Parquet, partitioned by topic and partition.
 
 Strategy: segments are listed here; a small DataFrame has one row for each task; writing it to
 `sink.ParquetSink` does the work on the executors, and its commit publishes. See there for why no rows go
@@ -47,7 +47,7 @@ _TASKS_PER_CORE = 4  # so that one long task at the end does not leave the other
 
 @dataclass(frozen=True)
 class IngestPlan:
-    """What is to be read, and where it goes.
+    """Plan of a job: what is read, and where it is written.
 
     Attributes:
         destination: a directory.
@@ -73,7 +73,7 @@ class IngestPlan:
 
 @dataclass(frozen=True)
 class Ingest:
-    """What was done: reports by topic and partition, and how long Spark and its job took."""
+    """Result of a job: reports by topic and partition, and how long Spark and its job took."""
 
     partitions: list[PartitionReport]
     start_seconds: float
@@ -86,7 +86,7 @@ def plan_ingest(
     topics: Topics | None = None,
     isolation: Isolation = "read_uncommitted",
 ) -> IngestPlan:
-    """Look at sources and destination, before Spark is started.
+    """Check sources and destination, and plan, before Spark is started.
 
     Args:
         sources: log directories, partitions' directories, segments.
@@ -159,7 +159,7 @@ def ingest(
 
 
 def _report_uncommitted(plan: IngestPlan) -> Iterator[PartitionReport]:
-    """Remarks on partitions in whose files there are records that nobody has committed."""
+    """Add remarks to partitions whose files contain records that are not committed."""
     for key, count in count_uncommitted(plan.uncommitted, plan.splits, Places()).items():
         report = PartitionReport(*key)
         number = "an unknown number" if count is None else f"{count:,}"
@@ -237,7 +237,7 @@ class _Job:
                 continue
             with suppress(Exception):  # Spark is going down; the job itself says why
                 if self._is_cancelled.is_set():
-                    # Spark is at odds with itself when tasks are taken from it; nobody asked for its account.
+                    # A cancelled job makes Spark log errors, which are of no use to the user.
                     self._context.setLogLevel("OFF")
                     self._context.cancelJobGroup(self._group)
                 elif self._show is not None:

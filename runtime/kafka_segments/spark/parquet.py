@@ -1,4 +1,4 @@
-"""A Parquet file that is written batch by batch, with pyarrow's writer, and lasts."""
+"""Parquet file that is written batch by batch, with pyarrow's writer, and fsynced."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class ParquetFile:
             self.size = os.fstat(file.fileno()).st_size
 
     def _abandon(self, file: BinaryIO) -> None:
-        """Close all; what cannot be written any more has been told, and must not raise a second error."""
+        """Close all; a failed write has been reported, and must not raise a second error."""
         if self._writer is not None and self._writer.is_open:  # else its destructor would try, and complain
             with suppress(OSError):
                 self._writer.close()

@@ -1,4 +1,4 @@
-"""Rows of views that planning alone can make: `segments`, `aborted`, and what it finds amiss for `damage`.
+"""Rows of views that come from planning alone: `segments`, `aborted`, and its findings for `damage`.
 
 No record is read for them, so they ride in a task as they are. Nothing here knows pyarrow: planning goes on
 without it, and the task says what is missing.
@@ -28,12 +28,12 @@ PLANNED = ("segments", "aborted")
 
 
 def planned_rows(view: str, plan: Plan) -> Iterator[Row]:
-    """The rows of a view that a plan has."""
+    """Return the rows of a view that a plan has."""
     yield from _MAKERS[view](plan)
 
 
 def damage_row(where: tuple[str | None, int | None], kind: str, damage: Damage) -> Row:
-    """Damage as a row of the view `damage`; `where` is topic and partition, as far as they are known."""
+    """Return damage as a row of the view `damage`; `where` is topic and partition, as far as known."""
     return {
         "topic": where[0],
         "partition": where[1],

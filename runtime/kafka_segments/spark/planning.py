@@ -1,4 +1,4 @@
-"""The tasks of a read, worked out by a process on the driver that has no JVM.
+"""Planning of a read's tasks, in a process on the driver without a JVM.
 
 Spark 4.0 asks for them for each query, Spark 4.1 to 4.3 once a frame.
 """
@@ -49,7 +49,7 @@ class Task(InputPartition):
 
     Attributes:
         parts: what is read.
-        told: rows of the view `records` about what planning found amiss.
+        told: rows of the view `records` for findings of planning.
         rows: of other views, which planning alone can make.
     """
 
@@ -59,7 +59,7 @@ class Task(InputPartition):
 
 
 def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[InputPartition]:
-    """Find what is to be read, and cut it into tasks.
+    """Plan a read, and cut it into tasks.
 
     Raises:
         KafkaFormatError: paths that cannot be read or hold no logs; a query that cannot be answered; what is

@@ -1,4 +1,4 @@
-"""What becomes of damage and of losses: the table in docs/spark.md, and nothing else.
+"""Policy for damage and losses: the table in docs/spark.md, and nothing else.
 
 | what | FAILFAST | PERMISSIVE | DROPMALFORMED |
 |---|---|---|---|
@@ -8,7 +8,7 @@
 | a batch not whole yet | nothing | nothing | nothing |
 | a wrong index or hint | warning | warning | warning |
 
-A codec that is not installed is no damage of the file: it is an error in all modes.
+A codec that is not installed is not damage of the file: it is an error in all modes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DamageRow:
-    """A row that tells of what has no rows.
+    """A row for damage or a loss, which has no rows of its own.
 
     Attributes:
         topic: name.
@@ -45,7 +45,7 @@ class DamageRow:
 
 
 def data_loss(loss: OffsetLoss, num_more: int = 0) -> DataLossError:
-    """A loss as an error that says what to do."""
+    """Return a loss as an error that says what to do."""
     more = f", and {num_more} more such ranges" if num_more else ""
     return DataLossError(
         f"{loss}{more}; failOnDataLoss=false reads what is there",
@@ -57,7 +57,7 @@ def data_loss(loss: OffsetLoss, num_more: int = 0) -> DataLossError:
 
 
 def refuse_damage(damage: Damage) -> KafkaFormatError:
-    """The error of damage, with what to do."""
+    """Return the error of damage, with what to do."""
     error = damage.error
     error.path = error.path or damage.path
     error.detail += f"; mode={PERMISSIVE} or {DROPMALFORMED} reads what is sound"
@@ -66,13 +66,13 @@ def refuse_damage(damage: Damage) -> KafkaFormatError:
 
 @dataclass
 class DamagePolicy:
-    """`ranges.Findings` of one split, under the options of a read.
+    """Findings of one split, handled by the options of a read.
 
     Attributes:
         options: of the read.
         split: what is read.
-        is_continued: the split before ends where this one begins: what is damaged there, it has told.
-        told: rows that are due.
+        is_continued: the split before ends where this one begins, and has reported damage there.
+        told: rows to be yielded.
     """
 
     options: ReadOptions
@@ -81,10 +81,10 @@ class DamagePolicy:
     told: list[DamageRow] = field(default_factory=list)
 
     def batches(self, batches: SoundBatches) -> None:
-        """Sound; nothing to do."""
+        """Ignore sound batches."""
 
     def damage(self, damage: Damage) -> None:
-        """Raise, or tell of it.
+        """Raise the error, or add a row and warn.
 
         Raises:
             KafkaFormatError: the error of the damage.
@@ -98,10 +98,10 @@ class DamagePolicy:
             self._tell(damage.first_lost_offset, describe(damage))
 
     def pending(self, damage: Damage) -> None:
-        """A later read will see it."""
+        """Ignore a batch that is still being written; a later read will return it."""
 
     def lost(self, loss: OffsetLoss) -> None:
-        """Raise, or tell of it.
+        """Raise an error, or add a row and warn.
 
         Raises:
             DataLossError: losses are errors.
@@ -116,7 +116,7 @@ class DamagePolicy:
         self._tell(loss.first_offset, str(loss))
 
     def note(self, note: Note) -> None:
-        """Warn: it costs no rows."""
+        """Warn; a note costs no rows."""
         _log.warning("kafka-segments: %s", note)
 
     def _tell(self, offset: int | None, text: str) -> None:

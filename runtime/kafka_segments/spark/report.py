@@ -1,4 +1,4 @@
-"""What `ingest` found in each partition: counted by the tasks that wrote it, sent in commit messages."""
+"""Reports of `ingest` for each partition: made by the tasks, and sent in commit messages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _DAMAGED = (DAMAGE, MISSING_CODEC, NOT_OPENED)
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """Something that people must be told: one of the kinds above, and a line that says it all."""
+    """A finding: one of the kinds above, and a line of text."""
 
     kind: str
     message: str
@@ -73,7 +73,7 @@ class PartitionReport:
 
     @property
     def num_damaged(self) -> int:
-        """Places that could not be read as they should; a batch that is still being written is none."""
+        """Number of damaged places; a batch that is still being written does not count."""
         return sum(finding.kind in _DAMAGED for finding in self.findings)
 
     def tell(self, kind: str, message: str) -> None:
@@ -81,7 +81,7 @@ class PartitionReport:
         self.findings.append(ReportedFinding(kind, message))
 
     def lose(self, loss: OffsetLoss) -> None:
-        """Count offsets that are not there, and say which."""
+        """Count missing offsets, and report them."""
         self.missing += loss.last_offset - loss.first_offset + 1
         self.tell(MISSING, f"offsets {loss.first_offset} to {loss.last_offset} are missing: {loss.why}")
 
@@ -127,7 +127,7 @@ def merge(reports: Iterable[PartitionReport]) -> list[PartitionReport]:
 
 
 class Counts:
-    """Counts what a segment holds into its partition's report (`ranges.Findings`).
+    """Counter of a segment's content for its partition's report.
 
     Args:
         partition: the report.
@@ -147,13 +147,13 @@ class Counts:
         self._partition.bytes_in += batches.num_bytes
 
     def damage(self, damage: Damage) -> None:
-        """Tell of a damaged region, or of one that only needs a package that is not installed."""
+        """Report damage, or a package that is not installed."""
         self._num_damaged += 1
         kind = MISSING_CODEC if isinstance(damage.error, MissingCodecError) else DAMAGE
         self._partition.tell(kind, describe(damage))
 
     def pending(self, damage: Damage) -> None:
-        """Tell of a last batch that is not whole: damage, unless a broker is there to finish it."""
+        """Report an incomplete last batch: damage, unless a broker is there to finish it."""
         if not self._is_live:
             self.damage(damage)
             return
@@ -168,7 +168,7 @@ class Counts:
         self._partition.lose(loss)
 
     def note(self, note: Note) -> None:
-        """Tell of a file that is somewhere else or another one now, and of records that were left out."""
+        """Report a file that was moved or replaced, and records that were left out."""
         self._partition.tell(NOTE, str(note))
 
     def end_segment(self, path: str) -> None:

@@ -1,6 +1,6 @@
-"""The rows: names, types and order of Spark's `kafka` source (KafkaRecordToRowConverter), all nullable.
+"""Rows of the source: columns as in Spark's `kafka` source (KafkaRecordToRowConverter), all nullable.
 
-More columns stand behind those, for who asks for them by name; and the other views have columns of their own.
+More columns follow those, if they are selected by name; the other views have columns of their own.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ _NO_OVERFLOW = ("timestamp",)
 
 
 def schema_of(options: ReadOptions) -> StructType:
-    """The columns that options ask for.
+    """Return the schema for some options.
 
     Raises:
         OptionError: an unknown column.

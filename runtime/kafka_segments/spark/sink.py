@@ -1,10 +1,10 @@
-"""The tasks of `ingest`: a Spark data source that is only written to, and whose rows are pieces of work.
+"""Tasks of `ingest`: a write-only Spark data source whose rows are pieces of work.
 
 Strategy: Spark's commit protocol without files of Spark's. A row says which segments to read; `write`
 reads them, writes Parquet with pyarrow under names that no other attempt has, and returns names and counts
 as its commit message. `commit`, on the driver, gets exactly one message for each task, that of the attempt
 which counts, and publishes (`publish`). So the counts are of the very rows in the files, a repeated task
-leaves nothing behind, and rows never cross from Python to the JVM, where Spark's Parquet writer would take
+leaves nothing, and rows never cross from Python to the JVM, where Spark's Parquet writer would take
 most of the time.
 """
 

@@ -1,7 +1,7 @@
-"""Snapshots taken with Spark: one file list, and what became of its transactions, for several reads.
+"""Snapshots taken with Spark: a list of files and the outcomes of transactions, for several reads.
 
-Strategy: to know which transactions were committed, all headers of a partition have to be gone through where
-its indexes do not tell. A planner may not start a job, so it does that for little only; here it is a job, a
+Strategy: to know which transactions were committed, all headers of a partition have to be read where its
+indexes do not suffice. A planner may not start a job, so it does that for little only; here it is a job, a
 partition a task. With Spark Connect the files are not where this process runs: then a task lists them, and
 writes the snapshot.
 """

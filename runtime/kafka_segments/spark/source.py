@@ -38,7 +38,7 @@ _logged: set[str] = set()
 
 
 class KafkaSegmentsDataSource(DataSource):
-    """Reads Kafka's segment files, with the schema and the options of Spark's own `kafka` source.
+    """Data source for Kafka's segment files, with schema and options of Spark's own `kafka` source.
 
     All options are in docs/spark.md. Those of connections are accepted and mean nothing.
 
@@ -99,9 +99,9 @@ class KafkaSegmentsDataSource(DataSource):
 
 
 class NoStreams(DataSourceStreamReader):
-    """Refuses when the stream starts.
+    """A reader that refuses when the stream starts.
 
-    Spark hides what `streamReader` itself raises behind an UnboundLocalError of its own.
+    Spark replaces an error raised in `streamReader` by an UnboundLocalError.
     """
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802

@@ -1,4 +1,4 @@
-"""What planning an ingest finds amiss, as findings of the partitions that it concerns."""
+"""Findings of planning an ingest, for the partitions concerned."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def report_plan(logs: Sequence[PartitionLog], planned: Plan) -> list[PartitionRe
         for key in owners.get(above(damage.path), ()):
             reports[key].tell(kind, describe(damage))
     for error in planned.findings:
-        # A file at the top of a log directory concerns all partitions below; it is told once.
+        # A file at the top of a log directory concerns all partitions below; it is reported once.
         path = error.path or ""
         whose = owners.get(above(path)) or [key for top, key in _tops(logs) if top == above(path)]
         for key in whose[:1] or list(reports)[:1]:

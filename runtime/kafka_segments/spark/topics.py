@@ -1,4 +1,4 @@
-"""Which topics `ingest` writes: those that are named, else all but Kafka's internal ones."""
+"""Topics that `ingest` writes: those that are named, else all but Kafka's internal ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTERNAL_TOPICS = frozenset(
 def choose(
     logs: Iterable[PartitionLog], sources: Sequence[str], topics: Topics
 ) -> tuple[list[PartitionLog], list[PartitionLog]]:
-    """The logs that are written, and those of internal topics that nobody named.
+    """Return the logs to write, and the internal topics that were not named.
 
     A topic is named by `subscribe`, or by a source that is one of its directories or segments.
 

@@ -1,6 +1,6 @@
-"""How many of the records written at `read_uncommitted` are not committed.
+"""Number of records written at `read_uncommitted` that are not committed.
 
-Strategy: headers tell. They are read again on the driver when the job is done: of all segments as long as
+Strategy: headers suffice. They are read again on the driver when the job is done: of all segments as long as
 these are not too large together, then of those that the `.txnindex` files name.
 """
 
@@ -35,7 +35,7 @@ _Ranges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 def count_uncommitted(
     logs: Iterable[PartitionLog], splits: Sequence[Split], places: Places
 ) -> dict[TopicPartition, int | None]:
-    """Count the records of each partition that a reader of committed records is not given.
+    """Count the records of each partition that a reader of committed records would skip.
 
     Args:
         logs: the partitions.

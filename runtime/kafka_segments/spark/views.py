@@ -1,4 +1,4 @@
-"""The views that are no records: a row for each batch, control record, or damaged region of a task's splits.
+"""Views other than records: a row for each batch, control record, or damaged region of a task's splits.
 
 `segments` and `aborted` come from planning alone (`planned`); their rows ride in the task.
 """
@@ -37,7 +37,7 @@ def read_view(view: str, judge: DamagePolicy, places: Places, schema: pa.Schema)
 
     Args:
         view: `batches`, `control` or `damage`.
-        judge: who is told of damage and losses; it names the split.
+        judge: handles damage and losses; it has the split.
         places: where files live.
         schema: of every batch.
 

@@ -1,4 +1,4 @@
-"""The hidden directory in which a destination is made, and what killed runs left of theirs.
+"""Hidden work directory of a destination, and removal of those that killed runs left.
 
 Strategy: the directory lies beside the destination, on the same disk, so that one rename publishes. A lock on
 a file in it says that its owner lives. What a killed run (SIGKILL, power cut) left is removed by the next one
@@ -89,7 +89,7 @@ def _create(parent: str, name: str) -> tuple[str, int]:
 
 
 def _hold(path: str) -> int | None:
-    """Lock a directory; None if somebody else holds it, or has removed it."""
+    """Lock a directory; return None if another process has locked or removed it."""
     name = os.path.join(path, _LOCK)
     try:
         lock = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
