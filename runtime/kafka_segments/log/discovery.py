@@ -34,7 +34,7 @@ _log = get_logger(__name__)
 
 _LEADER_EPOCHS = "leader-epoch-checkpoint"
 _METADATA = "partition.metadata"
-_LEN_SHORT = 256  # bytes of a note that is kept
+_LARGEST_KEPT = 256  # bytes of a note that is kept
 
 T = TypeVar("T")
 
@@ -241,7 +241,7 @@ class _Reader:
             if (read, data) in self._known:  # most partitions of a topic note the same
                 return self._known[read, data]  # type: ignore[no-any-return]
             found = read(data)
-            if len(data) <= _LEN_SHORT:
+            if len(data) <= _LARGEST_KEPT:
                 self._known[read, data] = found
             return found
         except KafkaFormatError as error:

@@ -193,7 +193,7 @@ class Scan:
         """
         if self._headers_only:
             return batch.base_offset
-        opened = with_offsets(self.source, batch, self._asked, self._max_decompressed)
+        opened = with_offsets(self.source, batch, self._wrapper_items, self._max_decompressed)
         return None if opened is None else opened.base_offset
 
     def _end_before_zeros(self, end: int) -> int:
