@@ -257,7 +257,7 @@ class _Dump:
         self._seen: dict[str, MisplacedBatches] = {}
 
     def files(self, found: Sequence[GivenFile | KafkaFormatError]) -> None:
-        """Print files; those that cannot be opened are told on standard error."""
+        """Print files; report those that cannot be opened on standard error."""
         for one in found:
             if isinstance(one, KafkaFormatError):
                 self._refuse(one)

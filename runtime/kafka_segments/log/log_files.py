@@ -1,5 +1,4 @@
-"""The segments of a log with the offsets in each that are its own, as readers and the judge of transactions
-take them."""
+"""The segments of a log, each with its own offsets, for readers and for judging transactions."""
 
 from __future__ import annotations
 

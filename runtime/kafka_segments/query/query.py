@@ -55,15 +55,19 @@ def topic_pattern(pattern: str) -> re.Pattern[str]:
     Raises:
         OptionError: `re` does not take it, or would take it for something else than Java does.
     """
+    if _SET_IN_SET.search(re.sub(r"\\.", "", pattern, flags=re.DOTALL)):
+        raise _unusable(pattern, "sets within sets are not supported; list the characters")
     try:
-        if _SET_IN_SET.search(re.sub(r"\\.", "", pattern, flags=re.DOTALL)):
-            raise ValueError("sets within sets are not supported; list the characters")
         return re.compile(pattern, re.ASCII)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
-        raise OptionError(
-            f"subscribePattern {pattern!r} cannot be used: {error}. It is a regular expression in Java's "
-            "syntax, without what Python's `re` does not have: \\Q...\\E, \\p{...}, (?<name>...), \\h"
-        ) from error
+        raise _unusable(pattern, error) from error
+
+
+def _unusable(pattern: str, reason: object) -> OptionError:
+    return OptionError(
+        f"subscribePattern {pattern!r} cannot be used: {reason}. It is a regular expression in Java's "
+        "syntax, without what Python's `re` does not have: \\Q...\\E, \\p{...}, (?<name>...), \\h"
+    )
 
 
 @dataclass(frozen=True, slots=True)

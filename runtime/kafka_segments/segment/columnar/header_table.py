@@ -92,8 +92,10 @@ def _sound_headers(source: Source, on_damage: OnDamage) -> Iterator[pa.RecordBat
 
 
 def iter_headers(source: Source, position: int = 0) -> Iterator[EntryTable | Damage]:
-    """Headers from a position on where an entry begins, as tables that are good until the next one; damage
-    in its place."""
+    """Yield the headers of entries from a position on as tables, and damage in its place.
+
+    A table is valid until the next one is asked for.
+    """
     return _Headers(source).tables(position)
 
 
