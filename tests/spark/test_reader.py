@@ -173,6 +173,16 @@ def test_wrong_schemas(tmp_path: Path, field: StructField, words: str) -> None:
         read(segment(tmp_path / "t-0", 0, *batches(0)), StructType([field]))
 
 
+def test_what_is_loaded_is_frozen_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(spark_reading.gc, "freeze", lambda: frozen.append(1))  # type: ignore[attr-defined]
+    spark_reading._freeze_modules.cache_clear()
+    path = segment(tmp_path / "t-0", 0, *batches(0))
+    for _ in range(2):
+        read(path)
+    assert frozen == [1]
+
+
 def test_nothing_to_read_gives_no_rows(tmp_path: Path) -> None:
     assert read(segment(tmp_path / "t-0", 0)) == []
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 9\n")
