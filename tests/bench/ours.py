@@ -65,7 +65,7 @@ def direct_codec(name: str) -> Any:
     Raises:
         ImportError: a codec has no such way in this installation.
     """
-    from kafka_segments.codecs.snappy_raw import direct_codec
+    from kafka_segments.codecs import direct_codec
     from kafka_segments.segment.codec_loops.loops import new_loop
 
     found, loop = direct_codec(name), new_loop(name)

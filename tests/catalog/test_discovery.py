@@ -18,9 +18,9 @@ import pytest
 from tests.catalog.memory import MemoryPlaces
 
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
-from kafka_segments.io.file_locks import is_locked
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.local_files import is_locked
 from kafka_segments.io.storage import Source
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.model import PartitionCopy

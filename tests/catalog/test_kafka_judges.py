@@ -10,8 +10,8 @@ import pytest
 from tests.catalog.tiers import TOPIC_ID, bounds, copy_of, epochs_up_to, kafkas, segment_id
 from tests.oracle.jvm import QUIET, compile_java, fetch_jars, java_command
 
-from kafka_segments.io.file_locks import is_locked
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.local_files import is_locked
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.lineage import Lineage
 from kafka_segments.segment.index_files import LeaderEpoch

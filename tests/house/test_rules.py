@@ -18,7 +18,7 @@ OPENERS = {
     "native/cache.py",
     "io/outputs.py",
     "io/page_cache.py",
-    "io/file_locks.py",
+    "io/local_files.py",
     "spark/parquet.py",
     "spark/publish.py",
     "spark/settings.py",

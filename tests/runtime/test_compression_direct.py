@@ -10,8 +10,7 @@ from random import Random
 import pytest
 from tests.runtime.codec_payloads import ORDINARY, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
 
-from kafka_segments.codecs import CODEC_NAMES, decompress
-from kafka_segments.codecs.snappy_raw import direct_codec
+from kafka_segments.codecs import CODEC_NAMES, decompress, direct_codec
 from kafka_segments.errors import DecompressionError
 from kafka_segments.segment.codec_loops.loops import Loop, new_loop
 

@@ -11,6 +11,8 @@ codecs' modules. The bound on the output is ours: Kafka's consumer has none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Protocol
 
@@ -21,10 +23,12 @@ __all__ = [
     "CODEC_NAMES",
     "DEFAULT_MAX_DECOMPRESSED",
     "Codec",
+    "Direct",
     "check_level",
     "codec_named",
     "compress",
     "decompress",
+    "direct_codec",
 ]
 
 # By Kafka's name (CompressionType), what to do if the codec's module cannot be imported.
@@ -158,3 +162,22 @@ def compress(codec: str, data: bytes | memoryview, *, level: int | None = None, 
     """
     checked = check_level(codec, level)
     return codec_named(codec, magic).compress(memoryview(data), checked)
+
+
+Direct = Callable[[memoryview, memoryview], int | None]
+"""`(payload, target) -> bytes written`, or None: use `decompress`."""
+
+
+@cache
+def direct_codec(name: str) -> Direct | None:
+    """What decompresses ordinary payloads of a codec into memory of the caller; None if there is nothing.
+
+    Other codecs than snappy have compiled loops (`segment.codec_loops`).
+    """
+    if name != "snappy":
+        return None
+    try:
+        direct: Direct = import_module(f"{__name__}.snappy").decompress_into
+    except ImportError:
+        return None  # `decompress` reports what is missing
+    return direct

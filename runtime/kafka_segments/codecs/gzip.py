@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
+from kafka_segments.codecs.bounds import BoundedOutput, malformed
 from kafka_segments.codecs.literals import Steps
 from kafka_segments.errors import DecompressionError
 

@@ -17,7 +17,7 @@ from functools import cache
 
 import lz4.frame
 
-from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
+from kafka_segments.codecs.bounds import BoundedOutput, malformed
 from kafka_segments.codecs.literals import Steps, repeat
 
 __all__ = [

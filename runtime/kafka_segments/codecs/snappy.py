@@ -19,10 +19,11 @@ from collections.abc import Iterator
 import cramjam
 import snappy
 
-from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
+from kafka_segments.codecs.bounds import BoundedOutput, malformed
 from kafka_segments.codecs.literals import Steps, repeat
+from kafka_segments.errors import DecompressionError
 
-__all__ = ["CODEC", "SnappyCodec", "iter_blocks", "iter_places", "only_block", "steps"]
+__all__ = ["CODEC", "SnappyCodec", "decompress_into", "iter_places", "steps"]
 
 # org.xerial.snappy.SnappyCodec: magic, then version and lowest compatible version, int32 each; then chunks:
 # a big-endian int32 length and a block. No schema: this is snappy-java's container, not a format of Kafka's.
@@ -89,6 +90,29 @@ def iter_blocks(data: memoryview) -> Iterator[memoryview]:
         if not 0 <= size <= len(data) - start:
             raise malformed("snappy", f"chunk of {size} bytes, {len(data) - start} left")
         yield data[start : start + size]
+
+
+def decompress_into(payload: memoryview, target: memoryview) -> int | None:
+    """Decompress into memory of the caller, if the payload is one stream or one bare block.
+
+    Returns:
+        How many bytes were written; None for other payloads, and for what is damaged or does not fit: then
+        `CODEC` decompresses it, or raises the error.
+    """
+    decompress = cramjam.snappy.decompress_raw_into
+    try:
+        block = only_block(payload)
+        if block:
+            only: int = decompress(block, target)
+            return only
+        size = 0
+        for block in iter_blocks(payload):
+            if not block:
+                return None
+            size += decompress(block, target[size:])
+    except (cramjam.DecompressionError, DecompressionError):
+        return None
+    return size
 
 
 def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import zstandard
 
-from kafka_segments.codecs.bounded_output import BoundedOutput, malformed
+from kafka_segments.codecs.bounds import BoundedOutput, malformed
 
 __all__ = ["CODEC", "FRAME_MAGIC", "FRAME_NUMBER", "LEN_JAVA_READ", "LEN_JAVA_ROOM", "LEN_MAGIC", "ZstdCodec"]
 

@@ -7,10 +7,13 @@ import stat
 
 from kafka_segments.errors import ReadError
 from kafka_segments.io.filesystem import FileEntry, PlacedSource
+from kafka_segments.io.loggers import get_logger
 from kafka_segments.io.page_cache import tidy_source
 from kafka_segments.io.storage import Source, open_source
 
-__all__ = ["LocalFiles"]
+__all__ = ["LocalFiles", "is_locked"]
+
+_log = get_logger(__name__)
 
 
 class LocalFiles:
@@ -56,6 +59,35 @@ class LocalFiles:
         except OSError as error:
             source.close()
             raise _cannot_list(path, error) from error
+
+
+def is_locked(path: str) -> bool:
+    """Whether another process has locked a file, as a broker does with `.lock`; no lock is taken.
+
+    Java's FileLock is a POSIX lock (LogManager.lockLogDirs: FileLock.tryLock), which can be asked for
+    (F_GETLK, by lockf's F_TEST). What cannot be tested counts as locked, with a warning: to stop at a high
+    watermark too early does less harm than to take for committed what is not.
+    """
+    try:
+        # Opening a pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
+        return True
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            _log.warning("%s: this is no regular file; a broker is taken to hold this log directory", path)
+            return True
+        os.lockf(descriptor, os.F_TEST, 0)
+    except OSError as error:
+        if not isinstance(error, (PermissionError, BlockingIOError)):
+            _log.warning("%s: %s; a broker is taken to hold this log directory", path, error.strerror)
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 class _LocalSource:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from kafka_segments import formats
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.file_names import above, is_address, real_path
-from kafka_segments.io.file_locks import is_locked
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.local_files import is_locked
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.partition_dirs import Directory
 
@@ -64,7 +64,7 @@ class Checkpoints:
         return self._noted(directory, CLEANED)
 
     def is_live(self, directory: Directory) -> bool:
-        """Whether a broker holds the log directory open at this moment; see `file_locks`."""
+        """Whether a broker holds the log directory open at this moment; see `is_locked`."""
         for root in self._roots_of(directory):
             if root not in self._is_live:
                 self._is_live[root] = not is_address(root) and is_locked(_join(root, _LOCK))

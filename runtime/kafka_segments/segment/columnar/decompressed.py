@@ -1,7 +1,7 @@
 """Decompression of batches' records into one reused buffer.
 
 Strategy: ordinary payloads are decompressed many with a call (`loops`) or at least without new memory
-(`snappy_raw`). Others go through the codec's own module, whose result is a bytes object, and whose errors
+(`codecs.direct_codec`). Others go through the codec's own module, whose result is a bytes object, and whose errors
 describe what is wrong.
 """
 
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.codecs import CODEC_NAMES, decompress
+from kafka_segments.codecs import CODEC_NAMES, Direct, decompress, direct_codec
 from kafka_segments.codecs.bounds import ALWAYS_ALLOWED, content_bound
-from kafka_segments.codecs.snappy_raw import Direct, direct_codec
 from kafka_segments.errors import DecompressionError
 from kafka_segments.segment.codec_loops.loops import Loop, new_loop
 from kafka_segments.segment.columnar.arena import Scratch

@@ -6,6 +6,8 @@ The checksum is computed in pieces, so an absurd length costs time, never memory
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,12 +23,12 @@ from kafka_segments.errors import (
     UnsupportedMagicError,
 )
 from kafka_segments.formats.entries import Batch
-from kafka_segments.io.sparse_files import hole_before
 from kafka_segments.io.storage import BLOCK_SIZE, Source, Window
 
-__all__ = ["CheckedEntry", "Probe"]
+__all__ = ["CheckedEntry", "Probe", "hole_before"]
 
 _PIECE = 1 << 20
+_SEEK_DATA: int | None = getattr(os, "SEEK_DATA", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +182,35 @@ class Probe:
     def _too_short(self, prefix: formats.Prefix, least: int, position: int) -> LengthMismatchError:
         detail = f"length {prefix.len_body} is below the least possible, {least}"
         return LengthMismatchError(detail, position=position, path=self.source.name)
+
+
+def hole_before(source: Source, end: int) -> int:
+    """Where the hole of a sparse file begins that reaches up to `end`; `end` itself if none is known.
+
+    Holes are read as zeros; the file system knows where they are, so they need not be read.
+    """
+    if source.descriptor < 0 or _SEEK_DATA is None:
+        return end
+    low, high = 0, end
+    try:
+        if os.fstat(source.descriptor).st_size < end:  # it shrank
+            return end
+        place = os.lseek(source.descriptor, 0, os.SEEK_CUR)  # of standard input, which is not ours alone
+        while low < high:
+            middle = (low + high) // 2
+            data = _next_data(source.descriptor, middle, _SEEK_DATA)
+            low, high = (low, middle) if data is None or data >= end else (data + 1, high)
+        os.lseek(source.descriptor, place, os.SEEK_SET)
+    except OSError:
+        return end
+    return high
+
+
+def _next_data(descriptor: int, position: int, seek_data: int) -> int | None:
+    """Where the first byte from a position on is that is in no hole; None if there is none."""
+    try:
+        return os.lseek(descriptor, position, seek_data)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return None
+        raise
