@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Tests of one group stay in one process: they share a Spark session, a broker, an installed wheel.
 GROUPS = {
+    "packaging": "packaging",
     "spark": "spark",
     "cluster": "spark",
     "connect": "spark",
@@ -33,8 +34,11 @@ GROUPS = {
     "broker": "broker",
     "node": "node",
     "s3": "s3",
-    "packaging": "packaging",
 }
+
+# Which groups start first: the longest, so that two processes end at about the same time. Then come the tests
+# with a full form, then all others; within each, pytest-randomly has shuffled modules and their tests.
+FIRST_GROUPS = ("spark", "packaging", "node", "oracle", "broker", "s3")
 
 # What tests tell travels with their reports, as properties of these names.
 COUNTS, LINES = "counts of ", "lines on "
@@ -129,12 +133,22 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", "xdist_group(name): tests that share a process")
 
 
+def rank(item: pytest.Item) -> int:
+    """The place of a test's group among those that start first, or that of all other tests."""
+    marker = item.get_closest_marker("xdist_group")
+    group = marker.args[0] if marker else None
+    if group in FIRST_GROUPS:
+        return FIRST_GROUPS.index(group)
+    return len(FIRST_GROUPS) + (item.get_closest_marker("long") is None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep each kind of test together in one process; xdist looks at the groups after this."""
     for item in items:
         for kind in kinds_of(item)[:1]:
             item.add_marker(pytest.mark.xdist_group(GROUPS[kind]))
+    items.sort(key=rank)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -196,8 +210,11 @@ def print_told(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests told; say which kinds of test were left out, how many, and why."""
+    """Print what tests told, the seed of the order, and which kinds of test were left out and why."""
     print_told(terminalreporter)
+    seed = terminalreporter.config.getoption("randomly_seed", None)
+    if terminalreporter.config.pluginmanager.hasplugin("randomly"):
+        terminalreporter.line(f"random order: the same again with --randomly-seed={seed}")
     reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
     left_out = {reason: count for reason, count in reasons.items() if reason.startswith("Skipped: [")}
     if left_out:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tools import extras
 
-pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("environments")]
+pytestmark = pytest.mark.packaging
 
 RECORDED = Path(__file__).resolve().parents[1] / "vectors" / "recorded"
 SEGMENT = RECORDED / "kafka-4.3" / "clean" / "shapes-0" / "00000000000000000000.log"

@@ -6,7 +6,7 @@ import pytest
 from tests.packaging import readme
 from tests.packaging.test_extras import PYTHONS
 
-pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("environments")]
+pytestmark = pytest.mark.packaging
 
 
 @pytest.mark.parametrize("version", PYTHONS)
