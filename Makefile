@@ -20,7 +20,8 @@ test: lint ## Lint, then run every test that this machine can run, and say which
 test-fast: ## Run the tests that need neither Java nor Node nor a network
 	$(DEV) tools/test.py --fast
 
-test-long: ## Run the full forms of the tests of which `make test` runs short ones (hours)
+test-long: ## Run the fast tests with the lowest dependencies, and the full forms of the tests with short ones (hours)
+	$(DEV) tools/lowest.py
 	$(DEV) tools/test.py --long
 
 test-spark-versions: ## Run the Spark tests under Spark 4.0, 4.1 and 4.2, each in an environment of its own

@@ -29,6 +29,9 @@ TARGETS: dict[str, list[str]] = {
 OTHER_PINS = "build/lock-pins.txt"
 for _spark in ("spark-4.0.0", "spark-4.0", "spark-4.1", "spark-4.2"):
     TARGETS[_spark] = [*ALL, "--group", _spark, "-c", "locks/build.txt", "-c", OTHER_PINS]
+# The lowest versions of what pyproject.toml names for use; of tests' tools those of dev.
+TOOL_PINS = "build/lock-tools.txt"
+TARGETS["lowest"] = [*ALL, "--group", "lowest", "--resolution=lowest-direct", "-c", TOOL_PINS]
 FLAGS = [
     "--universal",
     "--python-version=3.11",
@@ -53,12 +56,22 @@ def clean_environment() -> dict[str, str]:
     return env
 
 
-def write_other_pins() -> None:
-    """Put the pins of `run` where another pyspark than its own can be compiled under them."""
-    lines = (LOCKS / "run.txt").read_text().splitlines()
-    pins = [line.removesuffix(" \\") for line in lines if re.match(r"(?!pyspark==|py4j==)[\w.-]+==", line)]
-    (ROOT / OTHER_PINS).parent.mkdir(exist_ok=True)
-    (ROOT / OTHER_PINS).write_text("\n".join(pins) + "\n")
+def pins_of(lock: str) -> list[str]:
+    """The pins of a lock, without their hashes."""
+    lines = (LOCKS / f"{lock}.txt").read_text().splitlines()
+    return [line.removesuffix(" \\") for line in lines if re.match(r"[\w.-]+==", line)]
+
+
+def write_pins(lock: str) -> None:
+    """Write a lock's constraints: the pins of `run` without Spark's, or those of `dev` that `run` lacks."""
+    run = pins_of("run")
+    pins = {
+        OTHER_PINS: [pin for pin in run if not pin.startswith(("pyspark==", "py4j=="))],
+        TOOL_PINS: [pin for pin in pins_of("dev") if pin not in run],
+    }
+    for name in pins.keys() & TARGETS[lock]:
+        (ROOT / name).parent.mkdir(exist_ok=True)
+        (ROOT / name).write_text("\n".join(pins[name]) + "\n")
 
 
 def main() -> int:
@@ -66,8 +79,7 @@ def main() -> int:
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
     LOCKS.mkdir(exist_ok=True)
     for name, what in TARGETS.items():
-        if OTHER_PINS in what:
-            write_other_pins()
+        write_pins(name)
         compiler = [sys.executable, "-m", "uv", "pip", "compile"]
         command = [*compiler, *what, *FLAGS, *upgrade, "-o", f"locks/{name}.txt"]
         subprocess.run(command, cwd=ROOT, env=clean_environment(), check=True, stdout=subprocess.DEVNULL)

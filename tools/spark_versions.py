@@ -24,11 +24,13 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools import environment, java  # noqa: E402  the root is no package
+from tools import environment, extras, java  # noqa: E402  the root is no package
 
 FOLDER = ROOT / ".cache" / "spark"
 VERSIONS = ("4.0", "4.1", "4.2")
 CONNECTOR = "4.0.0"
+LOWEST = "lowest"
+"""The environment of tools/lowest.py: Spark 4.0.0, and the lowest versions of all other dependencies."""
 STAMP = "kafka-segments.txt"
 SUITE = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/spark")
 
@@ -48,7 +50,7 @@ class Result(NamedTuple):
 
 def lock_of(version: str) -> Path:
     """The hashed requirements of an environment."""
-    return ROOT / "locks" / f"spark-{version}.txt"
+    return ROOT / "locks" / (f"{LOWEST}.txt" if version == LOWEST else f"spark-{version}.txt")
 
 
 def is_there(version: str) -> bool:
@@ -76,7 +78,10 @@ def python_of(version: str) -> Path:
         environment.say(
             f"making {folder.relative_to(ROOT)} from locks/{lock_of(version).name} (a minute or two)"
         )
-        made = subprocess.run([environment.find_python(), "-m", "venv", "--clear", str(folder)], check=False)
+        chosen = extras.interpreter((3, 11)) if version == LOWEST else environment.find_python()
+        if chosen is None:
+            raise environment.SetupError("there is no Python 3.11 on the PATH, the lowest that is supported")
+        made = subprocess.run([chosen, "-m", "venv", "--clear", str(folder)], check=False)
         if made.returncode != 0:
             raise environment.SetupError(f"could not create the virtual environment {folder}")
         for lock in (ROOT / "locks" / "build.txt", lock_of(version)):
