@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def name_of(folder: Path) -> str:
     return folder.relative_to(TESTS.parent).as_posix()
 
 
+@cache
 def resolved(folder: Path) -> tuple[list[str], Model, dict[str, Tree]]:
     """The stems of a folder, our model of it, and the compiler's."""
     paths = sorted(folder.glob("*.ksy"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests import forms
 from tests.mutations import cases, edits, verdicts
 from tests.mutations.explained import EXPLAINED, Explained
@@ -24,7 +24,7 @@ from tests.properties.mutations import sealed_entries
 from tests.properties.recorded import distinct
 from tests.properties.shapes import QUICK
 
-NUM_SHORT, NUM_FULL = 8_000, 210_000
+NUM_SHORT, NUM_FULL = 3_000, 210_000
 MAX_EXPLAINED = 0.005
 OF_MESSAGE = ["offset", "size", "crc", "magic", "attributes", "timestamp", "key_length", "value_length"]
 OF_RECORD = ["length", "attributes", "timestamp_delta", "offset_delta", "key_length", "key", "value_length"]
@@ -91,11 +91,12 @@ def test_mutations_are_read_alike(judge: Judge, print_at_end: PrintAtEnd) -> Non
 
 
 @pytest.mark.oracle
+@pytest.mark.long
 def test_what_the_property_tests_damage_is_read_alike(judge: Judge, print_at_end: PrintAtEnd) -> None:
     """Their edits are others: blind ones, at every depth, always under a right checksum."""
     found: dict[bytes, None] = {}
 
-    @settings(QUICK, max_examples=3000, derandomize=True)
+    @forms.examples(QUICK, 1000, 3000)
     @given(sealed_entries())
     def keep(data: bytes) -> None:
         found[data] = None

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 import pytest
+from tests.forms import pick
 from tests.spark import cluster_job, conftest, kafka_rows
 from tests.spark.test_ingest import files_below, parquet_rows, table_of
 
@@ -49,9 +50,18 @@ def test_local_cluster(workers_path: None, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".ingested*"))
 
 
-SUITE = ("test_rows.py", "test_source.py")
+SUITE = pick(
+    (
+        f"test_rows.py::test_rows_of_a_set[{NAME}]",
+        "test_rows.py::test_counts_and_offsets_by_sql",
+        "test_source.py",
+    ),
+    ("test_rows.py", "test_source.py"),
+)
+"""In the short form the rows of one set, in the full one those of all."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "master",
     [
