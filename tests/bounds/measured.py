@@ -1,4 +1,4 @@
-"""Reads a file in a process of its own, and says what that took: `python -m tests.bounds.measured`.
+"""Reads files in a process of its own, and says what each took: `python -m tests.bounds.measured PATHS WAY`.
 
 With `--without-numba` in front of the rest, as where the extra `arrow` is not installed.
 """
@@ -6,6 +6,7 @@ With `--without-numba` in front of the rest, as where the extra `arrow` is not i
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import resource
@@ -88,18 +89,19 @@ def _peak() -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
-def measure(path: str, ways: list[str]) -> None:
-    """Read a file in some ways; print for each the seconds of CPU, the peak in MiB so far, and what came."""
+def measure(paths: list[str], ways: list[str]) -> None:
+    """Read files in some ways; print for each the seconds of CPU, the peak in MiB so far, and what came."""
     resource.setrlimit(resource.RLIMIT_AS, (_LARGEST_ADDRESS_SPACE, _LARGEST_ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU, _MOST_CPU))
-    for way in ways:
+    for path, way in itertools.product(paths, ways):
         before, told = _cpu(), Counter[str]()
         (READING | VERBS)[way](path, told)
-        print(json.dumps({"way": way, "cpu": _cpu() - before, "peak": _peak(), "told": told}), flush=True)
+        found = {"path": path, "way": way, "cpu": _cpu() - before, "peak": _peak(), "told": told}
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--without-numba":
         sys.modules |= dict.fromkeys(("numba", "llvmlite", "pyarrow"))
         del sys.argv[1]
-    measure(sys.argv[1], sys.argv[2:])
+    measure(sys.argv[1].split(os.pathsep), sys.argv[2:])

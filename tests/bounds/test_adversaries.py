@@ -1,14 +1,16 @@
 """Any file costs bounded time and memory: 64 KiB at most 20 s of CPU and 600 MiB, a GiB at most 3 minutes.
 
-Where that is too little to read all, an error names the bound. Each file is read in a process of its own.
+Where that is too little to read all, an error names the bound. Files are read in processes of their own: each
+in one, or in the short form a few after each other, whose peak is that of the worst.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,7 @@ _BY_OTHER_WAYS = (
     "a million headers",
 )
 _FIRST_OF_CONTAINERS = list(ADVERSARIES).index("snappy blocks of a byte")
+_OTHERS = pick(_BY_OTHER_WAYS, tuple(ADVERSARIES))
 _READ = list(ADVERSARIES) if IS_FULL else [*list(ADVERSARIES)[:_FIRST_OF_CONTAINERS], *_OF_CONTAINERS]
 
 # Of the search behind damage: bytes, and seconds of CPU for them.
@@ -61,8 +64,15 @@ _SEARCHED = (
 )
 
 
-def measure(path: Path, ways: list[str], *options: str) -> list[dict]:
-    command = [sys.executable, "-m", "tests.bounds.measured", *options, str(path), *ways]
+def measure(paths: Iterable[Path], ways: list[str], *options: str) -> list[dict]:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bounds.measured",
+        *options,
+        os.pathsep.join(map(str, paths)),
+        *ways,
+    ]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -75,39 +85,40 @@ def machine_code(tmp_path_factory):
     kinds = ("small zstd batches", "snappy wrapper of magic 1", "a byte behind plain records")
     sound = b"".join(ADVERSARIES[kind](1 << 12) for kind in kinds)
     path.write_bytes(sound + b"".join(search_adversary("00 01", 1 << 19)))
-    measure(path, [*READING, *VERBS])
+    measure([path], [*READING, *VERBS])
 
 
-def check_costs(name: str, ways: Iterable[str], path: Path, *options: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(ADVERSARIES[name](_SIZE))
-    # In the short form one process reads in all ways, and its peak is that of the worst.
+def check_costs(names: Sequence[str], ways: Iterable[str], folder: Path, *options: str) -> None:
+    paths = [folder / str(number) / "topic-0" / "00000000000000000000.log" for number in range(len(names))]
+    for name, path in zip(names, paths, strict=True):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(ADVERSARIES[name](_SIZE))
     runs = [[way] for way in ways] if IS_FULL else [list(ways)]
-    measured = [one for some in runs for one in measure(path, some, *options)]
-    assert len(measured) == len(list(ways))
+    measured = [one for some in runs for one in measure(paths, some, *options)]
+    assert len(measured) == len(list(ways)) * len(names)
     for one in measured:
-        assert one["cpu"] <= _MOST_CPU + _START, one
-        assert one["peak"] <= _MOST_MEMORY, one
+        assert one["cpu"] <= _MOST_CPU + _START, (names, one)
+        assert one["peak"] <= _MOST_MEMORY, (names, one)
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "topic-0" / "00000000000000000000.log"
+def in_turns(names: Sequence[str], num: int) -> pytest.MarkDecorator:
+    """Parametrize with lists of names: `num` of them in the short form, else each name alone."""
+    return pytest.mark.parametrize("names", [names[at::num] for at in range(num)], ids=lambda some: some[0])
 
 
-@pytest.mark.parametrize("name", _READ)
-def test_small_file_costs_little(name, path):
-    check_costs(name, READING, path)
+@in_turns(_READ, pick(6, len(_READ)))
+def test_small_file_costs_little(names, tmp_path):
+    check_costs(names, READING, tmp_path)
 
 
-@pytest.mark.parametrize("name", pick(_BY_OTHER_WAYS, tuple(ADVERSARIES)))
-def test_small_file_costs_little_by_other_verbs(name, path):
-    check_costs(name, VERBS, path)
+@in_turns(_OTHERS, pick(1, len(_OTHERS)))
+def test_small_file_costs_little_by_other_verbs(names, tmp_path):
+    check_costs(names, VERBS, tmp_path)
 
 
-@pytest.mark.parametrize("name", pick(_BY_OTHER_WAYS, tuple(ADVERSARIES)))
-def test_small_file_costs_little_without_numba(name, path):
-    check_costs(name, WITHOUT_NUMBA, path, "--without-numba")
+@in_turns(_OTHERS, pick(1, len(_OTHERS)))
+def test_small_file_costs_little_without_numba(names, tmp_path):
+    check_costs(names, WITHOUT_NUMBA, tmp_path, "--without-numba")
 
 
 @pytest.mark.parametrize("name", _SEARCHED)
@@ -115,5 +126,5 @@ def test_search_is_fast(name, tmp_path):
     path = tmp_path / "00000000000000000000.log"
     with path.open("wb") as file:
         file.writelines(search_adversary(name, _LEN_SEARCHED))
-    (one,) = measure(path, ["read_batches"])
+    (one,) = measure([path], ["read_batches"])
     assert one["cpu"] <= _MOST_SEARCHING + _START, one
