@@ -84,7 +84,7 @@ def lacks_for_node() -> str | None:
 
 def lacks_for_s3() -> str | None:
     """Why no S3 server can be started here."""
-    from tests.places import server
+    from tests.io import server
 
     return None if server.binary().exists() else "the S3 server is not built (make test does, with Go)"
 

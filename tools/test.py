@@ -52,8 +52,8 @@ def prepare_node() -> None:
 def prepare_oracle() -> None:
     """Fetch Kafka's jars for the Java programs that read with Kafka's own classes."""
     fetch_jars("oracle/pom.xml")
-    fetch_jars("transactions/pom.xml")
-    fetch_jars("catalog/pom.xml")
+    fetch_jars("segment/pom.xml")
+    fetch_jars("log/pom.xml")
     fetch_jars("invariant/pom.xml")
 
 
@@ -99,8 +99,8 @@ def prepare_packaging() -> None:
 
 
 def prepare_s3() -> None:
-    """Build the S3 server that the tests of stores read from: `tests/places/server.toml` pins it."""
-    from tests.places import server
+    """Build the S3 server that the tests of stores read from: `tests/io/server.toml` pins it."""
+    from tests.io import server
 
     if server.binary().exists():
         return

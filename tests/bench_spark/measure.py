@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.bench_spark import usage
 from tests.bench_spark.stub import Stub
 from tests.connector import job
-from tests.places import pagecache
+from tests.io import pagecache
 
 SETTINGS = {"spark.driver.memory": "4g", **job.SETTINGS}
 

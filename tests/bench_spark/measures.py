@@ -18,8 +18,8 @@ from tests.bench_spark.cache import held
 from tests.bench_spark.corpus import T0, Corpus, made
 from tests.bench_spark.judge import Figure, Row, best, faster, judge, note_of, raw
 from tests.bench_spark.runs import FETCHES, OURS, SIZES, STUB, THEIRS, Measured, Read, Runner
-from tests.places import faults, server
-from tests.places.conftest import settings_for
+from tests.io import faults, server
+from tests.io.conftest import settings_for
 
 # The least that ours must reach of a peer's rate.
 OF_STUB, OF_CONNECTOR, OF_PARQUET, OF_COUNT = 0.88, 3.9, 1.6, 30

@@ -13,7 +13,7 @@ from tests.bench_spark import cache, corpus, usage
 from tests.bench_spark.corpus import Corpus
 from tests.bench_spark.judge import Figure, best, faster, judge, raw
 from tests.bench_spark.runs import OURS, STUB, THEIRS, Measured, Read, first_words
-from tests.places.pagecache import drop, pages_of
+from tests.io.pagecache import drop, pages_of
 from tools import bench_spark
 
 MILLION = Corpus("plain", Path("plain"), 1_000_000, 4)

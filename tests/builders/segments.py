@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
 from tests.timestamps import stored
 
 from kafka_segments import Damage, Record, Segment, open_segment

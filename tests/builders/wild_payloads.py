@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import snappy
 import zstandard
-from tests.runtime.codec_payloads import (
+from tests.builders.codec_payloads import (
     XERIAL_HEADER,
     XERIAL_HEADER_LITTLE_ENDIAN,
     gzip_member,

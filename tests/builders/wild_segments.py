@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.runtime.build import batch, message, record
-from tests.runtime.wild_payloads import WILD, Wild
+from tests.builders.build import batch, message, record
+from tests.builders.wild_payloads import WILD, Wild
 
 IDS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 NUM_INNER = 40

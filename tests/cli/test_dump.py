@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.build import batch, control, message, patched, record
-from tests.runtime.test_segment import redpanda
-from tests.runtime.test_storage import break_blocks
+from tests.builders.build import batch, control, message, patched, record
+from tests.io.test_storage import break_blocks
+from tests.segment.test_segment import redpanda
 
 from kafka_segments.cli.main import main
 from kafka_segments.errors.escaping import escape

@@ -12,7 +12,7 @@ import pytest
 import snappy
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.codec_payloads import (
+from tests.builders.codec_payloads import (
     WRITERS,
     XERIAL_HEADER,
     gzip_member,

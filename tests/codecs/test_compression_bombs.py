@@ -18,7 +18,7 @@ import lz4.frame
 import pytest
 import snappy
 import zstandard
-from tests.runtime.codec_payloads import XERIAL_HEADER, gzip_member, zstd_frame
+from tests.builders.codec_payloads import XERIAL_HEADER, gzip_member, zstd_frame
 
 MIB = 1 << 20
 BOMB_SIZE = 64 * MIB

@@ -8,7 +8,7 @@ from itertools import accumulate
 from random import Random
 
 import pytest
-from tests.runtime.codec_payloads import ORDINARY, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
+from tests.builders.codec_payloads import ORDINARY, WRITERS_OF, lz4_frame, mutate, some_content, zstd_frame
 
 from kafka_segments.codecs import CODEC_NAMES, decompress, direct_codec
 from kafka_segments.errors import DecompressionError

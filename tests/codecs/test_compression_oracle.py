@@ -11,8 +11,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
 from tests.oracle import jvm
-from tests.runtime.codec_payloads import WRITERS_OF, mutate, some_content
 
 from kafka_segments.codecs import CODEC_NAMES, decompress
 from kafka_segments.errors import DecompressionError

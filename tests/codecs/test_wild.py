@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from tests.columnar.segments import damages, row, rows, slowly, told
-from tests.runtime.build import batch, message
-from tests.runtime.wild_payloads import WILD
-from tests.runtime.wild_segments import BASE, BEHIND, HALF, NUM_INNER, Case, cases, entry
+from tests.builders.build import batch, message
+from tests.builders.segments import damages, row, rows, slowly, told
+from tests.builders.wild_payloads import WILD
+from tests.builders.wild_segments import BASE, BEHIND, HALF, NUM_INNER, Case, cases, entry
 
 from kafka_segments import Damage, Record, open_segment
 from kafka_segments.errors import CorruptBatchError, DecompressionError

@@ -7,10 +7,10 @@ import struct
 from pathlib import Path
 
 import pytest
+from tests.builders.wild_segments import cases
 from tests.codegen.vectors import VECTORS
 from tests.oracle import run
 from tests.properties import oracle
-from tests.runtime.wild_segments import cases
 
 from kafka_segments import Record, open_segment
 

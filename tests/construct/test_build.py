@@ -11,6 +11,7 @@ from typing import Any
 import crc32c
 import pytest
 from construct import ConstructError
+from tests.builders import build as by_hand
 from tests.codegen.vectors import all_vectors
 from tests.construct.trees import construct_of, parse
 from tests.construct.values import (
@@ -23,7 +24,6 @@ from tests.construct.values import (
     segment,
     segments,
 )
-from tests.runtime import build as by_hand
 
 from kafka_segments_generated.construct import BuildingError, MissingError, plain
 from kafka_segments_generated.construct.kafka_control_record_key import KafkaControlRecordKey

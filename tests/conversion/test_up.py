@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests import forms
+from tests.builders.build import batch, message
 from tests.conversion.compare import (
     agree,
     as_consumed,
@@ -23,7 +24,6 @@ from tests.conversion.kafka_classes import Decisions, Kafka
 from tests.properties.encoder import Entry, encode_segment
 from tests.properties.shapes import QUICK, segments
 from tests.recording.sets import RECORDED
-from tests.runtime.build import batch, message
 
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.write.convert import up_convert

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.runtime.build import batch, control, record, unsigned_varint
+from tests.builders.build import batch, control, record, unsigned_varint
 
 from kafka_segments import Damage, Record, formats, open_segment
 from kafka_segments.errors import DecodeError

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.builders.build import batch, message
 from tests.codegen.vectors import VECTORS
-from tests.columnar.test_unwrapping import CODECS, odd, usual, wrapper
 from tests.oracle import run
 from tests.properties import oracle
 from tests.properties.oracle import TYPES
-from tests.runtime.build import batch, message
+from tests.segment.test_unwrapping import CODECS, odd, usual, wrapper
 
 from kafka_segments import Damage, Record, open_segment
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
-from tests.runtime.build import batch, patched, record, sized, unsigned_varint, varint
+from tests.builders.build import batch, patched, record, sized, unsigned_varint, varint
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import (

@@ -18,8 +18,8 @@ import crc32c
 from tests.fuzz import inputs, seeds
 from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
-from tests.plan.logs import PLACES, log_of
 from tests.properties.recorded import VECTORS
+from tests.query.logs import PLACES, log_of
 
 from kafka_segments import Damage, Record, formats, open_segment
 from kafka_segments.errors import KafkaFormatError

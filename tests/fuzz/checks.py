@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any
 
-from tests.columnar.segments import row, rows, told
+from tests.builders.segments import row, rows, told
 from tests.fuzz import seeds
 from tests.fuzz.guard import GUARD, place
 

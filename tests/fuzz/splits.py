@@ -17,7 +17,7 @@ from typing import Any
 from tests.fuzz import beside, checks, inputs, parts
 from tests.fuzz.anatomy import dissect
 from tests.fuzz.edits import edited
-from tests.ranges import splits
+from tests.query import splits
 
 from kafka_segments import Batch, Record, formats, open_segment
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, UnknownFormatError

@@ -19,13 +19,13 @@ from typing import Any
 
 from construct import ConstructError
 from kaitaistruct import KaitaiStream, KaitaiStructError
+from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
 from tests.codegen.test_any_bytes_generated import visit
 from tests.codegen.trees import python_class
 from tests.construct.trees import parse, tree_of
 from tests.fuzz import beside, checks, inputs, parts, seeds, splits, walks
 from tests.fuzz.edits import edited
 from tests.properties.readers import HOOKS
-from tests.runtime.codec_payloads import WRITERS_OF, mutate, some_content
 
 from kafka_segments import formats, open_segment
 from kafka_segments.codecs import CODEC_NAMES, decompress

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.places import faults, server
+from tests.io import faults, server
 
 from kafka_segments.io.filesystems import Places
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.places import faults, server
-from tests.places.conftest import BUCKET, RECORDED, settings_for
+from tests.io import faults, server
+from tests.io.conftest import BUCKET, RECORDED, settings_for
 
 from kafka_segments import open_segment
 from kafka_segments.errors import ReadError, StoreError

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.places.pagecache import drop, pages_of, warm
+from tests.io.pagecache import drop, pages_of, warm
 
 from kafka_segments.errors import ReadError
 from kafka_segments.io import local_files, page_cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tests.catalog.memory import MemoryPlaces
+from tests.log.memory import MemoryPlaces
 
 from kafka_segments import encode_records
 

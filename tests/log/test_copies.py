@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
-from tests.catalog.cluster import Cluster, Replica, Written
-from tests.catalog.memory import MemoryPlaces
+from tests.log.cluster import Cluster, Replica, Written
+from tests.log.memory import MemoryPlaces
 
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Batch

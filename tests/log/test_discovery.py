@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.catalog.memory import MemoryPlaces
+from tests.log.memory import MemoryPlaces
 
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.io.filesystem import FileEntry

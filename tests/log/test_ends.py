@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.catalog.memory import MemoryPlaces
+from tests.log.memory import MemoryPlaces
 
 from kafka_segments import open_segment
 from kafka_segments.formats.entries import Batch

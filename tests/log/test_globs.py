@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.catalog.memory import MemoryPlaces
+from tests.log.memory import MemoryPlaces
 
 from kafka_segments.errors import OptionError
 from kafka_segments.io.filesystems import Places

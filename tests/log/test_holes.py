@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from tests.catalog.cluster import Cluster
-from tests.catalog.test_copies import held, of_truth, resolved
+from tests.log.cluster import Cluster
+from tests.log.test_copies import held, of_truth, resolved
 
 
 def rolled(*bases: list[int]) -> Cluster:
@@ -32,7 +32,7 @@ ALIKE = [0, 30, 40, 80, 100]
 def test_a_segment_lost_in_the_middle_is_filled_from_other_copies(
     lost: list[int], others: list[list[int]]
 ) -> None:
-    """Where another copy rolled in between; else its reader finds it (tests/ranges)."""
+    """Where another copy rolled in between; else its reader finds it (tests/query)."""
     cluster = rolled(ALIKE, *others)
     places = cluster.places()
     for base in lost:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.catalog.tiers import TOPIC_ID, bounds, copy_of, epochs_up_to, kafkas, segment_id
+from tests.log.tiers import TOPIC_ID, bounds, copy_of, epochs_up_to, kafkas, segment_id
 from tests.oracle.jvm import QUIET, compile_java, fetch_jars, java_command
 
 from kafka_segments.io.filesystems import Places

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.catalog.test_tiered import MULTI, find, in_memory
-from tests.catalog.tiers import aivens, copy_of, encoded_sizes
+from tests.log.test_tiered import MULTI, find, in_memory
+from tests.log.tiers import aivens, copy_of, encoded_sizes
 
 from kafka_segments import formats
 from kafka_segments.errors import DecodeError, KafkaFormatError, OptionError, ReadError, UnknownFormatError

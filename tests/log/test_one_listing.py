@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.catalog.memory import MemoryPlaces
-from tests.catalog.tiers import TOPIC_ID, aivens, copy_of, kafkas
-from tests.transactions.test_commands import Run, run  # noqa: F401
+from tests.log.memory import MemoryPlaces
+from tests.log.tiers import TOPIC_ID, aivens, copy_of, kafkas
+from tests.segment.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import open_partition
 from kafka_segments.cli import aborted, dump

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.catalog.memory import MemoryPlaces
-from tests.catalog.tiers import TOPIC_ID, aivens, bounds, copy_of, epochs_up_to, kafkas
+from tests.log.memory import MemoryPlaces
+from tests.log.tiers import TOPIC_ID, aivens, bounds, copy_of, epochs_up_to, kafkas
 
 from kafka_segments.errors import OptionError, ReadError
 from kafka_segments.formats.entries import Batch, Damage

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.builders.build import batch
 from tests.oracle import jvm, run
 from tests.recording.sets import ORACLE, RECORDED, segment_files
-from tests.runtime.build import batch
 
 pytestmark = pytest.mark.oracle
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.runtime import build
+from tests.builders import build
 
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.ranges.splits import read, split_of, stored
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.query.splits import read, split_of, stored
 
 from kafka_segments.log.model import Split
 from kafka_segments.query.read.findings import Collected

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.plan import logs
-from tests.ranges.logs import one, run
+from tests.query import logs
+from tests.query.range_logs import one, run
 
 from kafka_segments.cli.main import main
 from kafka_segments.errors import OptionError

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.plan.logs import RECORDED, Row, planned, splits_of
-from tests.ranges.splits import read
+from tests.query.logs import RECORDED, Row, planned, splits_of
+from tests.query.splits import read
 
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.query.query import Condition, Query, at_timestamp

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ranges.logs import losses, offsets, one, partition, run, write
-from tests.ranges.splits import RECORDED, read, rows, split_of, stored, whole
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.query.range_logs import losses, offsets, one, partition, run, write
+from tests.query.splits import RECORDED, read, rows, split_of, stored, whole
 
 from kafka_segments.errors import ReadError, RecordTooLargeError
 from kafka_segments.io.filesystems import Places

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.catalog import tiers
 from tests.invariant.decode import sound_batches
+from tests.log import tiers
 from tests.properties.encoder import Batch, Record
 
 from kafka_segments.cli.main import main

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.forms import examples
-from tests.plan import logs
-from tests.plan.logs import PLACES
-from tests.transactions import logs as model
-from tests.transactions.logs import Log
-from tests.transactions.test_interleavings import grow
+from tests.query import logs
+from tests.query.logs import PLACES
+from tests.segment import logs as model
+from tests.segment.logs import Log
+from tests.segment.test_interleavings import grow
 
 from kafka_segments.errors import OptionError, TransactionInDoubtError
 from kafka_segments.log.model import PartitionLog

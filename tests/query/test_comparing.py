@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ranges.logs import one, run, write
-from tests.ranges.splits import RECORDED, split_of, stored
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.query.range_logs import one, run, write
+from tests.query.splits import RECORDED, split_of, stored
 
 from kafka_segments import encode_records, scan
 from kafka_segments.cli.main import main

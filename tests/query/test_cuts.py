@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.columnar.segments import some_segment
+from tests.builders.segments import some_segment
 from tests.damage.edits import apply
-from tests.ranges.splits import RECORDED, read, recorded, split_of, stored, whole
+from tests.query.splits import RECORDED, read, recorded, split_of, stored, whole
 
 from kafka_segments import open_segment
 from kafka_segments.log.model import StoredSegment

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.forms import examples
-from tests.plan import logs
-from tests.plan.logs import PLACES, Entry
+from tests.query import logs
+from tests.query.logs import PLACES, Entry
 
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source

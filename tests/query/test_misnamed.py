@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ranges.logs import losses, one, run, write
-from tests.ranges.splits import RECORDED, read
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.query.range_logs import losses, one, run, write
+from tests.query.splits import RECORDED, read
 
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover

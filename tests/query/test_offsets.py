@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.plan import logs
-from tests.plan.logs import PLACES, RECORDED, Entry
-from tests.runtime import build
+from tests.builders import build
+from tests.query import logs
+from tests.query.logs import PLACES, RECORDED, Entry
 
 from kafka_segments.errors import OptionError
 from kafka_segments.log.model import LogEnd, PartitionLog

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from tests.forms import pick
-from tests.plan import logs
-from tests.plan.logs import PLACES, RECORDED
-from tests.plan.test_store_trouble import Failing
-from tests.ranges.splits import COLUMNS, rows
+from tests.query import logs
+from tests.query.logs import PLACES, RECORDED
+from tests.query.splits import COLUMNS, rows
+from tests.query.test_store_trouble import Failing
 
 from kafka_segments import open_segment
 from kafka_segments.formats.entries import Batch

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.catalog import tiers
-from tests.plan import logs
-from tests.plan.logs import RECORDED, Entry
-from tests.plan.test_committed import pinned
+from tests.log import tiers
+from tests.query import logs
+from tests.query.logs import RECORDED, Entry
+from tests.query.test_committed import pinned
 
 from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places

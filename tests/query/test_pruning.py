@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.forms import examples
-from tests.plan import logs
-from tests.plan.logs import PLACES, Entry, Row
+from tests.query import logs
+from tests.query.logs import PLACES, Entry, Row
 
 from kafka_segments.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
 from kafka_segments.io.filesystems import Places

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.plan.logs import PLACES
-from tests.ranges.logs import losses, offsets, partition, run, write
-from tests.runtime.build import batch, message, record
+from tests.builders.build import batch, message, record
+from tests.query.logs import PLACES
+from tests.query.range_logs import losses, offsets, partition, run, write
 
 from kafka_segments.log import log_end
 from kafka_segments.log.discovery import discover

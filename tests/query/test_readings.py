@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.ranges.logs import losses, offsets, one, partition, planned, run, write
-from tests.ranges.splits import read, split_of, stored
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.query.range_logs import losses, offsets, one, partition, planned, run, write
+from tests.query.splits import read, split_of, stored
 
 from kafka_segments.errors import ChecksumMismatchError, ReadError, UnknownFormatError
 from kafka_segments.io.filesystems import Places

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.ranges.logs import losses, offsets, one, run, write
-from tests.ranges.splits import split_of, stored
+from tests.query.range_logs import losses, offsets, one, run, write
+from tests.query.splits import split_of, stored
 
 from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.monotone_offsets import MonotoneOffsets

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.plan import logs
-from tests.plan.logs import PLACES, Entry
-from tests.plan.test_committed import COMMITTED, offsets
-from tests.runtime import build
-from tests.transactions import logs as model
-from tests.transactions.logs import Log
+from tests.builders import build
+from tests.query import logs
+from tests.query.logs import PLACES, Entry
+from tests.query.test_committed import COMMITTED, offsets
+from tests.segment import logs as model
+from tests.segment.logs import Log
 
 from kafka_segments.errors import (
     KafkaFormatError,

@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tests.catalog.memory import MemoryPlaces
-from tests.plan import logs
-from tests.plan.logs import RECORDED, Entry
-from tests.ranges.splits import rows
+from tests.log.memory import MemoryPlaces
+from tests.query import logs
+from tests.query.logs import RECORDED, Entry
+from tests.query.splits import rows
 
 from kafka_segments.errors import (
     CorruptIndexError,

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.forms import examples
 from tests.oracle import jvm
-from tests.plan import logs
-from tests.plan.logs import PLACES, RECORDED, Entry
+from tests.query import logs
+from tests.query.logs import PLACES, RECORDED, Entry
 
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import discover
@@ -84,7 +84,7 @@ def test_kafkas_own_segments_find_the_same(tmp_path: Path) -> None:
             os.utime(path, (0, 0))  # which stands for the times of segments that have none
         asked.append((log, sorted(times)[:: max(1, len(times) // 60)]))
         lines += " ".join(map(str, (copy, log.log_start_offset or 0, *asked[-1][1]))) + "\n"
-    jars = jvm.fetch_jars(HERE.parent / "transactions" / "pom.xml")
+    jars = jvm.fetch_jars(HERE.parent / "segment" / "pom.xml")
     classes = jvm.compile_java([HERE / "java" / "OffsetsByTime.java"], jars)
     command, environment = jvm.java_command([classes, jars], *jvm.QUIET, "OffsetsByTime")
     done = subprocess.run(command, input=lines, env=environment, capture_output=True, text=True, timeout=300)

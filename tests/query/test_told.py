@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.catalog.test_copies import scenario
-from tests.plan import logs
-from tests.plan.logs import Entry
-from tests.transactions.logs import indexed
+from tests.log.test_copies import scenario
+from tests.query import logs
+from tests.query.logs import Entry
+from tests.segment.logs import indexed
 
 from kafka_segments.cli.main import main
 

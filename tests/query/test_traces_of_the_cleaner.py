@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tests.properties.encoder import Batch, Record
-from tests.ranges.splits import stored
+from tests.query.splits import stored
 
 from kafka_segments.io.filesystems import Places
 from kafka_segments.query.read.cleaned_ranges import shows_cleaner

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 from tests.bounds import adversaries
-from tests.ranges.logs import one, run, write
-from tests.ranges.splits import RECORDED, recorded, rows, split_of, stored
+from tests.query.range_logs import one, run, write
+from tests.query.splits import RECORDED, recorded, rows, split_of, stored
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.codecs import bounds

@@ -6,9 +6,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from tests.runtime.build import batch, record
-from tests.transactions import logs
-from tests.transactions.logs import TRANSACTIONAL, Log, Piece, control, indexed
+from tests.builders.build import batch, record
+from tests.segment import logs
+from tests.segment.logs import TRANSACTIONAL, Log, Piece, control, indexed
 
 from kafka_segments import Batch, Damage, Record
 from kafka_segments.errors import ChecksumMismatchError, OptionError, TransactionInDoubtError

@@ -7,8 +7,8 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from tests.columnar.segments import damages, gzipped, recorded, row, rows, slowly, some_segment, told
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.builders.segments import damages, gzipped, recorded, row, rows, slowly, some_segment, told
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from tests.recording.sets import ORACLE, RECORDED
-from tests.transactions import logs
-from tests.transactions.logs import Log, indexed
-from tests.transactions.test_cases import broken
+from tests.segment import logs
+from tests.segment.logs import Log, indexed
+from tests.segment.test_cases import broken
 
 from kafka_segments.cli.main import main
 

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.runtime.test_bounds import peak_of
-from tests.transactions.logs import Log
+from tests.formats.test_bounds import peak_of
+from tests.segment.logs import Log
 
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.formats.entries import Damage

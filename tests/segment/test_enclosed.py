@@ -7,11 +7,11 @@ import time
 from random import Random
 
 import pytest
-from tests.columnar.segments import rows, slowly
-from tests.runtime.build import message, patched
-from tests.runtime.codec_payloads import gzip_member, lz4_frame, pieces, xerial
-from tests.runtime.wild_payloads import lz4_stored, lz4_with_header_checksum
-from tests.runtime.wild_segments import IDS
+from tests.builders.build import message, patched
+from tests.builders.codec_payloads import gzip_member, lz4_frame, pieces, xerial
+from tests.builders.segments import rows, slowly
+from tests.builders.wild_payloads import lz4_stored, lz4_with_header_checksum
+from tests.builders.wild_segments import IDS
 
 from kafka_segments import Damage, Record, formats, open_segment
 from kafka_segments.codecs import decompress

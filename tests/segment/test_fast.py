@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.columnar.segments import gzipped
-from tests.runtime.build import batch, record
-from tests.transactions import logs
-from tests.transactions.logs import Log
-from tests.transactions.test_interleavings import grow, offsets_of
+from tests.builders.build import batch, record
+from tests.builders.segments import gzipped
+from tests.segment import logs
+from tests.segment.logs import Log
+from tests.segment.test_interleavings import grow, offsets_of
 
 from kafka_segments.log.open_partition import open_partition
 from kafka_segments.segment.columnar import fused_scan, reader, scanner

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.runtime.build import batch, control, message, patched, record
-from tests.runtime.test_storage import break_blocks
+from tests.builders.build import batch, control, message, patched, record
+from tests.io.test_storage import break_blocks
 
 from kafka_segments import Batch, Damage, Padding, open_segment
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.columnar.segments import RECORDED, recorded
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.builders.segments import RECORDED, recorded
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.errors import OptionError

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ranges.logs import run as batches
-from tests.ranges.logs import write
-from tests.transactions.logs import Log, write_indexes
-from tests.transactions.test_commands import Run, run  # noqa: F401
+from tests.query.range_logs import run as batches
+from tests.query.range_logs import write
+from tests.segment.logs import Log, write_indexes
+from tests.segment.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import Damage, open_partition
 from kafka_segments.errors import DataLossError, SegmentOrderError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.transactions.logs import Log
-from tests.transactions.test_cases import P, broken, read
+from tests.segment.logs import Log
+from tests.segment.test_cases import P, broken, read
 
 from kafka_segments import Damage
 from kafka_segments.errors import SegmentOrderError

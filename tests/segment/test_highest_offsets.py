@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
 
 from kafka_segments import Batch, open_segment
 from kafka_segments.io.storage import open_source

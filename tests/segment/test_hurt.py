@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.forms import examples
-from tests.transactions import logs
-from tests.transactions.logs import Log
-from tests.transactions.test_interleavings import grow
+from tests.segment import logs
+from tests.segment.logs import Log
+from tests.segment.test_interleavings import grow
 
 from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.errors import KafkaFormatError

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.transactions import logs
-from tests.transactions.logs import Log, indexed
-from tests.transactions.test_cases import P, Q, read
+from tests.segment import logs
+from tests.segment.logs import Log, indexed
+from tests.segment.test_cases import P, Q, read
 
 from kafka_segments.errors import ChecksumMismatchError, CorruptIndexError, TruncatedError
 from kafka_segments.log.open_partition import open_partition

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.forms import examples
-from tests.transactions import logs
-from tests.transactions.logs import Log
+from tests.segment import logs
+from tests.segment.logs import Log
 
 from kafka_segments import Batch, Record
 from kafka_segments.log.open_partition import open_partition

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from tests.columnar.segments import rows
+from tests.builders.segments import rows
 from tests.fixtures.package import Invented, compiled
 from tests.fixtures.test_compact import ENTRIES, HELLO, MAGIC_2, MAGIC_3, build, entry, records_of
 

@@ -10,9 +10,9 @@ import pytest
 from tests.codegen.vectors import VECTORS
 from tests.forms import pick
 from tests.recording.sets import RECORDED
-from tests.transactions.kafka_beside import Recovered, ask, recover, rows
-from tests.transactions.logs import Log
-from tests.transactions.test_interleavings import grow
+from tests.segment.kafka_beside import Recovered, ask, recover, rows
+from tests.segment.logs import Log
+from tests.segment.test_interleavings import grow
 
 from kafka_segments import Record
 from kafka_segments.errors import DecodeError

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-from tests.columnar.segments import rows, slowly, some_segment
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.builders.segments import rows, slowly, some_segment
 
 from kafka_segments import open_segment, read_table
 from kafka_segments.errors import OptionError

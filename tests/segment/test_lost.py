@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.runtime.build import batch, record
-from tests.runtime.test_segment import redpanda
-from tests.transactions import logs
-from tests.transactions.logs import TRANSACTIONAL, Log
-from tests.transactions.test_cases import P, Q, broken, read
+from tests.builders.build import batch, record
+from tests.segment import logs
+from tests.segment.logs import TRANSACTIONAL, Log
+from tests.segment.test_cases import P, Q, broken, read
+from tests.segment.test_segment import redpanda
 
 from kafka_segments import Damage
 from kafka_segments.errors import ReadError, TransactionInDoubtError, UnknownFormatError

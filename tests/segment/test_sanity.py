@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.transactions.test_gaps import copied
+from tests.segment.test_gaps import copied
 
 from kafka_segments import open_partition
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from tests.columnar.segments import gzipped, rows, slowly, some_record
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.builders.segments import gzipped, rows, slowly, some_record
 
 from kafka_segments import open_segment
 from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from tests.places.conftest import settings_for
+from tests.io.conftest import settings_for
 
 from kafka_segments.spark import take_snapshot
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset
 import pytest
-from tests.runtime import build
+from tests.builders import build
 from tests.spark import kafka_rows
 from tests.spark.ingested import Ingest, Table, not_internal, parquet_rows, table_of
 from tests.spark.test_reader import VECTORS, batches, flipped, segment

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tests.catalog.test_discovery import locked
+from tests.log.test_discovery import locked
 from tests.spark import kafka_rows
 from tests.spark.ingested import Ingest, parquet_rows, without_spark
 

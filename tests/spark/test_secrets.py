@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.places import server
+from tests.io import server
 from tests.spark import kafka_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.s3]

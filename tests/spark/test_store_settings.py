@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
-from tests.places import server
-from tests.places.conftest import settings_for
+from tests.io import server
+from tests.io.conftest import settings_for
 from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, flipped
 

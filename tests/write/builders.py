@@ -13,7 +13,7 @@ from tests.oracle import jvm
 
 HERE = Path(__file__).resolve().parent
 BUILDER_POM = HERE.parent / "oracle" / "pom.xml"
-STORAGE_POM = HERE.parent / "transactions" / "pom.xml"
+STORAGE_POM = HERE.parent / "segment" / "pom.xml"
 
 DEFAULTS: dict[str, Any] = {
     "magic": 2,

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import forms
 from tests.properties.shapes import QUICK
-from tests.writing import anything
-from tests.writing.anything import CONTROL, EMPTY, FILES, MANY, OF_A_MARKER, ONE, mostly, some
+from tests.write import anything
+from tests.write.anything import CONTROL, EMPTY, FILES, MANY, OF_A_MARKER, ONE, mostly, some
 
 import kafka_segments
 from kafka_segments.errors import KafkaFormatError

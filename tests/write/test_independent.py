@@ -13,8 +13,8 @@ from kafka.record.memory_records import MemoryRecords
 from tests import forms
 from tests.properties import encoder
 from tests.properties.shapes import QUICK
-from tests.writing.cases import Case, cases
-from tests.writing.test_roundtrip import expected, records
+from tests.write.cases import Case, cases
+from tests.write.test_roundtrip import expected, records
 
 import kafka_segments
 from kafka_segments.codecs import CODEC_NAMES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.writing.builders import built, record
-from tests.writing.cases import TIME, Case, cases, rows_with_gaps, rows_with_headers
+from tests.write.builders import built, record
+from tests.write.cases import TIME, Case, cases, rows_with_gaps, rows_with_headers
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, OptionError

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.writing.test_roundtrip import batches, records
+from tests.write.test_roundtrip import batches, records
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, OptionError
@@ -287,7 +287,7 @@ def test_no_access_is_outside(rows: pa.Table) -> None:
     """Compiled with checks of every access, where a wrong one stops the process: the same bytes."""
     code = (
         "import hashlib\n"
-        "from tests.writing.test_pieces import WAYS, table, encoded\n"
+        "from tests.write.test_pieces import WAYS, table, encoded\n"
         "rows = table()\n"
         "for way in WAYS: print(hashlib.sha256(encoded(rows, way)).hexdigest())\n"
     )

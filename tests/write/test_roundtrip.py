@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.oracle import run
-from tests.writing.cases import Case, cases, rows_with_headers
+from tests.write.cases import Case, cases, rows_with_headers
 
 import kafka_segments
 from kafka_segments.cli.main import main

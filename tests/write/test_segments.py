@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.writing.builders import recover
-from tests.writing.cases import TIME, plain_rows, rows_with_gaps, rows_with_headers
+from tests.write.builders import recover
+from tests.write.cases import TIME, plain_rows, rows_with_gaps, rows_with_headers
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, KafkaFormatError, MissingExtraError, OptionError, OutputError

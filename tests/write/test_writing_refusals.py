@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.writing.builders import built, record
+from tests.write.builders import built, record
 
 import kafka_segments
 from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError
