@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 __all__ = [
     "LEFT_ALONE",
     "MAX_OFFSET",
+    "NO_END",
     "SEGMENT_NAME",
     "TIERED_NAME",
     "TopicPartition",
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 MAX_OFFSET = (1 << 63) - 1
+NO_END = MAX_OFFSET + 1
+"""An end that no offset reaches."""
 SEGMENT_NAME = re.compile(r"(\d{20})\.log", re.ASCII)
 TIERED_NAME = re.compile(r"(\d{20})-([A-Za-z0-9_-]{22})\.(log|rsm-manifest)", re.ASCII)
 LEFT_ALONE = ("-delete", "-future", "-stray")

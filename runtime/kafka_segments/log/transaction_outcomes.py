@@ -25,11 +25,11 @@ from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFor
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.index_claims import position_of
 from kafka_segments.log.log_files import UNOPENED, LogFile, Unplaced, is_unopened, lost_file
 from kafka_segments.segment.index_files import (
     AbortedTxn,
     ProducerEntry,
-    read_offset_index,
     read_producer_snapshot,
     read_transaction_index,
 )
@@ -319,11 +319,8 @@ def _check_order(
 
 def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
     """See that the log has the marker."""
-    index = file.open_beside("index")
-    position = 0
-    if index is not None:
-        # Entries are of last offsets: the one below the marker's is of a batch before it.
-        position = read_offset_index(index, file.base_offset).lookup(entry.last_offset - 1)[1]
+    # Entries of an index are of last offsets: the one below the marker's is of a batch before it.
+    position = position_of(file.places, file.segment, entry.last_offset) or 0
     batch = segment.find_batch(entry.last_offset, position)
     is_marker = batch is not None and batch.is_control and batch.producer_id == entry.producer_id
     if batch is None or not is_marker or not _is_abort(segment, batch):

@@ -14,9 +14,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Traces"]
+from kafka_segments.formats.file_names import NO_END
 
-_NO_END = 1 << 63
+__all__ = ["Traces"]
 
 
 class Traces:
@@ -37,7 +37,7 @@ class Traces:
         shows: Callable[[int], bool],
     ) -> None:
         self._end, self._is_noted, self._shows = noted or 0, noted is not None, shows
-        ends = [*sorted(set(begins)), _NO_END]
+        ends = [*sorted(set(begins)), NO_END]
         # Sorted by the beginning of the following segment.
         self._unexamined = sorted((ends[bisect_right(ends, last)], at) for at, last in enumerate(lasts))
 
@@ -55,15 +55,15 @@ class Traces:
 
     def _look_beyond(self, last: int) -> None:
         """Search for a trace that covers an offset, in the nearest segments first."""
-        at = bisect_right(self._unexamined, (last, _NO_END))
+        at = bisect_right(self._unexamined, (last, NO_END))
         while self._end <= last and at < len(self._unexamined):
             end, number = self._unexamined.pop(at)
             if self._shows(number):
-                self._end = end if self._is_noted else _NO_END
+                self._end = end if self._is_noted else NO_END
 
     def _look_from(self, first: int) -> None:
         """Search for the last trace that covers an offset, but not all offsets after it."""
         while self._unexamined and self._unexamined[-1][0] > max(first, self._end):
             end, number = self._unexamined.pop()
             if self._shows(number):
-                self._end = end if self._is_noted else _NO_END
+                self._end = end if self._is_noted else NO_END

@@ -7,6 +7,7 @@ noted, or where traces in a segment say so, in the one that was read or in anoth
 
 from __future__ import annotations
 
+from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import OffsetLoss, Split, StoredSegment
 from kafka_segments.query.read.findings import Findings, Note
@@ -16,8 +17,6 @@ from kafka_segments.query.read.segment_finder import Found, SegmentFinder
 from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 
 __all__ = ["Losses"]
-
-_NO_END = 1 << 63
 
 
 class Losses:
@@ -71,7 +70,7 @@ class Losses:
         if found.is_as_planned and is_in_order:
             # Without a note nothing tells how far behind a trace the cleaner was.
             end = None if self._split.cleaned_up_to is None else self.named[1]
-            self._seen_end = max(self._seen_end, _NO_END if end is None else end)
+            self._seen_end = max(self._seen_end, NO_END if end is None else end)
 
     def lose_unless_cleaned(self, first: int, behind: int | None, why: str) -> None:
         """Tell that offsets are missing, up to one or the end, but for those that the cleaner has taken."""
