@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_segments.errors import DataLossError, OptionError
@@ -38,6 +39,9 @@ from kafka_segments.query.resolve import logs_asked_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from kafka_segments.query.read.scan_rows import ScanRows
+    from kafka_segments.query.read.small_splits import SmallSplits
 
 __all__ = ["PartitionSummary", "list_partitions", "scan"]
 
@@ -151,7 +155,8 @@ def scan(
     return rows.reader(_batches(found, rows, places, on_damage))
 
 
-def _batches(found: Plan, rows: Any, places: Places, on_damage: OnDamage) -> Iterator[pa.RecordBatch]:
+def _batches(found: Plan, rows: ScanRows, places: Places, on_damage: OnDamage) -> Iterator[pa.RecordBatch]:
+    from kafka_segments.query.read.small_splits import SmallSplits
     from kafka_segments.query.read.split_reader import Reading, read_split
 
     for loss in found.losses:
@@ -159,11 +164,28 @@ def _batches(found: Plan, rows: Any, places: Places, on_damage: OnDamage) -> Ite
     for doubt in found.doubts:
         _dispose(doubt, on_damage)
     before = None
+    small = SmallSplits(places, rows.sources)
     for split in (split for task in found.tasks for split in task):
         findings = _Findings(split, split.segment.file == before, on_damage)
-        for batch in read_split(split, places, Reading(rows.sources), findings):
-            yield from rows.of(batch, split.topic, split.partition)
         before = split.segment.file
+        is_added = small.add(split, findings)
+        if small.is_full or not is_added:
+            yield from _small_rows(small, rows)
+        if not is_added:
+            for batch in read_split(split, places, Reading(rows.sources), findings):
+                yield from rows.of(batch, split.topic, split.partition)
+    yield from _small_rows(small, rows)
+
+
+def _small_rows(small: SmallSplits, rows: ScanRows) -> Iterator[pa.RecordBatch]:
+    """The rows of small splits, those of a partition as one batch."""
+    batch, parts = small.take() or (None, [])
+    first = 0
+    for (topic, partition), group in groupby(parts, lambda part: (part[0].topic, part[0].partition)):
+        num_rows = sum(num for _split, num in group)
+        if batch is not None:
+            yield from rows.of(batch.slice(first, num_rows), topic, partition)
+        first += num_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ offsets are passed on as they are. Only timestamps are computed for each row, in
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,13 @@ _MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
 _Builder = Callable[[pa.RecordBatch, pa.DataType], pa.Array]
 
 
+class _Several(NamedTuple):
+    """What is the same in some rows only: values, and for each row which of them."""
+
+    values: list[Any]
+    places: Any
+
+
 class RowColumns:
     """Converter to batches of one schema: some of the columns of the view `records`, in any order.
 
@@ -73,6 +80,15 @@ class RowColumns:
     def begin(self, topic: str, partition: int, source_file: str | None = None) -> None:
         """Say where the batches to come are from."""
         self._constants = {"topic": topic, "partition": partition, "sourcefile": source_file, "damage": None}
+
+    def begin_several(self, parts: Sequence[tuple[str, int, str, int]]) -> None:
+        """Say the same of one batch with rows from several places: of each its number of rows, too."""
+        places = np.repeat(np.arange(len(parts)), [part[3] for part in parts])
+        names = "topic", "partition", "sourcefile"
+        self._constants = {
+            name: _Several([part[at] for part in parts], places) for at, name in enumerate(names)
+        }
+        self._constants["damage"] = None
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return data records as a batch of the schema.
@@ -106,6 +122,8 @@ class RowColumns:
         return column if column.type == kind else column.cast(kind)
 
     def _repeat(self, name: str, value: Any, kind: pa.DataType, num_rows: int) -> pa.Array:
+        if isinstance(value, _Several):
+            return pa.array(value.values, kind).take(pa.array(value.places))
         known, array = self._repeated.get(name, (None, None))
         if array is None or known != value or len(array) < num_rows:
             array = pa.repeat(pa.scalar(value, kind), max(num_rows, _MANY_ROWS))

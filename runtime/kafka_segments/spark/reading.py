@@ -13,6 +13,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.read.findings import name_partition
+from kafka_segments.query.read.small_splits import SmallSplits
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.spark.columns import RowColumns
@@ -51,8 +52,37 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
         return
     columns = RowColumns(schema, options.timestamp_overflow)
     yield from _told_rows(task.told, columns)
+    small = SmallSplits(places, columns.sources)
     for judge in judges:
-        yield from _split_rows(judge.split, judge, columns, places)
+        is_added = small.add(judge.split, judge)
+        if small.is_full or not is_added:
+            yield from _small_rows(small, columns)
+        if not is_added:
+            yield from _split_rows(judge.split, judge, columns, places)
+    yield from _small_rows(small, columns)
+
+
+def _small_rows(small: SmallSplits, columns: RowColumns) -> Iterator[pa.RecordBatch]:
+    """The rows of small splits, as one batch."""
+    found = small.take()
+    if found is None:
+        return
+    batch, parts = found
+    columns.begin_several(
+        [(split.topic, split.partition, split.segment.file.path, num) for split, num in parts]
+    )
+    try:
+        yield columns.rows(batch)
+    except TimestampRangeError:
+        first = 0
+        for split, num_rows in parts:
+            try:
+                columns.begin(split.topic, split.partition)
+                columns.rows(batch.slice(first, num_rows))
+            except TimestampRangeError as error:
+                raise name_partition(error, split) from None
+            first += num_rows
+        raise
 
 
 @cache  # once in a worker, which goes on to other tasks

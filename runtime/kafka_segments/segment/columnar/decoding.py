@@ -155,6 +155,26 @@ class RecordDecoder:
         narrowed = np.ascontiguousarray(values, f"i{array.width}")
         ctypes.memmove(place, narrowed.ctypes.data, narrowed.nbytes)
 
+    def values(self, name: str, row: int) -> Any:
+        """What was decoded of a column of int64, from a row on; valid until the next call."""
+        count = self.num_rows - row
+        if count <= 0 or self._arena is None:
+            return np.empty(0, np.int64)
+        address = self._arena.addresses[f"{name}_values"] + 8 * row
+        return np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(address))
+
+    def mark(self) -> Any:
+        """Where the decoding stands, for `take_back`."""
+        return None if self.num_rows == 0 else self.state.copy()
+
+    def take_back(self, mark: Any) -> None:
+        """Forget what was decoded since a mark, if nothing was flushed since; `flush` is to come next."""
+        self._has_refused = True
+        if mark is None:
+            self._lease = None
+        else:
+            self.state[:] = mark
+
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Yield the decoded rows, if there are any."""
         if self.num_rows:

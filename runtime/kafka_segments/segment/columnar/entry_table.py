@@ -140,6 +140,18 @@ class EntryTable:
         counts = self.column("num_records")
         return int(counts.sum() if self._has_batches_alone() else np.where(self.is_batch(), counts, 1).sum())
 
+    def is_plain_run(self, start: int, end: int) -> bool:
+        """Whether these are batches of plain data records, with each offset of `[start, end)` in order."""
+        firsts, counts = self.column("base_offset"), self.column("num_records")
+        if int(firsts[0]) != start or int(firsts[-1]) + int(counts[-1]) != end:
+            return False
+        is_dense = (counts == self.column("last_offset_delta") + 1).all()
+        return bool(
+            is_dense
+            and (firsts[1:] == firsts[:-1] + counts[:-1]).all()
+            and self._is_all_plain(self.column("codec"))
+        )
+
     def has_gaps(self, greatest: int = -1) -> bool:
         """Whether offsets are missing between or inside batches; offsets that fall are no gap.
 

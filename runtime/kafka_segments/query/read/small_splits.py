@@ -1,0 +1,100 @@
+"""Small splits in which everything is as planned: the rows of many as one batch.
+
+Strategy: a split that is a whole small file, the very one that was planned, is decoded without more ado if it
+holds each offset of its range once, in sound batches. Then there is nothing to report of it. What is
+different in any way is left to `SplitReader`, which sees all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafka_segments.errors import ReadError, raise_unless_file_at_fault
+from kafka_segments.formats.entries import SoundBatches
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import Split
+from kafka_segments.log.opening import is_remote
+from kafka_segments.query.read.findings import Findings
+from kafka_segments.segment.columnar.arrow_schema import schema_of
+from kafka_segments.segment.columnar.small_segments import LARGEST_SMALL, SmallRecords
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["SmallSplits"]
+
+_ENOUGH = 256 << 10  # bytes of segments for one batch
+
+
+class SmallSplits:
+    """Gathers the rows of small splits.
+
+    Args:
+        places: where files live.
+        columns: names, see `arrow_schema`.
+    """
+
+    def __init__(self, places: Places, columns: Sequence[str]) -> None:
+        self._places, self._names = places, list(columns)
+        self._records = SmallRecords(schema_of(list(dict.fromkeys([*columns, "offset"]))))
+        self._parts: list[tuple[Split, int]] = []
+        self._size = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `take` is to come next."""
+        return self._size >= _ENOUGH
+
+    def add(self, split: Split, findings: Findings) -> bool:
+        """Add the rows of a split; False, and nothing was added, if it has to be read by `SplitReader`.
+
+        After False `take` comes next.
+        """
+        end = _known_end(split)
+        if end is None:
+            return False
+        try:
+            source = self._places.open(split.segment.file.path)
+        except ReadError as error:
+            raise_unless_file_at_fault(error)
+            return False
+        file = split.segment.file
+        try:
+            is_same = (source.size, source.identity) == (file.size, file.identity)
+            num_batches = self._records.add(source, split.start, end) if is_same else None
+        except ReadError as error:
+            raise_unless_file_at_fault(error)
+            return False
+        finally:
+            source.close()
+        if num_batches is None:
+            return False
+        findings.batches(SoundBatches(num_batches, file.size))
+        self._parts.append((split, end - split.start))
+        self._size += file.size
+        return True
+
+    def take(self) -> tuple[pa.RecordBatch, list[tuple[Split, int]]] | None:
+        """The rows added since the last time, and how many are of each split; None if there are none."""
+        batch, parts = self._records.take(), self._parts
+        self._parts, self._size = [], 0
+        if batch is None:
+            return None
+        return batch if batch.schema.names == self._names else batch.select(self._names), parts
+
+
+def _known_end(split: Split) -> int | None:
+    """Behind the last offset of a split that is all of a small file; None of any other."""
+    segment, asked = split.segment, split.asked[1]
+    if segment.form != "plain" or not 0 < segment.size <= LARGEST_SMALL or split.void:
+        return None
+    if split.start != segment.base_offset or split.position or split.end_position not in (None, segment.size):
+        return None
+    if segment.file.position or is_remote(segment.file):
+        return None
+    end = split.following if split.end is None else split.end
+    end = split.reached if end is None else end
+    if end is None or end <= split.start or (asked is not None and end > asked):
+        return None
+    return None if segment.end_offset is not None and end > segment.end_offset else end
