@@ -20,6 +20,7 @@ from tests.query.logs import PLACES, Entry, Row
 from kafka_segments.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
+from kafka_segments.log import segment_extents
 from kafka_segments.log.model import LogPiece, Split, StoredFile
 from kafka_segments.log.opening import NUM_REQUESTS
 from kafka_segments.query import prune
@@ -61,6 +62,7 @@ def splits_with(folder: Path, query: Query, without: tuple[str, ...] = ()) -> li
     interval=st.sampled_from([0, 100, 300]),
     gap=st.sampled_from([0, 1 << 20]),
     limits=logs.limits,
+    num_slow=st.sampled_from([0, 1 << 30]),
 )
 def test_pruned_equals_unpruned(
     log: list[Entry],
@@ -69,8 +71,10 @@ def test_pruned_equals_unpruned(
     interval: int,
     gap: int,
     limits: Limits,
+    num_slow: int,
 ) -> None:
-    with mock.patch.object(prune, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
+    is_compiled = mock.patch.object(segment_extents, "_NUM_SLOW_TIMES", num_slow)
+    with is_compiled, mock.patch.object(prune, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))], interval=interval)
         everything = logs.all_rows(path)
         found = logs.rows_of(splits_with(path, Query(conditions=asked, limits=limits), without))
@@ -79,9 +83,17 @@ def test_pruned_equals_unpruned(
 
 @pytest.mark.long
 @examples(settings(), 80, 3000)
-@given(log=logs.logs, asked=time_conditions, without=st.sampled_from([(), ("timeindex",)]))
-def test_with_the_true_skew_too(log: list[Entry], asked: Condition, without: tuple[str, ...]) -> None:
-    with mock.patch.object(prune, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
+@given(
+    log=logs.logs,
+    asked=time_conditions,
+    without=st.sampled_from([(), ("timeindex",)]),
+    num_slow=st.sampled_from([0, 1 << 30]),
+)
+def test_with_the_true_skew_too(
+    log: list[Entry], asked: Condition, without: tuple[str, ...], num_slow: int
+) -> None:
+    is_compiled = mock.patch.object(segment_extents, "_NUM_SLOW_TIMES", num_slow)
+    with is_compiled, mock.patch.object(prune, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))])
         everything = logs.all_rows(path)
         latest, skew = everything[0][1], 0

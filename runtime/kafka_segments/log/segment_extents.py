@@ -9,8 +9,9 @@ for it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate, count
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
@@ -18,14 +19,69 @@ from kafka_segments.log.found_cache import Remembered
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
-from kafka_segments.segment.contents import hold, hold_small, runs_in
+from kafka_segments.segment.contents import hold, hold_small, holding_of, runs_in, table_of_small
 from kafka_segments.segment.continuity import Extent, Holding
 
-__all__ = ["extent_of", "hold_stored", "runs_at"]
+__all__ = ["SmallTimes", "extent_of", "hold_stored", "runs_at", "times_in_small"]
 
+LARGEST_SMALL = 64 << 10  # bytes of a segment that is sooner read whole than its indexes are
 _NUM_SLOW = 400  # segments that are looked into before the compiled scanner is loaded, which takes as long
 
+_NUM_SLOW_TIMES = 100  # likewise, by their indexes
+
 _kept: Remembered[Holding] = Remembered()
+_kept_times: Remembered[SmallTimes | None] = Remembered()
+_num_asked = count()
+
+
+@dataclass(frozen=True, slots=True)
+class SmallTimes:
+    """The timestamps of a small segment that is sound and in order, by the headers of all its batches.
+
+    Attributes:
+        last_offsets: of each batch.
+        latest: the greatest timestamp up to each batch's end.
+        has_append_time: whether any batch has the time of its append.
+    """
+
+    last_offsets: tuple[int, ...]
+    latest: tuple[int, ...]
+    has_append_time: bool
+
+
+def times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None:
+    """What a small segment's headers say of its timestamps, by the compiled scanner.
+
+    What it holds is remembered on the way, for `extent_of`.
+
+    Returns:
+        None of any other segment, and of the first few that are asked for.
+
+    Raises:
+        KafkaFormatError: it cannot be opened.
+    """
+    is_near = segment.form == "plain" and not is_remote(segment.file)
+    if not is_near or not 0 < segment.size <= LARGEST_SMALL or next(_num_asked) < _NUM_SLOW_TIMES:
+        return None
+    return _kept_times.of(segment.file, lambda: _times_in_small(places, segment))
+
+
+def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None:
+    source = open_stored(places, segment)
+    try:
+        table = table_of_small(source)
+        if table is None:
+            return None
+        holding = holding_of(table, source, segment.base_offset)
+        _kept.of(segment.file, lambda: holding)
+        if table.has_disorder() or table.may_exceed_last_offsets():
+            return None
+        times, kinds = table.column("max_timestamp").tolist(), table.column("timestamp_type")
+        return SmallTimes(
+            tuple(table.last_offsets().tolist()), tuple(accumulate(times, max)), bool(kinds.any())
+        )
+    finally:
+        source.close()
 
 
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:

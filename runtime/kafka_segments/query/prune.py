@@ -26,6 +26,7 @@ from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of, verify_claim
 from kafka_segments.log.model import LeftOut, Split
 from kafka_segments.log.opening import is_remote, open_stored, open_times
+from kafka_segments.log.segment_extents import times_in_small
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
 from kafka_segments.segment.continuity import Extent
@@ -181,7 +182,8 @@ class Pruner:
             return split, True
         if claims.before is None or (claims.before < split.start and not claims.is_all):
             return split, claims.before is not None
-        why = f"no timestamp is above {claims.greatest} (.timeindex), and the query asks for {self._said()}"
+        why = f"no timestamp is above {claims.greatest} ({claims.source}), "
+        why += f"and the query asks for {self._said()}"
         if claims.is_all or (split.end is not None and claims.before + 1 >= split.end):
             self._drop(split, why)
             return None, True
@@ -238,6 +240,8 @@ class Pruner:
         """Without the batches that their headers exclude, where these can be read."""
         if split.segment.form != "plain" or is_remote(split.segment.file):
             return [split]
+        if is_low_known and self.max_skew is None and self._has_create_time_alone(split):
+            return [split]
         source = open_stored(self.places, split.segment)
         try:
             position = self._position(split, split.start)
@@ -256,6 +260,12 @@ class Pruner:
         finally:
             source.close()
         return [split] if runs is None else self._parts(split, runs)
+
+    def _has_create_time_alone(self, split: Split) -> bool:
+        """Whether headers say of no batch that it has no earlier timestamp than its greatest."""
+        is_indexed = "timeindex" in split.segment.beside
+        small = times_in_small(self.places, split.segment) if is_indexed else None
+        return small is not None and not small.has_append_time
 
     def _parts(self, split: Split, runs: Sequence[_Run]) -> list[Split]:
         parts = []

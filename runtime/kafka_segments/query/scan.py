@@ -19,6 +19,7 @@ from kafka_segments.formats.entries import Damage, SoundBatches
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.loggers import get_logger
+from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import OffsetLoss, Split
@@ -76,19 +77,23 @@ class PartitionSummary:
     paths: tuple[str, ...]
 
 
-def list_partitions(paths: Path | Iterable[Path]) -> list[PartitionSummary]:
+def list_partitions(
+    paths: Path | Iterable[Path], *, storage_options: Mapping[str, str] | None = None
+) -> list[PartitionSummary]:
     """List the partitions at some paths, without reading records.
 
     Args:
         paths: as for `scan`.
+        storage_options: as for `scan`.
 
     Returns:
         By topic and number; internal topics too.
 
     Raises:
         KafkaFormatError: a path cannot be read or holds no log.
+        OptionError: a storage option that is no setting of a store.
     """
-    places = Places()
+    places = _places(storage_options)
     found = []
     for log in resolve(places, discover(places, _texts(paths), FileOptions())):
         end = find_reached(places, log.pieces[-1].segment) if log.pieces else None
@@ -110,6 +115,8 @@ def scan(
     isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     columns: Sequence[str] | None = None,
     on_damage: OnDamage = "raise",
+    max_timestamp_skew: timedelta | int | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> pa.RecordBatchReader:
     """Read the data records of partitions as a stream of arrow batches, partition by partition in offset
     order.
@@ -129,13 +136,19 @@ def scan(
             further ones; topic, partition and all of `SCHEMA` if None.
         on_damage: "raise" raises the error of the first damage, loss of offsets or doubt; "skip" leaves it
             out; a function is given each as a `Damage`, and the reading goes on.
+        max_timestamp_skew: no record is earlier than one before it by more than this (a timedelta, or
+            milliseconds). Then what follows on the times asked for is not read. A producer may set any time,
+            so without it all that follows is read, and its records are compared.
+        storage_options: settings for stores by Hadoop's names, such as `fs.s3a.endpoint`, with or without
+            `spark.hadoop.` in front.
 
     Returns:
         A reader, of batches with a row at least. `topic` is a string and `partition` an int32, never null.
 
     Raises:
         KafkaFormatError: a path cannot be read or holds no log; while reading, what is damaged or lost.
-        OptionError: an unknown topic, partition, column or isolation level, or bounds that are none.
+        OptionError: an unknown topic, partition, column, isolation level or storage option, or bounds that
+            are none.
         MissingExtraError: the extra `arrow` is not installed.
 
     Example:
@@ -144,9 +157,10 @@ def scan(
     from kafka_segments.query.read.scan_rows import ScanRows
 
     check_on_damage(on_damage)
-    places = Places()
+    places = _places(storage_options)
     times = _milliseconds("since", since), _milliseconds("until", until)
     query = _query(topics, partitions, offsets, times, isolation)
+    query = replace(query, max_timestamp_skew_ms=_skew(max_timestamp_skew))
     rows = ScanRows(columns, query.conditions)
     logs = logs_asked_for(places, list(_texts(paths)), query, FileOptions())
     found = plan(logs, query, places)
@@ -233,6 +247,17 @@ def _dispose(damage: Damage, on_damage: OnDamage) -> None:
     dispose(damage, damage.error, on_damage)
 
 
+def _places(storage_options: Mapping[str, str] | None) -> Places:
+    options = dict(storage_options or {})
+    unknown = [name for name in options if not name.startswith(STORE_PREFIXES)]
+    if unknown:
+        raise OptionError(
+            f"storage option {unknown[0]} is no setting of a store: those have Hadoop's names, such as "
+            "fs.s3a.endpoint (docs/stores.md)"
+        )
+    return Places(store_settings(options))
+
+
 def _texts(paths: Path | Iterable[Path]) -> Iterator[str]:
     yield from map(os.fsdecode, [paths] if isinstance(paths, (str, os.PathLike)) else paths)
 
@@ -281,6 +306,15 @@ def _of_partitions(
 def _between(column: Any, start: int | None, end: int | None) -> Iterator[Condition]:
     if start is not None or end is not None:
         yield Condition(column, lowest=start, highest=None if end is None else end - 1)
+
+
+def _skew(skew: Any) -> int | None:
+    """Milliseconds, rounded up."""
+    if isinstance(skew, timedelta):
+        return -(-skew // timedelta(milliseconds=1))
+    if skew is not None and (not isinstance(skew, int) or isinstance(skew, bool)):
+        raise OptionError(f"max_timestamp_skew is {skew!r}; give a timedelta, or milliseconds")
+    return skew
 
 
 def _milliseconds(name: str, time: Any) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafka_segments import formats
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
@@ -20,6 +21,9 @@ from kafka_segments.io.storage import WINDOW_SIZE, Source
 from kafka_segments.segment.continuity import Extent, Holding
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
 
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.entry_table import EntryTable
+
 __all__ = [
     "Hint",
     "SegmentEnd",
@@ -28,10 +32,12 @@ __all__ = [
     "end_of",
     "hold",
     "hold_small",
+    "holding_of",
     "is_cleaned",
     "is_sound_at",
     "near_end",
     "runs_in",
+    "table_of_small",
 ]
 
 _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
@@ -155,14 +161,26 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
 
 def hold_small(source: Source, base_offset: int) -> Holding | None:
     """What the ends of a small segment show, by the compiled scanner; None unless all of it is sound."""
+    table = table_of_small(source)
+    return None if table is None else holding_of(table, source, base_offset)
+
+
+def table_of_small(source: Source) -> EntryTable | None:
+    """The headers of a small segment of sound batches, by the compiled scanner; None of any other.
+
+    It is valid until the thread's next call.
+    """
     try:
         from kafka_segments.segment.columnar.small_segments import LARGEST_SMALL, sound_table
 
         table = sound_table(source) if source.size <= LARGEST_SMALL else None
     except MissingExtraError:
         return None
-    if table is None or not table.is_batch().all():
-        return None
+    return table if table is not None and table.is_batch().all() else None
+
+
+def holding_of(table: EntryTable, source: Source, base_offset: int) -> Holding:
+    """What such headers show of a segment."""
     names = "base_offset", "crc"
     bases, checksums = (table.column(name).tolist() for name in names)
     lasts = table.last_offsets().tolist()

@@ -125,6 +125,10 @@ class EntryTable:
         highest, last = int(lasts.max()), int(lasts[-1])
         return [highest] if last == highest else [highest, last]
 
+    def has_disorder(self) -> bool:
+        """Whether an entry begins at or below the last offset of the one before it."""
+        return bool((self.column("base_offset")[1:] <= self.last_offsets()[:-1]).any())
+
     def may_exceed_last_offsets(self) -> bool:
         """Whether a count of records leads beyond a last offset; see `Batch.highest_offset`."""
         return bool((self._counted_offsets() > self.last_offsets()).any())

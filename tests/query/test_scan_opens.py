@@ -1,0 +1,127 @@
+"""How little `scan` opens: of a day out of many segments, and of a reader that is closed early."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kafka_segments
+from kafka_segments.errors import OptionError
+from kafka_segments.io.local_files import LocalFiles
+from kafka_segments.log import segment_extents
+
+T0 = 1_700_000_000_000
+HOUR = 3_600_000
+NUM_HOURS = 24 * 10
+DAY_ = 24 * HOUR
+DAY = T0 + 4 * DAY_, T0 + 5 * DAY_
+
+
+@pytest.fixture(scope="module")
+def hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partition with a segment of three records for each hour of ten days."""
+    log = tmp_path_factory.mktemp("hours") / "events-0"
+    log.mkdir()
+    for hour in range(NUM_HOURS):
+        times = [T0 + hour * HOUR + minutes * 60_000 for minutes in (0, 20, 40)]
+        rows = [{"key": b"k", "value": bytes(2000), "timestamp": time} for time in times]
+        path = log / f"{3 * hour:020}.log"
+        kafka_segments.write_segment(path, rows, base_offset=3 * hour)
+    return log
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Names of the files that are opened, and how often."""
+    found: Counter[str] = Counter()
+    plain = LocalFiles.open
+
+    def counting(self: LocalFiles, path: str, end: int | None = None) -> Any:
+        found[path.rpartition("/")[2]] += 1
+        return plain(self, path, end)
+
+    monkeypatch.setattr(LocalFiles, "open", counting)
+    for kept in (segment_extents._kept, segment_extents._kept_times):
+        kept.clear()
+    return found
+
+
+@pytest.fixture(params=[True, False], ids=["headers", "indexes"])
+def is_compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Both ways to find out what times small segments hold."""
+    monkeypatch.setattr(segment_extents, "_NUM_SLOW_TIMES", 0 if request.param else 1 << 30)
+    monkeypatch.setattr(segment_extents, "_NUM_SLOW", 0)
+    return bool(request.param)
+
+
+def offsets_of(log: Path, **more: Any) -> list[int]:
+    reader = kafka_segments.scan(log, columns=["offset"], since=DAY[0], until=DAY[1], **more)
+    return list(reader.read_all()["offset"].to_pylist())
+
+
+def test_a_day_of_many_segments(hours: Path, opened: Counter[str], is_compiled: bool) -> None:
+    assert offsets_of(hours) == list(range(3 * 96, 3 * 120))
+    before = [name for name in opened if int(name[:20]) < 3 * 95]
+    if is_compiled:
+        assert {name.rpartition(".")[2] for name in before} == {"log"}
+        assert max(opened[name] for name in before) == 1
+    else:
+        assert max(opened[name] for name in before if name.endswith(".log")) == 2
+
+
+def test_with_a_skew_what_follows_is_not_read(hours: Path, opened: Counter[str], is_compiled: bool) -> None:
+    expected = offsets_of(hours)
+    opened.clear()
+    assert offsets_of(hours, max_timestamp_skew=timedelta(minutes=30)) == expected
+    read = sum(opened.values())
+    opened.clear()
+    assert offsets_of(hours, max_timestamp_skew=1_800_000) == expected
+    behind = [name for name in opened if int(name[:20]) > 3 * 122]
+    assert not [name for name in behind if opened[name] > (1 if is_compiled else 3)]
+    assert read < 5 * NUM_HOURS
+
+
+def test_both_ways_leave_out_the_same(hours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for least in (0, 1 << 30):
+        monkeypatch.setattr(segment_extents, "_NUM_SLOW_TIMES", least)
+        for since in (
+            T0 - 1,
+            T0,
+            T0 + 1,
+            T0 + 24 * HOUR + 1,
+            T0 + 25 * HOUR + 20 * 60_000,
+            T0 + NUM_HOURS * HOUR,
+        ):
+            reader = kafka_segments.scan(hours, columns=["offset"], since=since, until=since + 2 * HOUR)
+            found.append(reader.read_all()["offset"].to_pylist())
+    assert found[: len(found) // 2] == found[len(found) // 2 :]
+    assert found[1] == [0, 1, 2, 3, 4, 5] and found[2] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_reader_that_is_closed_reads_no_more(hours: Path, opened: Counter[str]) -> None:
+    reader = kafka_segments.scan(hours, columns=["offset"])
+    assert reader.read_next_batch().num_rows
+    reader.close()
+    num_read = sum(opened.values())
+    assert num_read < NUM_HOURS / 3
+    del reader
+    assert sum(opened.values()) == num_read
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"storage_options": {"endpoint": "http://127.0.0.1:1"}},
+        {"max_timestamp_skew": "1 h"},
+        {"max_timestamp_skew": -1},
+    ],
+    ids=str,
+)
+def test_wrong_options_are_refused_at_once(hours: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        kafka_segments.scan(hours, **wrong)
