@@ -56,12 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     status = console.CLEAN
     places, passed = Places(keep_cache=True), list[PassedOver]()
-    paths = [path for given in arguments.sources for path in matches_of(places, given)]
-    copies = discover(places, paths, passed=passed, prefer_names=True)
+    with console.waiting("listing segments"):
+        paths = [path for given in arguments.sources for path in matches_of(places, given)]
+        copies = discover(places, paths, passed=passed, prefer_names=True)
     tell(passed, is_all=True)
     asked = {segment.path for copy in copies for segment in copy.segments}
     # A transaction may begin and end in other segments than those that were asked for.
-    logs = resolve(places, discover(places, [copy.path for copy in copies], passed=[], prefer_names=True))
+    with console.waiting("listing and opening segments"):
+        logs = resolve(places, discover(places, [copy.path for copy in copies], passed=[], prefer_names=True))
     try:
         for log in logs:
             status = max(status, _print(places, log, asked, arguments))
@@ -77,7 +79,9 @@ def _print(places: Places, log: PartitionLog, asked: Collection[str], arguments:
     status = console.CLEAN
     try:
         with open_log(places, log, check_crc=arguments.check_crc) as partition:
-            for line in _Lines(partition, asked).lines():
+            lines = _Lines(partition, asked).lines()
+            words = f"reading the batches of {partition.topic}-{partition.partition}"
+            while (line := _next(lines, words)) is not None:
                 status = max(status, line.status)
                 with console.writing() as stdout:
                     stdout.write(line.jsonl() if arguments.format == "jsonl" else line.text())
@@ -88,6 +92,11 @@ def _print(places: Places, log: PartitionLog, asked: Collection[str], arguments:
         console.say(str(error))
         status = console.NOT_OPENED
     return status
+
+
+def _next(lines: Iterator[_Line], words: str) -> _Line | None:
+    with console.waiting(words):
+        return next(lines, None)
 
 
 @dataclass(frozen=True, slots=True)

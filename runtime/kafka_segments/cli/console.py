@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from typing import BinaryIO, TextIO
 
@@ -21,6 +23,7 @@ __all__ = [
     "is_terminal",
     "say",
     "silence_stdout",
+    "waiting",
     "writing",
 ]
 
@@ -29,6 +32,9 @@ FINDINGS = 1
 NOT_OPENED = 2
 NOT_WRITTEN = 3
 INTERRUPTED = 130
+
+_SECONDS_BEFORE = 2.0  # that a terminal shows nothing
+_CLEAR_LINE = "\r\x1b[K"
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -50,9 +56,69 @@ def say(message: str) -> None:
         return
     encoding = sys.stderr.encoding or "utf-8"
     text = f"kafka-segments: {shown(message)}\n".encode(encoding, "backslashreplace").decode(encoding)
+    for line in _drawn:
+        line.clear()
+    _write(text)
+
+
+def _write(text: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # closed by the reader
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def waiting(words: str) -> Iterator[None]:
+    """Show on a terminal what is being done, and for how long, if it takes longer than two seconds.
+
+    The line is on standard error, and gone afterwards. Write nothing to standard output meanwhile.
+    """
+    if not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    line = _WaitingLine(words)
+    _drawn.append(line)
+    try:
+        yield
+    finally:
+        _drawn.remove(line)
+        line.end()
+
+
+class _WaitingLine:
+    """A line that says what is being done, drawn again each second by a thread."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+        self._is_over = threading.Event()
+        self._is_shown = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._draw, daemon=True)
+        self._thread.start()
+
+    def _draw(self) -> None:
+        started, wait = time.monotonic(), _SECONDS_BEFORE
+        while not self._is_over.wait(wait):
+            wait = 1.0
+            with self._lock:
+                self._is_shown = True
+                _write(f"{_CLEAR_LINE}kafka-segments: {self._words} ({time.monotonic() - started:.0f} s)")
+
+    def clear(self) -> None:
+        """Take the line away until it is drawn again."""
+        with self._lock:
+            if self._is_shown:
+                _write(_CLEAR_LINE)
+            self._is_shown = False
+
+    def end(self) -> None:
+        """Take the line away."""
+        self._is_over.set()
+        self._thread.join()
+        self.clear()
+
+
+_drawn: list[_WaitingLine] = []
 
 
 @contextlib.contextmanager

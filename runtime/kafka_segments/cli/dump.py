@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
@@ -309,7 +310,10 @@ class _Dump:
 
     def _segment(self, segment: Readable) -> None:
         num_sound = num_damaged = 0
-        for event in self._selected(segment):
+        with console.waiting(f"reading {segment.path}"):
+            events = self._selected(segment)
+            first = next(events, None)
+        for event in events if first is None else chain([first], events):
             if isinstance(event, Batch):
                 num_sound += event.crc_valid is not False
             elif isinstance(event, Damage):

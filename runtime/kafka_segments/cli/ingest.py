@@ -98,7 +98,8 @@ def _run(arguments: argparse.Namespace) -> int:
     options = options_of(arguments)
     query, given = query_of(options), GivenOptions(options)
     check_crc, max_decompressed = given["checkCrc"], given["maxDecompressedBytes"]
-    plan = plan_ingest(arguments.sources, arguments.destination, query.topics, query.isolation)
+    with console.waiting("listing and opening segments"):
+        plan = plan_ingest(arguments.sources, arguments.destination, query.topics, query.isolation)
     if plan.internal:
         console.say(
             f"left out: internal topics {', '.join(plan.internal)}; --subscribe writes those it names"
@@ -146,10 +147,13 @@ class _Progress:
         self._draw = draw
         self._bar: Any = None
         self._last_done = -1
+        self._starting = stack.enter_context(ExitStack())
+        self._starting.enter_context(console.waiting("starting Spark"))
         self._next_line = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
         """Update the bar, or print a line if the last one is old enough."""
+        self._starting.close()
         if self._draw:
             self._move(done, total)
         elif done != self._last_done and time.monotonic() >= self._next_line:

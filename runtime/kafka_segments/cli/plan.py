@@ -103,10 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
         console.say(words)
     places = Places(store_settings(options))
     passed: list[PassedOver] = []
-    logs, committed, changed = _logs(arguments, query, options, places, passed)
-    made = _checked(plan(logs, query, places, committed), logs, query, places)
-    if arguments.compare_copies:
-        made = _compared(made, places)
+    with console.waiting("listing and opening segments"):
+        logs, committed, changed = _logs(arguments, query, options, places, passed)
+    with console.waiting(f"planning partitions: {len(logs)}"):
+        made = _checked(plan(logs, query, places, committed), logs, query, places)
+        if arguments.compare_copies:
+            made = _compared(made, places)
     try:
         with console.writing() as stdout:
             for values, words in _lines(made, query, changed, passed):
