@@ -5,6 +5,10 @@
 | plain, lz4 | 20 M, or 1 M of a quick run; 16-byte keys, JSON values of 150 bytes | none, lz4 | of 1 GiB |
 | tasks | one record in each of 60 segments | none | |
 | segments | one record in each of 10,000 segments, in 100 partitions | none | |
+| tiny | 33 in each segment of 6 KB, five of these in each of 2,000 partitions (200) | none | 6 KB |
+| year | the same, a segment for four hours of a year (of 36 days), in 4 partitions | none | 6 KB |
+
+In parentheses is what a quick run has.
 
 They lie as a broker's log directories would: `build/bench-spark/<size>/<topic>/<topic>-<partition>`.
 """
@@ -31,8 +35,12 @@ LEN_VALUE = 150
 NUM_VALUES = 200_000
 # Topic to codec.
 CODECS = {"plain": "none", "lz4": "lz4"}
+FULL_SIZE = 10_000_000  # records of the large topics, from which on the small ones are whole, too
 NUM_TASKS = 60
 NUM_SEGMENTS, SEGMENTS_A_PARTITION = 10_000, 100
+TINY_BYTES, RECORDS_A_TINY = 6144, 33
+TINY_A_PARTITION = 5
+HOURS_A_TINY, DAYS = 4, 365
 CITIES = ("Lisbon", "Osaka", "Nairobi", "Lima", "Oslo", "Pune", "Quito", "Turin")
 
 
@@ -87,6 +95,12 @@ def topics(num_records: int) -> dict[str, Corpus]:
     corpora["tasks"] = Corpus("tasks", folder / "tasks", NUM_TASKS, 1)
     num_partitions = NUM_SEGMENTS // SEGMENTS_A_PARTITION
     corpora["segments"] = Corpus("segments", folder / "segments", NUM_SEGMENTS, num_partitions)
+    part = 1 if num_records >= FULL_SIZE else 10
+    num_partitions = NUM_SEGMENTS // TINY_A_PARTITION // part
+    num_tiny = num_partitions * TINY_A_PARTITION * RECORDS_A_TINY
+    corpora["tiny"] = Corpus("tiny", folder / "tiny", num_tiny, num_partitions)
+    num_hourly = NUM_PARTITIONS * (DAYS // part * 24 // HOURS_A_TINY) * RECORDS_A_TINY
+    corpora["year"] = Corpus("year", folder / "year", num_hourly, NUM_PARTITIONS)
     return corpora
 
 
@@ -100,6 +114,10 @@ def made(corpus: Corpus) -> Corpus:
         directory = scratch / f"{corpus.topic}-{partition}"
         if corpus.topic in CODECS:
             _write_large(corpus, directory)
+        elif corpus.topic in ("tiny", "year") and partition:
+            shutil.copytree(scratch / f"{corpus.topic}-0", directory)  # the same bytes: no name is in them
+        elif corpus.topic in ("tiny", "year"):
+            _write_tiny(corpus, directory)
         else:
             _write_small(corpus, directory)
     scratch.rename(corpus.path)
@@ -115,6 +133,25 @@ def _write_large(corpus: Corpus, directory: Path) -> None:
         for first_offset in range(0, corpus.a_partition, records.num_rows):
             some = records.slice(0, min(records.num_rows, corpus.a_partition - first_offset))
             writer.write(timed(some, first_offset))
+    _write_epoch(directory)
+
+
+def _write_tiny(corpus: Corpus, directory: Path) -> None:
+    """Segments of 6 KB with their indexes, each of the same time."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    keys = [b"key-%012d" % index for index in range(corpus.a_partition)]
+    rng = random.Random(7)
+    values = [rng.randbytes(LEN_VALUE - 10) for _ in keys]
+    step = HOURS_A_TINY * 3_600_000 / RECORDS_A_TINY
+    times = [T0 + int(index * step) for index in range(corpus.a_partition)]
+    arrays = {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
+    with ks.open_partition_writer(
+        directory, segment_bytes=TINY_BYTES, batch_size=1024, partition_leader_epoch=0
+    ) as writer:
+        for first in range(0, corpus.a_partition, RECORDS_A_TINY):
+            rows = pa.record_batch(arrays).slice(first, RECORDS_A_TINY)
+            some = pa.array(times[first : first + rows.num_rows], pa.int64())
+            writer.write(rows.append_column("timestamp", some))
     _write_epoch(directory)
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.bench_spark import corpus
+from tests.bench_spark import corpus, day_of
 from tests.bench_spark.cache import held
 from tests.bench_spark.corpus import T0, Corpus, made
 from tests.bench_spark.judge import Figure, Row, best, faster, judge, note_of, raw
@@ -25,9 +25,10 @@ from tests.io.conftest import settings_for
 OF_STUB, OF_CONNECTOR, OF_PARQUET, OF_COUNT = 0.88, 3.9, 1.6, 30
 # The most that figures may be.
 SELECTED_PERCENT, TASK_MS, PLANNING_S, WORKER_MIB = 5, 40, 3, 300
+COUNTING_S, DAY_S = 8, 0.5
 LIMIT = "768m"
 DELAY_MS = 20
-PARTS = ("scans", "selections", "tasks", "planning", "memory")
+PARTS = ("scans", "selections", "tasks", "planning", "tiny", "day", "memory")
 
 
 @dataclass
@@ -160,6 +161,37 @@ class Bench:
             Figure(f"{title} on a local disk", read_from.topic, value, "s", PLANNING_S, said), self.quick
         )
         yield judge(self.planning_from_store(f"{title} on S3, {DELAY_MS} ms a request"), self.quick)
+
+    def tiny(self) -> Iterator[Row]:
+        """Planning and counting of 10,000 segments of 6 KB in 2,000 partitions, on a warm session."""
+        read_from = made(self.corpora["tiny"])
+        num_segments = read_from.num_partitions * corpus.TINY_A_PARTITION
+        warm = Read(OURS, made(self.corpora["tasks"]), "count")
+        for query, at_most in (("planning", PLANNING_S), ("count", COUNTING_S)):
+            with held(read_from):
+                found = self.measure(Read(OURS, read_from, query), warm=warm, times=2)
+            said = note_of(found) or (
+                f"{found.num_tasks or found.answer} tasks; CPU: JVM {found.jvm:.1f} s, "
+                f"workers {found.python:.1f} s, planning {found.planning:.1f} s"
+            )
+            title = f"{query} of {num_segments:,} segments of 6 KB"
+            value = None if found.error else found.wall
+            figure = Figure(title, read_from.topic, value, "s", at_most, said, full_size=True)
+            yield judge(figure, self.quick)
+
+    def day(self) -> Iterator[Row]:
+        """`kafka_segments.scan` of a day out of a year, over a scan of the day's segments alone."""
+        read_from = made(self.corpora["year"])
+        num_days = read_from.a_partition // corpus.RECORDS_A_TINY * corpus.HOURS_A_TINY // 24
+        for day, skew in ((num_days - 1, None), (num_days // 2, None), (num_days // 2, 60_000)):
+            with held(read_from):
+                found = day_of.measure(read_from, day, skew)
+            said = f"{found['whole']:.2f} s against {found['alone']:.2f} s, CPU {found['cpu']:.2f} s more"
+            given = "" if skew is None else ", max_timestamp_skew given"
+            title = f"scan of day {day + 1} of {num_days}{given}: over the day alone"
+            value = found["whole"] - found["alone"]
+            at_most = None if skew is None and day < num_days - 1 else DAY_S
+            yield judge(Figure(title, "year", value, "s", at_most, said, full_size=True), self.quick)
 
     def planning_from_store(self, title: str) -> Figure:
         """The same from an S3 server behind a proxy that takes its time, and counts."""

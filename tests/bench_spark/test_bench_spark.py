@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.bench_spark import cache, corpus, usage
+from tests.bench_spark import cache, corpus, day_of, usage
 from tests.bench_spark.corpus import Corpus
 from tests.bench_spark.judge import Figure, best, faster, judge, raw
 from tests.bench_spark.runs import OURS, STUB, THEIRS, Measured, Read, first_words
@@ -77,6 +77,18 @@ def test_values_are_json_of_150_bytes() -> None:
     values = corpus.record_batch(500)["value"].to_pylist()
     assert {len(value) for value in values} == {corpus.LEN_VALUE}
     assert all(value.startswith(b'{"order_id": "o-') and value.endswith(b'"}') for value in values)
+
+
+def test_tiny_segments_have_six_kilobytes_and_their_time(tmp_path: Path) -> None:
+    num_records = 2 * 6 * corpus.RECORDS_A_TINY
+    made = corpus.made(Corpus("year", tmp_path / "year", num_records, 2))
+    for directory in made.path.iterdir():
+        logs = sorted(directory.glob("*.log"))
+        assert [int(path.stem) for path in logs] == [33 * at for at in range(6)]
+        assert {path.stat().st_size for path in logs} == {5936}
+        assert len(list(directory.glob("*.timeindex"))) == 6
+    found = day_of.measure(made, 0, 60_000)
+    assert found["whole"] > 0 < found["alone"]
 
 
 def test_the_line_that_names_the_error_is_told() -> None:
