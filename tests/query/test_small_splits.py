@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.plan.logs import PLACES
-from tests.ranges.logs import one, partition, run, write
-from tests.runtime.build import batch, record
+from tests.builders.build import batch, record
+from tests.query.logs import PLACES
+from tests.query.range_logs import one, partition, run, write
 
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.model import Split

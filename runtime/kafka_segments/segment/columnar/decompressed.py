@@ -1,8 +1,8 @@
 """Decompression of batches' records into one reused buffer.
 
 Strategy: ordinary payloads are decompressed many with a call (`loops`) or at least without new memory
-(`codecs.direct_codec`). Others go through the codec's own module, whose result is a bytes object, and whose errors
-describe what is wrong.
+(`codecs.direct_codec`). Others go through the codec's own module, whose result is a bytes object, and whose
+errors describe what is wrong.
 """
 
 from __future__ import annotations
