@@ -18,7 +18,7 @@ LINE = "\r\x1b[Kkafka-segments: "
 # Each verb, made slow where it computes.
 SLOW = {
     "plan": ("kafka_segments.cli.plan.plan", [CLEAN], "planning partitions: 1 ("),
-    "aborted": ("kafka_segments.cli.aborted.list_partitions", [CLEAN], "listing segments ("),
+    "aborted": ("kafka_segments.cli.aborted.discover", [CLEAN], "listing segments ("),
     "dump": ("kafka_segments.segment.segment.Segment.iter_events", [SEGMENT], "reading "),
     "ingest": ("kafka_segments.spark.ingest.plan_ingest", [CLEAN, "OUT"], "listing and opening segments ("),
 }

@@ -19,10 +19,11 @@ def blocks(language: str) -> list[str]:
 
 def programs() -> dict[str, str]:
     """What runs without Spark, by what it is for; PySpark's session and lines are one program."""
-    write, arrow, events, construct, session, rows, back = blocks("python")
+    write, arrow, scan, events, construct, session, rows, back = blocks("python")
     return {
         "write": write,
         "arrow": arrow,
+        "scan": scan,
         "events": events,
         "construct": construct,
         "spark": session + rows,
@@ -58,6 +59,10 @@ def check(said: dict[str, str]) -> None:
     lines = said["arrow"].splitlines()
     assert sum(int(line.split()[0]) for line in lines[:-1]) == 2
     assert lines[-1] == "[{'base_offset': 42, 'num_records': 1}]"
+    assert said["scan"].splitlines() == [
+        "orders 0 42 44",
+        "[{'partition': 0, 'offset': 43, 'value': b'world'}]",
+    ]
     assert [line.split()[0] for line in said["events"].splitlines()] == ["42", "43"]
     assert bytes.fromhex(said["construct"])
     message, written = said["back"].splitlines()
