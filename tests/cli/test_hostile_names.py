@@ -257,6 +257,7 @@ def test_keys_in_addresses(address: str, run: Run, tmp_path: Path) -> None:
         ("s3a://bucket/a@b:c/x", "s3a://bucket/a@b:c/x"),
         ("abfss://box@account.dfs.core.windows.net/a", "abfss://box@account.dfs.core.windows.net/a"),
         ("hdfs://host:8020/a@b", "hdfs://host:8020/a@b"),
+        ("hdfs://host:8020: it failed", "hdfs://host:8020: it failed"),
         ("http://[::1]:9000/a", "http://[::1]:9000/a"),
         ("/home/a:b@c/x", "/home/a:b@c/x"),
         ("file:///a:b@c?x=y", "file:///a:b@c?x=y"),

@@ -77,6 +77,16 @@ def test_an_error_names_the_store_soon(
     assert told == f"kafka-segments: {scheme}://bucket/logs: the store keeps a request waiting"
 
 
+@pytest.mark.parametrize("address", ["abfs://c@account.dfs.invalid/logs", "hdfs://127.0.0.1:{port}/logs"])
+def test_other_stores_are_named_soon_too(address: str) -> None:
+    with closed_port() as port, pytest.raises(StoreError) as caught:
+        address = address.format(port=port)
+        started = time.monotonic()
+        Places({"fs.azure.account.key.account.dfs.invalid": "YWJj"}).entries(address)
+    assert time.monotonic() - started < SOON
+    assert str(caught.value).startswith(address.removesuffix("/logs"))
+
+
 def test_missing_credentials_are_no_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)

@@ -51,7 +51,7 @@ def _escape_in_json(character: str) -> str:
 _MASK = "***"
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(://?)([^/\s'\"<>][^\s'\"<>]*)")
 _AUTHORITY = re.compile(r"[^/?#]*")
-_PORT = re.compile(r"(?:[^:]*|\[[^\]]*\])(?::\d*)?")
+_PORT = re.compile(r"(?:[^:]*|\[[^\]]*\])(?::\d*)?:?")  # a colon ends it in messages
 _QUERY = re.compile(r"([?&][A-Za-z0-9_.-]+=)[^&\s'\"]+")
 _SETTING = re.compile(
     r"((?:secret|password|token|access\.key|account\.key|credential|signature)[A-Za-z0-9_.-]*=)[^\s&'\"]+",

@@ -1,7 +1,7 @@
 """Decompression of many ordinary payloads of one codec with one call.
 
-Strategy: as `snappy_raw`, but with a compiled loop over the payloads (`native`), so that Python does nothing
-for each of them. Each codec's module has its loop. A loop stops before the first payload that is not
+Strategy: as `codecs.direct_codec`, but with a compiled loop over the payloads (`native`), so that Python does
+nothing for each of them. Each codec's module has its loop. A loop stops before the first payload that is not
 ordinary, does not fit, or is invalid; that one is decompressed by the codec's module, and the loop continues
 after it.
 """
