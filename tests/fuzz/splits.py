@@ -22,10 +22,10 @@ from tests.query import splits
 from kafka_segments import Batch, Record, formats, open_segment
 from kafka_segments.errors import KafkaFormatError, ReplicaMismatchError, UnknownFormatError
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import Split, StoredSegment
 from kafka_segments.log.tier_manifests import read_manifest
 from kafka_segments.query.read import batch_views, replica_comparison
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading
 from kafka_segments.segment.columnar.arrow_schema import NONE
 
@@ -83,7 +83,7 @@ def split(dice: Random) -> tuple[str, bool | None]:
 class Seen:
     """What the splits of a file showed, all together."""
 
-    told: Collected = field(default_factory=Collected)
+    told: Findings = field(default_factory=Findings)
     rows: Counter[str] = field(default_factory=Counter)
     positions: Counter[int] = field(default_factory=Counter)
     controls: Counter[int] = field(default_factory=Counter)
@@ -95,11 +95,11 @@ class Seen:
 
     def views(self, one: Split) -> None:
         """Read all else that there is to be read of it."""
-        for batch in batch_views.read_batches(one, Places(), Collected()):
+        for batch in batch_views.read_batches(one, Places(), Findings()):
             self.positions.update(batch.column("position").to_pylist())
-        for batch in batch_views.read_control(one, Places(), BOUND, Collected()):
+        for batch in batch_views.read_control(one, Places(), BOUND, Findings()):
             self.controls.update(batch.column("offset").to_pylist())
-        for batch in splits.read_split(one, Places(), replace(BOUND, is_best=True), Collected()):
+        for batch in splits.read_split(one, Places(), replace(BOUND, is_best=True), Findings()):
             batch.validate(full=True)
 
 
@@ -120,17 +120,19 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
             _compare(one, is_same=Path(other.file.path).read_bytes() == data)
         seen.records(_hinted(dice, one, entries, len(data)) if is_log else one)
     # Records may have other offsets than their headers say; what then falls is left out, and told.
-    is_falling = any("stand behind greater ones" in note.detail for note in seen.told.notes)
+    is_falling = any("stand behind greater ones" in note.detail for note in seen.told.of(Kind.NOTE))
     is_sound_log = is_log and all((one.batch.base_offset or 0) >= 0 for one in entries)
     # A wrong hint may lead to an entry inside of damage, that who comes from in front of it does not look at.
-    losses = [one for one in seen.told.losses if not (between and "stand here, below its base" in one.why)]
+    losses = [
+        one for one in seen.told.of(Kind.LOST) if not (between and "stand here, below its base" in one.detail)
+    ]
     assert is_falling or not is_sound_log or not losses
-    assert stored.is_newest or not seen.told.pendings
+    assert stored.is_newest or not seen.told.of(Kind.PENDING)
     assert all(count == 1 for count in seen.positions.values())
     if not is_log or (between and (inner or len(places) > len(between))):
         # Where a range begins is found by headers, which may lead into what the whole has as damage.
         return "damaged" if is_log else "no log"
-    wrong = {damage.position for damage in (*seen.told.damages, *seen.told.pendings)}
+    wrong = {damage.position for damage in (*seen.told.of(Kind.DAMAGE), *seen.told.of(Kind.PENDING))}
     assert wrong <= {place[0] for place in places}
     rows = [row for one in entries if one.is_honest for row in one.rows if not _is_told(seen, row[0])]
     assert is_falling or Counter(repr(_row(row)) for row in rows) <= seen.rows
@@ -146,8 +148,8 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
 def _is_told(seen: Seen, offset: int) -> bool:
     """Whether an offset was told as lost."""
     if offset < 0:
-        return any("none is negative" in one.why for one in seen.told.losses)
-    return any(one.first_offset <= offset <= one.last_offset for one in seen.told.losses)
+        return any("none is negative" in one.detail for one in seen.told.of(Kind.LOST))
+    return any(one.first_offset <= offset <= one.last_offset for one in seen.told.of(Kind.LOST))
 
 
 def parts_of(data: bytes, batch: Batch) -> tuple[bytes, bytes, bytes]:

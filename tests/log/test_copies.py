@@ -176,9 +176,9 @@ def scenario() -> Cluster:
 def test_a_stale_leaders_tail_is_left_out_and_told() -> None:
     cluster = scenario()
     log = resolved(cluster.places())
-    assert [(one.first_offset, one.last_offset, one.path) for one in log.left_out] == [(20, 39, "m:/0/t-0")]
-    assert "leaves the log's at offset 20, where leader epoch 0 ended" in log.left_out[0].why
-    assert "m:/1/t-0" in log.left_out[0].why
+    assert [(one.first_offset, one.last_offset, one.path) for one in log.findings] == [(20, 39, "m:/0/t-0")]
+    assert "leaves the log's at offset 20, where leader epoch 0 ended" in log.findings[0].detail
+    assert "m:/1/t-0" in log.findings[0].detail
     assert log.leader_epochs == (LeaderEpoch(0, 0), LeaderEpoch(1, 20))
     (piece,) = log.pieces
     assert (piece.start, piece.end, piece.segment.file.path[:3]) == (0, None, "m:/1"[:3])

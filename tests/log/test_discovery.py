@@ -157,8 +157,8 @@ def test_a_file_given_by_name_leaves_out_the_others(tmp_path: Path) -> None:
     directory = make(tmp_path / "t-0", 0, 5, 9)
     (copy,) = find(directory / f"{5:020}.log")
     assert [(one.base_offset, one.end_offset, one.is_newest) for one in copy.segments] == [(5, 9, False)]
-    assert [(one.first_offset, one.last_offset) for one in copy.left_out] == [(0, 4), (9, None)]
-    assert {one.why for one in copy.left_out} == {"other segments were given by name"}
+    assert [(one.first_offset, one.last_offset) for one in copy.findings] == [(0, 4), (9, None)]
+    assert {one.detail for one in copy.findings} == {"other segments were given by name"}
 
 
 def test_path_glob_filter(tmp_path: Path) -> None:
@@ -169,10 +169,10 @@ def test_path_glob_filter(tmp_path: Path) -> None:
     assert offsets(copy) == [5]
     assert not copy.segments[0].is_newest
     assert copy.segments[0].end_offset == 10
-    assert [one.first_offset for one in copy.left_out] == [0, 10]
-    assert "pathGlobFilter '*[!0].log'" in copy.left_out[0].why
+    assert [one.first_offset for one in copy.findings] == [0, 10]
+    assert "pathGlobFilter '*[!0].log'" in copy.findings[0].detail
     (copy,) = find(tmp_path, path_glob_filter="nothing")
-    assert (copy.segments, len(copy.left_out)) == ((), 3)
+    assert (copy.segments, len(copy.findings)) == ((), 3)
     with pytest.raises(OptionError, match="cannot be understood"):
         find(tmp_path, path_glob_filter="[")
 

@@ -58,7 +58,7 @@ def test_a_tier_has_what_the_broker_had(tmp_path: Path, make: Make, name: str) -
     directory = make(original, tmp_path)
     (copy,) = find(tmp_path)
     assert (copy.topic, copy.partition, copy.topic_id) == (original.topic, original.partition, TOPIC_ID)
-    assert (copy.path, copy.is_tiered, copy.left_out, copy.findings) == (str(directory), True, (), ())
+    assert (copy.path, copy.is_tiered, copy.findings) == (str(directory), True, ())
     assert len(copy.segments) == len(original.segments) - 1 > 0
     ends = [one.end_offset for one in copy.segments]
     assert ends == ([None] * len(ends) if make is kafkas else [end for _, end in bounds(original)])
@@ -146,7 +146,7 @@ def test_file_options_choose_segments_of_tiers_too(tmp_path: Path, make: Make) -
     os.utime(newest, (200, 200))
     (copy,) = find(tmp_path, modified_after=150 * 10**9)
     assert [one.file.path for one in copy.segments] == [str(newest)]
-    assert {one.why for one in copy.left_out} == {"modifiedAfter"}
+    assert {one.detail for one in copy.findings} == {"modifiedAfter"}
     (copy,) = find(tmp_path, path_glob_filter="0000000000000000000*.log")
     assert all(one.base_offset < 10 for one in copy.segments)
 
@@ -166,9 +166,9 @@ def test_uploads_that_were_not_completed(tmp_path: Path, make: Make, gone: str, 
     first.unlink()
     (copy,) = find(tmp_path)
     assert copy.segments[0].base_offset > 0
-    (left,) = copy.left_out
+    (left,) = copy.findings
     assert (left.first_offset, left.last_offset) == (0, None)
-    assert why in left.why
+    assert why in left.detail
 
 
 @BOTH
@@ -201,7 +201,7 @@ def test_a_tiers_segment_of_a_history_that_was_left(tmp_path: Path) -> None:
         path.write_text(json.dumps(manifest))
     (log,) = resolve(Places(), find(tmp_path))
     assert (log.pieces[0].start, log.pieces[0].end) == (base, cut)
-    assert [(one.first_offset, one.last_offset) for one in log.left_out] == [(cut, end - 1)]
+    assert [(one.first_offset, one.last_offset) for one in log.findings] == [(cut, end - 1)]
 
 
 def test_a_tiers_segments_behind_a_network_are_asked_for_at_once(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.builders.build import batch, record
 from tests.query.splits import read, split_of, stored
 
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import Split
-from kafka_segments.query.read.findings import Collected
 
 
 def run(first: int, count: int, size: int = 5, **fields) -> bytes:
@@ -28,13 +28,13 @@ def write(directory: Path, base_offset: int, data: bytes) -> Path:
     return path
 
 
-def offsets(split: Split, **how) -> tuple[list[int], Collected]:
+def offsets(split: Split, **how) -> tuple[list[int], Findings]:
     found, told = read(split, ("offset",), **how)
     return [row[0] for row in found], told
 
 
-def losses(told: Collected) -> list[tuple[int, int]]:
-    return [(one.first_offset, one.last_offset) for one in told.losses]
+def losses(told: Findings) -> list[tuple[int, int]]:
+    return [(one.first_offset, one.last_offset) for one in told.of(Kind.LOST)]
 
 
 def partition(tmp_path: Path) -> Path:

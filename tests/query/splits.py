@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from kafka_segments import open_segment
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 
@@ -39,9 +39,9 @@ def split_of(segment: StoredSegment, start: int, end: int | None, **others: Any)
     return Split("topic", 3, start, end, segment, **others)
 
 
-def read(split: Split, columns: Sequence[str] = COLUMNS, **how: Any) -> tuple[list[Any], Collected]:
+def read(split: Split, columns: Sequence[str] = COLUMNS, **how: Any) -> tuple[list[Any], Findings]:
     """Rows of a split, and what was told."""
-    found = Collected()
+    found = Findings()
     batches = list(read_split(split, Places(), Reading(columns, **how), found))
     return rows(batches), found
 

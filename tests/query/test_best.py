@@ -14,8 +14,8 @@ from tests.query.splits import RECORDED, read, rows, split_of, stored, whole
 
 from kafka_segments.errors import ReadError, RecordTooLargeError
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading, read_split
 
 
@@ -29,7 +29,7 @@ def test_arrow_batches_are_bounded(tmp_path: Path) -> None:
     values = [b"x" * (3 << 20)] * 8
     records = [record(at, None, value) for at, value in enumerate(values)]
     path = write(tmp_path, 0, batch(0, records, count=8, last_offset_delta=7))
-    found = Collected()
+    found = Findings()
     batches = list(read_split(split_of(stored(path), 0, 8), Places(), Reading(("value",)), found))
     assert [row[0] for row in rows(batches)] == values
     assert max(one.nbytes for one in batches) <= 8 << 20
@@ -66,10 +66,10 @@ def test_the_best_of_copies(log: Path, tmp_path: Path) -> None:
     split = split_of(stored(first), 100, 200, others=(stored(second), third), following=200)
     got, told = offsets(split, is_best=True)
     assert got == list(range(100, 200))
-    assert told.damages == told.losses == []
-    assert "were read from" in str(told.notes[-1])
+    assert told.of(Kind.DAMAGE) == told.of(Kind.LOST) == []
+    assert "were read from" in str(told.of(Kind.NOTE)[-1])
     got, told = offsets(split)
-    assert len(told.damages) == 3
+    assert len(told.of(Kind.DAMAGE)) == 3
 
 
 def strayed(tmp_path: Path, name: str, base: int, end_offset: int) -> StoredSegment:
@@ -85,12 +85,12 @@ def test_what_does_not_count_in_a_copy_is_not_taken(log: Path, tmp_path: Path) -
     split = split_of(stored(first), 100, 200, others=(short,), following=200)
     got, told = offsets(split, is_best=True)
     assert got == [*range(100, 155), *range(170, 200)]
-    assert told.damages and {one.path for one in told.damages} == {str(first)}
+    assert told.of(Kind.DAMAGE) and {one.path for one in told.of(Kind.DAMAGE)} == {str(first)}
     further = strayed(tmp_path, "c", 130, 165), strayed(tmp_path, "d", 160, 200)
     got, told = offsets(replace(split, others=(short, *further)), is_best=True)
     assert got == list(range(100, 200))
-    assert told.damages == told.losses == []
-    assert str(further[1].file.path) in str(told.notes[-1])
+    assert told.of(Kind.DAMAGE) == told.of(Kind.LOST) == []
+    assert str(further[1].file.path) in str(told.of(Kind.NOTE)[-1])
 
 
 def test_a_segment_that_is_gone_is_not_read_behind_the_end_of_another(log: Path, tmp_path: Path) -> None:
@@ -113,13 +113,13 @@ def test_what_is_missing_at_the_end_is_looked_for_in_other_copies(log: Path, tmp
     other = stored(write(tmp_path / "b", 130, run(130, 14)))
     for best in (False, True):
         got, told = offsets(replace(split, others=(other,)), is_best=best)
-        assert got == list(range(110, 200)) and told.losses == []
+        assert got == list(range(110, 200)) and told.of(Kind.LOST) == []
     short = stored(write(tmp_path / "c", 130, run(130, 10)))
     got, told = offsets(replace(split, others=(short,)))
     assert got == list(range(110, 180)) and losses(told) == [(180, 199)]
-    assert "ends with offset 159, and no other copy has them" in told.losses[0].why
+    assert "ends with offset 159, and no other copy has them" in told.of(Kind.LOST)[0].detail
     got, told = offsets(replace(split, others=(other,), cleaned_up_to=1 << 62))
-    assert got == list(range(110, 160)) and told.losses == []
+    assert got == list(range(110, 160)) and told.of(Kind.LOST) == []
 
 
 def test_what_no_copy_has_is_told_of_the_preferred_one(log: Path, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_no_copy_has_is_told_of_the_preferred_one(log: Path, tmp_path: Path
     split = split_of(stored(first), 100, 200, others=(stored(second),), following=200)
     got, told = offsets(split, is_best=True)
     assert got == [at for at in range(100, 200) if not 125 <= at < 130]
-    assert [one.path for one in told.damages] == [str(first)]
+    assert [one.path for one in told.of(Kind.DAMAGE)] == [str(first)]
 
 
 def test_a_copy_that_cannot_be_read_is_no_help(
@@ -150,7 +150,7 @@ def test_a_copy_that_cannot_be_read_is_no_help(
     split = split_of(stored(first), 100, 200, others=(other,), following=200)
     got, told = offsets(split, is_best=True)
     assert got == list(range(105, 200))
-    assert [one.position for one in told.damages] == [0]
+    assert [one.position for one in told.of(Kind.DAMAGE)] == [0]
 
 
 def test_messages_that_came_already_do_not_come_again(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_messages_that_came_already_do_not_come_again(tmp_path: Path) -> None:
     split = split_of(stored(copy), stored(copy).base_offset, None, others=(stored(source),))
     got, told = read(split, is_best=True)
     assert sorted(got) == sorted(whole(source))
-    assert told.damages == []
+    assert told.of(Kind.DAMAGE) == []
 
 
 def is_wrapped(path: Path) -> bool:

@@ -19,6 +19,7 @@ from tests.segment.logs import Log
 from tests.segment.test_interleavings import grow
 
 from kafka_segments.errors import OptionError, TransactionInDoubtError
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Kind
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.plan import Plan, plan
@@ -77,13 +78,13 @@ def test_reading_stops_where_a_transaction_is_open_and_says_which(tmp_path: Path
     pin = one.committed["t", 0].pin
     assert pin is not None
     assert (pin.producer_id, pin.first_offset, pin.timestamp) == (10, 2, 1_700_000_000_000)
-    assert "producer 10 has had a transaction open since offset 2" in one.ranges[0].end_is
-    (left_out,) = one.left_out
+    assert "producer 10 has had a transaction open since offset 2" in str(one.ranges[0].end_is)
+    (left_out,) = one.of(*LEFT_OUT_KINDS)
     assert (left_out.first_offset, left_out.last_offset) == (2, 4)
     assert left_out.num_bytes > 200
     ending = replace(COMMITTED, end=at_offsets({("t", 0): 4}))
     assert offsets(made(tmp_path / "t-0", ending)) == [0]
-    assert made(tmp_path / "t-0", ending).losses == (), "what is not yet decided is not lost"
+    assert made(tmp_path / "t-0", ending).of(Kind.LOST) == [], "what is not yet decided is not lost"
 
 
 def test_what_would_take_too_long_is_refused_with_a_way_out(tmp_path: Path) -> None:
@@ -98,10 +99,10 @@ def test_above_the_bound_indexes_are_believed_and_the_plan_says_so(tmp_path: Pat
     newest = sizes[-1]
     one = made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=newest)))
     assert offsets(one) == model.committed(log)
-    (remark,) = one.remarks
+    (remark,) = one.of(Kind.REMARK)
     assert (remark.topic, remark.partition) == ("t", 0)
-    assert f"headers of {sum(sizes) - newest} bytes" in remark.why and "maxWalkBytes" in remark.why
-    assert made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=sum(sizes)))).remarks == ()
+    assert f"headers of {sum(sizes) - newest} bytes" in remark.detail and "maxWalkBytes" in remark.detail
+    assert made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=sum(sizes)))).of(Kind.REMARK) == []
     with pytest.raises(OptionError, match="take_snapshot"):
         made(folder, replace(COMMITTED, limits=Limits(max_walk_bytes=newest - 1)))
 
@@ -151,9 +152,9 @@ def test_a_doubt_is_told_where_it_is_read(tmp_path: Path) -> None:
     data = path.read_bytes()
     at = data.index(lost.data)
     path.write_bytes(data[: at + 30] + b"\xff" * 4 + data[at + 34 :])
-    (doubt,) = made(folder).doubts
-    assert isinstance(doubt.error, TransactionInDoubtError) and doubt.first_lost_offset == 0
-    assert made(folder, replace(COMMITTED, start=at_offsets({("t", 0): 4}))).doubts == ()
+    (doubt,) = made(folder).of(Kind.DAMAGE)
+    assert isinstance(doubt.error, TransactionInDoubtError) and doubt.first_offset == 0
+    assert made(folder, replace(COMMITTED, start=at_offsets({("t", 0): 4}))).of(Kind.DAMAGE) == []
 
 
 @pytest.mark.parametrize("has_snapshots", [True, False])
@@ -176,7 +177,7 @@ def test_a_marker_in_a_segment_that_is_lost_leaves_a_doubt(tmp_path: Path, has_s
         model.write_indexes(log, folder)
     (folder / f"{2:020d}.log").unlink()
     one = made(folder)
-    assert [(doubt.first_lost_offset, doubt.last_lost_offset) for doubt in one.doubts] == (
+    assert [(doubt.first_offset, doubt.last_offset) for doubt in one.of(Kind.DAMAGE)] == (
         [(1, 1)] if has_snapshots else []
     )
     assert offsets(one) == [0]
@@ -193,7 +194,7 @@ def test_what_the_cleaner_took_between_segments_leaves_no_doubt(tmp_path: Path) 
     first = folder / f"{0:020d}.log"
     first.write_bytes(first.read_bytes().removesuffix(gone.data))
     one = made(folder)
-    assert one.doubts == () and offsets(one) == [0]
+    assert one.of(Kind.DAMAGE) == [] and offsets(one) == [0]
 
 
 ranges = st.lists(st.integers(0, 60), min_size=2, max_size=8, unique=True).map(sorted)
@@ -239,4 +240,4 @@ def test_a_last_batch_that_is_not_whole_yet_makes_no_doubt(tmp_path: Path) -> No
     path.write_bytes(path.read_bytes()[:-3])
     one = made(folder)
     assert offsets(one) == [0]
-    assert one.doubts == () and one.ranges[0].end == 1
+    assert one.of(Kind.DAMAGE) == [] and one.ranges[0].end == 1

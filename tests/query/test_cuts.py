@@ -12,6 +12,7 @@ from tests.damage.edits import apply
 from tests.query.splits import RECORDED, read, recorded, split_of, stored, whole
 
 from kafka_segments import open_segment
+from kafka_segments.log.findings import Kind
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.segment.columnar import fused_scan, reader, scanner
 
@@ -59,7 +60,7 @@ def check(path: Path, random: Random, rounds: int) -> None:
                 cleaned_up_to=1 << 62,
             )
             got, told = read(split)
-            assert not told.losses
+            assert not told.of(Kind.LOST)
             found += got
         assert found == expected, (path, starts)
 

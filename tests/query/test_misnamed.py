@@ -14,10 +14,10 @@ from tests.query.splits import RECORDED, read
 
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Bound, Limits, Query
-from kafka_segments.query.read.findings import Collected
 
 CLEAN = RECORDED / "kafka-4.3" / "clean"
 
@@ -41,17 +41,15 @@ def swap(directory: Path, one: int, other: int) -> None:
     os.rename(directory / "x", directory / name(other))
 
 
-def all_of(directory: Path, **query) -> tuple[list[int], Collected]:
+def all_of(directory: Path, **query) -> tuple[list[int], Findings]:
     """The offsets that all tasks of a plan deliver, in order, and what they and the planner tell."""
-    places, told, offsets = Places(), Collected(), []
+    places, told, offsets = Places(), Findings(), []
     made = plan(resolve(places, discover(places, [str(directory)])), Query(**query), places)
-    told.losses += made.losses
+    told.findings += made.of(Kind.LOST)
     for split in (split for task in made.tasks for split in task):
         rows, found = read(split, ("offset",))
         offsets += [row[0] for row in rows]
-        told.losses += found.losses
-        told.notes += found.notes
-        told.damages += found.damages
+        told.findings += found.findings
     return offsets, told
 
 
@@ -78,7 +76,7 @@ def test_every_record_comes_once_and_why_is_told(
     offsets, told = all_of(log, limits=limits)
     assert offsets == list(range(206))
     assert losses(told) == []
-    assert words in "\n".join(map(str, told.notes))
+    assert words in "\n".join(map(str, told.of(Kind.NOTE)))
 
 
 @CUTS
@@ -112,7 +110,7 @@ def test_where_the_cleaner_was_a_neighbours_records_are_found_too(tmp_path: Path
     offsets, told = all_of(log)
     assert offsets == [*range(20), *range(40, 110), *range(120, 130)]
     assert losses(told) == []
-    assert "overlap: offsets 60 to 99 stand here" in "\n".join(map(str, told.notes))
+    assert "overlap: offsets 60 to 99 stand here" in "\n".join(map(str, told.of(Kind.NOTE)))
 
 
 def test_copies_of_the_same_records_come_once(tmp_path: Path) -> None:
@@ -122,7 +120,7 @@ def test_copies_of_the_same_records_come_once(tmp_path: Path) -> None:
     offsets, told = all_of(log)
     assert offsets == list(range(210))
     assert losses(told) == []
-    (note,) = told.notes
+    (note,) = told.of(Kind.NOTE)
     assert "overlap: offsets 60 to 99 stand here, from the next segment's, 60, on" in note.detail
 
 

@@ -11,13 +11,13 @@ from tests.query import logs
 from tests.query.logs import PLACES, RECORDED, Entry
 
 from kafka_segments.errors import OptionError
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Findings, Kind
 from kafka_segments.log.model import LogEnd, PartitionLog
-from kafka_segments.query.offsets import select
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Condition, Query, Topics
 from kafka_segments.query.query_options import query_of
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading, read_split
+from kafka_segments.query.resolve import select
 
 
 def log_of(folder: Path, start: int = 0) -> PartitionLog:
@@ -72,8 +72,8 @@ def test_ranges(
 ) -> None:
     one = made(log_of(tmp_path, start=10), **options)
     assert read(one) == list(offsets)
-    assert [(loss.first_offset, loss.last_offset) for loss in one.losses] == ([lost] if lost else [])
-    assert all("the log" in loss.why for loss in one.losses)
+    assert [(loss.first_offset, loss.last_offset) for loss in one.of(Kind.LOST)] == ([lost] if lost else [])
+    assert all("the log" in loss.detail for loss in one.of(Kind.LOST))
 
 
 def test_a_time_that_never_came_is_an_error_unless_it_may_be(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_offsets_are_given_for_exactly_the_partitions_that_are_read(tmp_path: Pa
 def test_what_is_left_out_by_offsets_is_said_segment_by_segment(tmp_path: Path) -> None:
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 15\n")
     one = made(log_of(tmp_path, start=15), startingOffsets=at(22), endingOffsets=at(30))
-    reasons = {left_out.why: left_out for left_out in one.left_out}
+    reasons = {left_out.detail: left_out for left_out in one.of(*LEFT_OUT_KINDS)}
     assert len(reasons) == 3
     assert reasons["its records are deleted: the log starts at offset 15"].last_offset is not None
     assert reasons["before offset 22, where reading begins"].num_bytes > 0
@@ -113,18 +113,18 @@ def test_a_live_log_ends_at_its_high_watermark(tmp_path: Path) -> None:
     log = live(log_of(tmp_path), 35)
     one = made(log)
     assert read(one) == list(range(35))
-    (left_out,) = one.left_out
+    (left_out,) = one.of(*LEFT_OUT_KINDS)
     assert (left_out.first_offset, left_out.last_offset) == (35, 39)
-    assert left_out.why == "behind the high watermark"
-    assert one.ranges[0].end_is == "the high watermark" and one.ranges[0].log_end_offset == 40
+    assert left_out.detail == "after the high watermark"
+    assert str(one.ranges[0].end_is) == "the high watermark" and one.ranges[0].log_end_offset == 40
     assert read(made(log, endingOffsets=at(38))) == list(range(35))
-    assert made(log, endingOffsets=at(38)).losses == (), "what is there and not committed is not lost"
+    assert made(log, endingOffsets=at(38)).of(Kind.LOST) == [], "what is there and not committed is not lost"
     assert read(made(log, endingOffsets="log-end")) == list(range(40))
     with pytest.raises(OptionError, match="3600 or a later one"):
         made(log, startingTimestamp="3600")
     assert read(made(live(log, 99))) == list(range(40))
     unknown = made(live(log, None))
-    assert read(unknown) == [] and "not noted yet" in unknown.left_out[0].why
+    assert read(unknown) == [] and "not noted yet" in unknown.of(*LEFT_OUT_KINDS)[0].detail
     assert read(made(live(log, None), endingOffsets="log-end")) == list(range(40))
 
 
@@ -145,7 +145,7 @@ def test_a_last_batch_that_is_cut_off_is_not_in_the_log(tmp_path: Path) -> None:
     again = logs.log_of(tmp_path / "t-0")
     one = made(again, endingOffsets=at(40))
     assert one.ranges[0].end == 39
-    assert [(loss.first_offset, loss.last_offset) for loss in one.losses] == [(39, 39)]
+    assert [(loss.first_offset, loss.last_offset) for loss in one.of(Kind.LOST)] == [(39, 39)]
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_damage_at_the_end_is_read_whatever_the_end_is_called(
     behind[-1] ^= 1
     newest.write_bytes(newest.read_bytes() + {"sound": b"", "wrong": behind, "cut off": behind[:70]}[kind])
     again = replace(logs.log_of(tmp_path / "t-0"), end=LogEnd(high_watermark=99))
-    one, told = made(again, **options), Collected()
+    one, told = made(again, **options), Findings()
     for split in logs.splits_of(one):
         list(read_split(split, PLACES, Reading(("offset",)), told))
-    assert told.losses == []
-    assert [damage.first_lost_offset for damage in told.damages] == ([40] if kind == "wrong" else [])
+    assert told.of(Kind.LOST) == []
+    assert [damage.first_offset for damage in told.of(Kind.DAMAGE)] == ([40] if kind == "wrong" else [])
     assert one.ranges[0].end == (None if kind == "wrong" or not options else 40)
 
 
@@ -176,10 +176,10 @@ def test_a_missing_segment_is_lost_unless_the_log_is_compacted(tmp_path: Path) -
     hole = pieces.pop(2)
     pieces[1] = replace(pieces[1], end=hole.start)
     holed = replace(log, pieces=tuple(pieces))
-    (loss,) = made(holed).losses
+    (loss,) = made(holed).of(Kind.LOST)
     assert (loss.first_offset, loss.last_offset) == (hole.start, pieces[2].start - 1)
-    assert made(holed, startingOffsets=at(pieces[2].start)).losses == ()
-    assert made(replace(holed, cleaned_up_to=1 << 62)).losses == ()
+    assert made(holed, startingOffsets=at(pieces[2].start)).of(Kind.LOST) == []
+    assert made(replace(holed, cleaned_up_to=1 << 62)).of(Kind.LOST) == []
 
 
 @pytest.mark.parametrize("records", [{}, {"maxRecordsPerPartition": "7"}], ids=["whole", "cut"])
@@ -206,10 +206,10 @@ def test_a_condition_on_offsets_asks_for_none_that_are_not_there(
     assert [at for at in read(one) if condition.holds(at)] == [at for at in offsets if condition.holds(at)]
     if not records:
         assert [split.end for split in logs.splits_of(one)][-1:] in ([end], [])
-    told = Collected()
+    told = Findings()
     for split in logs.splits_of(one):
         assert list(read_split(split, PLACES, Reading(("offset",)), told)) or not offsets
-    assert told.losses == [] and one.losses == ()
+    assert told.of(Kind.LOST) == [] and one.of(Kind.LOST) == []
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,9 @@ def test_topics_are_chosen_as_by_the_connector(options: dict[str, str], topics: 
     found = [logs.log_of(path) for path in RECORDED.glob("kafka-4.3/clean/*-[0-9]")]
     one = plan(found, query_of(options), PLACES)
     assert {chosen.topic for chosen in one.ranges} == topics
-    assert len(one.ranges) + len([out for out in one.left_out if out.first_offset is None]) == len(found)
+    assert len(one.ranges) + len([out for out in one.of(*LEFT_OUT_KINDS) if out.first_offset is None]) == len(
+        found
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,7 +270,9 @@ def test_internal_topics_are_read_by_name_only(
         assert {one.topic for one in plan(found, query, PLACES).ranges} == {name}
     one = plan(found, query_of(options), PLACES)
     assert {found.topic for found in one.ranges} == {"t"}
-    assert {(left.topic, left.why) for left in one.left_out} == {(name, INTERNAL_WHY) for name in named}
+    assert {(left.topic, left.detail) for left in one.of(*LEFT_OUT_KINDS)} == {
+        (name, INTERNAL_WHY) for name in named
+    }
     (alone,) = plan(found[1:2], query_of({}), PLACES).ranges
     assert alone.topic == "__cluster_metadata", "the paths name it"
 

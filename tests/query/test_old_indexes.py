@@ -24,11 +24,11 @@ from kafka_segments import open_segment
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Limits, Query, at_offsets
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments_generated.columns import kafka_offset_index
 
@@ -64,12 +64,12 @@ def with_indexes(path: Path, folder: Path, kind: str) -> Path:
 
 def read(log: PartitionLog, query: Query, places: Places) -> list[Any]:
     found: list[Any] = []
-    told = Collected()
+    told = Findings()
     splits = logs.splits_of(plan([log], query, places))
     for split in splits:
         found += rows(list(read_split(split, places, Reading(COLUMNS), told)))
-    assert not told.damages and not told.losses
-    assert not [note for note in told.notes if "wrong" in note.detail]
+    assert not told.of(Kind.DAMAGE) and not told.of(Kind.LOST)
+    assert not [note for note in told.of(Kind.NOTE) if "wrong" in note.detail]
     return found
 
 

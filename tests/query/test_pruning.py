@@ -21,6 +21,7 @@ from kafka_segments.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
 from kafka_segments.log import segment_extents
+from kafka_segments.log.findings import LEFT_OUT_KINDS
 from kafka_segments.log.model import LogPiece, Split, StoredFile
 from kafka_segments.log.opening import NUM_REQUESTS
 from kafka_segments.query import prune
@@ -49,7 +50,7 @@ def splits_with(folder: Path, query: Query, without: tuple[str, ...] = ()) -> li
     logs.check_hints(splits)
     read = sum(split.end is None or split.end > split.start for split in splits)
     assert read == len(splits), "no split is empty"
-    assert all(one.why and one.num_bytes >= 0 for one in made.left_out)
+    assert all(one.detail and one.num_bytes >= 0 for one in made.of(*LEFT_OUT_KINDS))
     return splits
 
 
@@ -122,11 +123,14 @@ def test_a_lower_bound_leaves_out_what_the_time_index_proves(tmp_path: Path, kin
     query = Query(conditions=(Condition("timestamp", lowest=3500),), limits=Limits(max_walk_bytes=0))
     made = plan([logs.log_of(path)], query, PLACES)
     assert min(split.start for split in logs.splits_of(made)) >= 60
-    reasons = [one.why for one in made.left_out]
+    reasons = [one.detail for one in made.of(*LEFT_OUT_KINDS)]
     assert len(reasons) >= 3
     assert all("timestamp from 3500 on" in why and ".timeindex" in why for why in reasons)
-    assert {one.first_offset for one in made.left_out} >= {0, made.left_out[1].first_offset}
-    covered = sorted((one.first_offset or 0, one.last_offset or 0) for one in made.left_out)
+    assert {one.first_offset for one in made.of(*LEFT_OUT_KINDS)} >= {
+        0,
+        made.of(*LEFT_OUT_KINDS)[1].first_offset,
+    }
+    covered = sorted((one.first_offset or 0, one.last_offset or 0) for one in made.of(*LEFT_OUT_KINDS))
     assert covered[0][0] == 0
     assert all(one[1] + 1 == other[0] for one, other in pairwise(covered))
 
@@ -148,7 +152,7 @@ def test_an_upper_bound_with_a_skew_ends_where_all_is_later(tmp_path: Path) -> N
     )
     made = plan([logs.log_of(path)], query, PLACES)
     assert max(split.end or 99 for split in logs.splits_of(made)) < 30
-    assert any("maxTimestampSkewMs" in one.why and "300" in one.why for one in made.left_out)
+    assert any("maxTimestampSkewMs" in one.detail and "300" in one.detail for one in made.of(*LEFT_OUT_KINDS))
 
 
 def test_a_time_index_that_lies_is_found_out_and_costs_no_rows(tmp_path: Path) -> None:
@@ -200,8 +204,8 @@ def test_topics_and_partitions_are_left_out_whole(tmp_path: Path) -> None:
     ):
         made = plan([logs.log_of(path)], Query(conditions=(asked,)), PLACES)
         assert made.tasks == ()
-        (left_out,) = made.left_out
-        assert str(asked) in left_out.why and left_out.num_bytes > 3000
+        (left_out,) = made.of(*LEFT_OUT_KINDS)
+        assert str(asked) in left_out.detail and left_out.num_bytes > 3000
     assert splits_with(path, Query(conditions=(Condition("topic", values=frozenset({"t"})),)))
 
 

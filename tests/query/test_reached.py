@@ -14,12 +14,12 @@ from tests.query.range_logs import losses, offsets, partition, run, write
 
 from kafka_segments.log import log_end
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Limits, Query
-from kafka_segments.query.read.findings import Collected
 
 NEWEST = f"{200:020}.log"
 
@@ -35,9 +35,9 @@ def splits(*directories: Path, **limits: int) -> list[Split]:
     return [split for task in made.tasks for split in task]
 
 
-def read_all(planned: list[Split]) -> tuple[list[int], Collected]:
+def read_all(planned: list[Split]) -> tuple[list[int], Findings]:
     """Offsets of some splits, and what was told of the last one."""
-    found, told = [], Collected()
+    found, told = [], Findings()
     for split in planned:
         got, told = offsets(split)
         found += got
@@ -105,7 +105,7 @@ def test_what_the_newest_segment_had_is_read_from_another_copy(
     change(Path(planned[-1].segment.file.path).parent)
     found, told = read_all(planned)
     assert found == list(range(250))
-    assert told.losses == []
+    assert told.of(Kind.LOST) == []
 
 
 def test_segments_that_were_rolled_otherwise_are_read_to_the_end(log: Path) -> None:
@@ -116,7 +116,7 @@ def test_segments_that_were_rolled_otherwise_are_read_to_the_end(log: Path) -> N
     write(log, 235, run(235, 5))  # two batches more than there were
     found, told = read_all(planned)
     assert found == list(range(250))
-    assert told.losses == []
+    assert told.of(Kind.LOST) == []
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_records": 30}], ids=str)
@@ -126,7 +126,7 @@ def test_what_is_appended_later_is_not_read(log: Path, limits: dict[str, int]) -
     write(log, 350, run(350, 3))
     found, told = read_all(planned)
     assert found == list(range(250))
-    assert told.losses == told.damages == told.pendings == []
+    assert told.of(Kind.LOST) == told.of(Kind.DAMAGE) == told.of(Kind.PENDING) == []
 
 
 def test_what_is_appended_to_an_empty_log_is_not_read(tmp_path: Path) -> None:
@@ -134,14 +134,14 @@ def test_what_is_appended_to_an_empty_log_is_not_read(tmp_path: Path) -> None:
     write(directory, 7, b"")
     planned = splits(directory)
     write(directory, 7, run(7, 3))
-    assert read_all(planned) == ([], Collected())
+    assert read_all(planned) == ([], Findings())
 
 
 def test_a_batch_that_was_pending_and_is_whole_now_is_not_read(log: Path) -> None:
     write(log, 200, run(200, 10)[:-3])
     planned = splits(log)
     found, told = read_all(planned)
-    assert (found, len(told.pendings)) == (list(range(245)), 1)
+    assert (found, len(told.of(Kind.PENDING))) == (list(range(245)), 1)
     write(log, 200, run(200, 12))
     assert read_all(planned)[0] == list(range(245))
 
@@ -155,7 +155,7 @@ def test_damage_at_the_end_is_told_also_where_the_log_went_on(log: Path) -> None
     for more in (b"", run(250, 3)):
         write(log, 200, bytes(data) + more)
         found, told = read_all(planned)
-        assert (found, len(told.damages), told.losses) == (list(range(245)), 1, [])
+        assert (found, len(told.of(Kind.DAMAGE)), told.of(Kind.LOST)) == (list(range(245)), 1, [])
 
 
 def test_what_the_cleaner_may_have_taken_is_no_loss(log: Path) -> None:
@@ -164,7 +164,7 @@ def test_what_the_cleaner_may_have_taken_is_no_loss(log: Path) -> None:
     (log / "new").rename(log / NEWEST)
     write(log, 250, run(250, 2))
     found, told = read_all(planned)
-    assert (found, told.losses) == (list(range(220)), [])
+    assert (found, told.of(Kind.LOST)) == (list(range(220)), [])
 
 
 @pytest.fixture(params=[True, False], ids=["compiled", "plain"])

@@ -13,8 +13,8 @@ from tests.query.splits import read, split_of, stored
 
 from kafka_segments.errors import ChecksumMismatchError, ReadError, UnknownFormatError
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.query.read import segment_finder
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading, read_split
 
 
@@ -26,7 +26,7 @@ def log(tmp_path: Path) -> Path:
 def test_a_file_that_is_as_planned(log: Path) -> None:
     got, told = offsets(planned(log, 100, 120, 180, following=200))
     assert got == list(range(120, 180))
-    assert told == Collected(12, len(run(120, 12)))
+    assert told == Findings(12, len(run(120, 12)))
 
 
 def test_columns_come_in_the_order_asked_for_with_and_without_offset(log: Path) -> None:
@@ -39,15 +39,17 @@ def test_a_wrong_hint_is_told_and_costs_nothing(log: Path) -> None:
     late = len(run(100, 10))  # an entry stands there, behind the range's beginning
     got, told = offsets(planned(log, 100, 120, 180, position=late, following=200))
     assert got == list(range(120, 180))
-    assert [(note.position, note.topic, note.partition) for note in told.notes] == [(late, "topic", 3)]
-    assert "the .index is wrong" in str(told.notes[0])
+    assert [(note.position, note.topic, note.partition) for note in told.of(Kind.NOTE)] == [
+        (late, "topic", 3)
+    ]
+    assert "the .index is wrong" in str(told.of(Kind.NOTE)[0])
 
 
 def test_a_right_hint_is_not_told(log: Path) -> None:
     place = len(run(100, 3))
     got, told = offsets(planned(log, 100, 120, 180, position=place, end_position=place, following=200))
     assert got == list(range(120, 180))
-    assert told.notes == []
+    assert told.of(Kind.NOTE) == []
 
 
 def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
@@ -71,7 +73,7 @@ def test_bytes_before_a_right_hint_and_far_behind_the_end_are_not_read(
     split = split_of(stored(path), 100_300, 100_800, position=place, end_position=behind, following=200_300)
     got, told = offsets(split)
     assert got == list(range(100_300, 100_800))
-    assert told.losses == told.notes == []
+    assert told.of(Kind.LOST) == told.of(Kind.NOTE) == []
     assert min(at for at, _ in places) >= place
     assert max(at + size for at, size in places) <= behind + (64 << 10)
 
@@ -90,8 +92,8 @@ def test_a_deleted_segment_is_found_in_another_copy(log: Path, tmp_path: Path) -
     os.remove(split.segment.file.path)
     got, told = offsets(split)
     assert got == list(range(120, 180))
-    assert told.losses == []
-    assert "gone" in str(told.notes[0])
+    assert told.of(Kind.LOST) == []
+    assert "gone" in str(told.of(Kind.NOTE)[0])
 
 
 def test_a_deleted_segment_that_nobody_has_is_a_loss(log: Path) -> None:
@@ -100,7 +102,7 @@ def test_a_deleted_segment_that_nobody_has_is_a_loss(log: Path) -> None:
     got, told = offsets(split)
     assert got == []
     assert losses(told) == [(120, 179)]
-    assert split.segment.file.path in told.losses[0].why
+    assert split.segment.file.path in told.of(Kind.LOST)[0].detail
 
 
 def test_a_directory_that_is_gone_is_a_loss_even_where_the_cleaner_was(log: Path) -> None:
@@ -116,7 +118,7 @@ def test_segments_that_were_merged_are_found_by_offset(log: Path) -> None:
     swap.rename(log / f"{0:020}.log")
     got, told = offsets(split)
     assert got == list(range(110, 200))
-    assert told.losses == []
+    assert told.of(Kind.LOST) == []
 
 
 def test_a_segment_that_was_swapped_is_read_by_offset(log: Path) -> None:
@@ -186,7 +188,7 @@ def test_zeros_stand_for_no_offsets(log: Path) -> None:
     got, told = offsets(planned(log, 100, 100, 200, following=200))
     assert got == list(range(100, 150))
     assert losses(told) == [(150, 199)]
-    assert told.damages == told.pendings == []
+    assert told.of(Kind.DAMAGE) == told.of(Kind.PENDING) == []
 
 
 def test_damage_is_damage_and_no_loss_besides(log: Path) -> None:
@@ -196,7 +198,7 @@ def test_damage_is_damage_and_no_loss_besides(log: Path) -> None:
     write(log, 100, bytes(data))
     got, told = offsets(planned(log, 100, 100, 200, following=200))
     assert got == list(range(105, 195))
-    assert [type(one.error) for one in told.damages] == [ChecksumMismatchError] * 2
+    assert [type(one.error) for one in told.of(Kind.DAMAGE)] == [ChecksumMismatchError] * 2
     assert losses(told) == []
 
 
@@ -207,7 +209,7 @@ def test_damage_outside_the_range_is_not_told(log: Path) -> None:
     for start, end, count in [(100, 115, 0), (100, 117, 1), (119, 140, 1), (120, 140, 0), (130, 200, 0)]:
         got, told = offsets(planned(log, 100, start, end, following=200))
         assert got == [at for at in range(start, end) if not 115 <= at < 120]
-        assert len(told.damages) == count, (start, end)
+        assert len(told.of(Kind.DAMAGE)) == count, (start, end)
 
 
 def test_a_batch_that_is_being_written_is_pending(log: Path) -> None:
@@ -215,9 +217,9 @@ def test_a_batch_that_is_being_written_is_pending(log: Path) -> None:
     path = write(log, 200, data[:-7])
     got, told = offsets(split_of(stored(path, is_newest=True), 200, None))
     assert got == list(range(200, 215))
-    assert (len(told.pendings), told.damages, told.losses) == (1, [], [])
+    assert (len(told.of(Kind.PENDING)), told.of(Kind.DAMAGE), told.of(Kind.LOST)) == (1, [], [])
     got, told = offsets(split_of(stored(path), 200, None))
-    assert (len(told.damages), told.pendings) == (1, [])
+    assert (len(told.of(Kind.DAMAGE)), told.of(Kind.PENDING)) == (1, [])
 
 
 def test_void_batches_are_left_out(tmp_path: Path) -> None:
@@ -230,9 +232,9 @@ def test_void_batches_are_left_out(tmp_path: Path) -> None:
 
 
 def test_findings_may_end_the_reading(log: Path) -> None:
-    class Strict(Collected):
-        def damage(self, damage) -> None:
-            raise damage.error
+    class Strict(Findings):
+        def add(self, finding) -> None:
+            raise finding.error
 
     data = bytearray(run(100, 20))
     data[70] ^= 1
@@ -267,4 +269,4 @@ def test_a_form_that_is_not_known_is_named(log: Path) -> None:
 
 @pytest.mark.parametrize(("start", "end"), [(120, 120), (150, 130)])
 def test_an_empty_range_has_nothing_and_lacks_nothing(log: Path, start: int, end: int) -> None:
-    assert offsets(planned(log, 100, start, end, following=200)) == ([], Collected())
+    assert offsets(planned(log, 100, start, end, following=200)) == ([], Findings())

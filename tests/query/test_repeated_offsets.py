@@ -9,13 +9,13 @@ import pytest
 from tests.query.range_logs import losses, offsets, one, run, write
 from tests.query.splits import split_of, stored
 
-from kafka_segments.query.read.findings import Collected
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
 from kafka_segments.segment.columnar import reader
 
 
-def told_of(told: Collected) -> list[tuple[str, str]]:
-    return [(note.path, note.detail) for note in told.notes]
+def told_of(told: Findings) -> list[tuple[str, str]]:
+    return [(note.path, note.detail) for note in told.of(Kind.NOTE)]
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, None), (1, None), (0, 15), (3, 15)])
@@ -38,7 +38,7 @@ def test_a_stretch_that_stands_there_twice_comes_once_in_small_batches_too(
         got, told = offsets(split_of(stored(path), 0, None))
         assert got == list(range(260))
         assert losses(told) == []
-        assert told.notes
+        assert told.of(Kind.NOTE)
 
 
 @pytest.mark.parametrize("cleaned_up_to", [None, 1 << 62])
@@ -47,7 +47,7 @@ def test_offsets_that_fall_are_left_out_and_lost(tmp_path: Path, cleaned_up_to: 
     got, told = offsets(split_of(stored(path), 3, None, cleaned_up_to=cleaned_up_to))
     assert got == [10, 11, 12, 13]
     assert (3, 4) in losses(told)
-    assert len(told.notes) == 1
+    assert len(told.of(Kind.NOTE)) == 1
 
 
 def test_a_base_offset_that_is_too_great_hides_nothing_without_a_word(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_base_offset_that_is_too_great_hides_nothing_without_a_word(tmp_path: 
     got, told = offsets(split_of(stored(path), 0, None))
     assert got == [*range(25), *range(9000, 9005)]
     assert losses(told) == [(30, 44)]
-    assert "not known to have come before" in told.losses[0].why
+    assert "not known to have come before" in told.of(Kind.LOST)[0].detail
 
 
 @pytest.mark.parametrize("swept_from", [reader._SWEPT_FROM, 0])
@@ -75,7 +75,7 @@ def test_what_lies_before_the_range_as_it_should_is_not_told(tmp_path: Path) -> 
     path = write(tmp_path, 0, run(0, 20))
     got, told = offsets(split_of(stored(path), 53, None))
     assert got == list(range(53, 100))
-    assert not told.notes and not told.losses
+    assert not told.of(Kind.NOTE) and not told.of(Kind.LOST)
 
 
 @pytest.mark.parametrize("swept_from", [reader._SWEPT_FROM, 0])
@@ -89,7 +89,7 @@ def test_records_with_negative_offsets_are_lost(
     assert got == [*([*range(10)] if before else []), 10, 11]
     # What is missing in its place is lost; where nothing is, the records of the offsets that it has.
     assert losses(told) == ([(-(1 << 62), 1 - (1 << 62))] if before else [(0, 9)])
-    assert f"entries with offsets from {-(1 << 62)} on: none is negative" in told.losses[0].why
+    assert f"entries with offsets from {-(1 << 62)} on: none is negative" in told.of(Kind.LOST)[0].detail
 
 
 def test_of_a_batch_that_begins_below_zero_the_rest_comes(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from tests.query.logs import PLACES
 from tests.query.range_logs import one, partition, run, write
 
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Query
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.small_splits import SmallSplits
 from kafka_segments.query.read.split_reader import Reading, read_split
 
@@ -29,18 +29,18 @@ def splits_in(*paths: Path) -> list[Split]:
     return [split for task in plan(logs, Query(), PLACES).tasks for split in task]
 
 
-def by_reader(split: Split) -> tuple[list[dict[str, object]], Collected]:
-    told = Collected()
+def by_reader(split: Split) -> tuple[list[dict[str, object]], Findings]:
+    told = Findings()
     batches = list(read_split(split, PLACES, Reading(COLUMNS), told))
     return [row for each in batches for row in each.to_pylist()], told
 
 
-def together(splits: list[Split]) -> Iterator[tuple[Split, list[dict[str, object]], Collected]]:
+def together(splits: list[Split]) -> Iterator[tuple[Split, list[dict[str, object]], Findings]]:
     """The rows of those splits that can be read so, and what was reported of each."""
     small = SmallSplits(PLACES, COLUMNS)
-    told: list[Collected] = []
+    told: list[Findings] = []
 
-    def taken() -> Iterator[tuple[Split, list[dict[str, object]], Collected]]:
+    def taken() -> Iterator[tuple[Split, list[dict[str, object]], Findings]]:
         batch, parts = small.take() or (None, [])
         first = 0
         for own, (split, num_rows) in zip(told, parts, strict=True):
@@ -51,7 +51,7 @@ def together(splits: list[Split]) -> Iterator[tuple[Split, list[dict[str, object
         told.clear()
 
     for split in splits:
-        own = Collected()
+        own = Findings()
         is_added = small.add(split, own)
         told += [own] if is_added else []
         if small.is_full or not is_added:
@@ -71,7 +71,7 @@ def test_recorded_segments_have_the_same_rows(folder: Path) -> None:
 
 
 def test_the_rows_of_many_make_one_batch(tmp_path: Path) -> None:
-    small, told = SmallSplits(PLACES, COLUMNS), Collected()
+    small, told = SmallSplits(PLACES, COLUMNS), Findings()
     splits = splits_in(partition(tmp_path))
     assert all(small.add(split, told) for split in splits) and not small.is_full
     found = small.take()
@@ -102,7 +102,7 @@ def test_a_flipped_bit_anywhere_is_refused_or_makes_no_difference(tmp_path: Path
         for _split, rows, told in together([split]):
             expected, of_reader = by_reader(split)
             assert (rows, told) == (expected, of_reader), position
-            assert not (told.damages or told.losses or told.notes), position
+            assert not told.findings, position
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log import segment_extents
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import plan
 from kafka_segments.query.query import Condition, Limits, Query, at_offsets, at_timestamp
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading, read_split
 
 WAYS: dict[str, tuple[type[KafkaFormatError], str, int]] = {
@@ -129,10 +129,10 @@ def read(query: Query, planning: Places, reading: Places) -> list[Any]:
     found: list[Any] = []
     for task in made.tasks:
         for split in task:
-            told = Collected()
+            told = Findings()
             how = Reading(("offset", "timestamp", "value"), is_best=True)
             found += rows(list(read_split(split, reading, how, told)))
-            assert not told.damages and not told.losses
+            assert not told.of(Kind.DAMAGE) and not told.of(Kind.LOST)
     return found
 
 

@@ -121,7 +121,7 @@ def test_a_time_index_that_leads_too_far_is_held_against_the_log(tmp_path: Path)
     log = logs.log_of(path)
     finder = TimeFinder(PLACES, Budget(1 << 20))
     assert [finder.find(log, at * 100, 0, is_start=True) for at in range(40)] == list(range(40))
-    assert finder.findings and "not used" in str(finder.findings[0])
+    assert finder.unused and "not used" in str(finder.unused[0])
 
 
 def test_without_indexes_no_more_is_walked_than_is_allowed(tmp_path: Path) -> None:

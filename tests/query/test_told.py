@@ -56,7 +56,7 @@ def test_a_diverged_tail(
     assert (status, one["first_offset"], one["last_offset"]) == (0, 20, 39)
     assert "not read: offsets 20 to 39" in words
     source(*paths)
-    assert "t-0, offsets 20 to 39 are not read: this copy's history leaves the log's" in caplog.text
+    assert f"t-0: offsets 20 to 39 are not read in {paths[0]}/t-0: this copy's history leaves" in caplog.text
     rows = source(*paths, view="damage")
     assert [(row["kind"], row["firstOffset"], row["lastOffset"]) for row in rows] == [("note", 20, 39)]
     assert rows[0]["sourceFile"] == one["paths"][0]
@@ -73,7 +73,7 @@ def test_a_file_of_notes_that_is_damaged(
     assert (status, one["path"]) == (1, str(wrong)) and str(wrong) in words
     caplog.clear()
     assert len(source(path)) == 40
-    assert f"kafka-segments: {wrong}" in caplog.text
+    assert f"kafka-segments: t-0: {wrong}" in caplog.text
     (row,) = source(path, view="damage")
     assert (row["kind"], row["sourceFile"]) == ("note", str(wrong))
     pinned = tmp_path / "pinned"

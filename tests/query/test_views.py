@@ -11,18 +11,18 @@ from random import Random
 import pytest
 from tests.bounds import adversaries
 from tests.query.range_logs import one, run, write
-from tests.query.splits import RECORDED, recorded, rows, split_of, stored
+from tests.query.splits import RECORDED, read, recorded, rows, split_of, stored
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.codecs import bounds
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings, Kind
 from kafka_segments.query.read.batch_views import (
     BATCHES_SCHEMA,
     CONTROL_SCHEMA,
     read_batches,
     read_control,
 )
-from kafka_segments.query.read.findings import Collected
 from kafka_segments.query.read.split_reader import Reading
 
 EVERY = pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
@@ -72,11 +72,11 @@ def described(batch: Batch) -> tuple:
 def test_batches(path: Path) -> None:
     with open_segment(path) as segment:
         entries = [entry for entry in segment.iter_entries("skip") if isinstance(entry, Batch)]
-    found = Collected()
+    found = Findings()
     batches = [batch for split in pieces(path) for batch in read_batches(split, PLACES, found)]
     assert all(batch.schema == BATCHES_SCHEMA for batch in batches)
     assert rows(batches) == [described(entry) for entry in entries]
-    assert (found.num_batches, found.losses) == (len(entries), [])
+    assert (found.num_batches, found.of(Kind.LOST)) == (len(entries), [])
 
 
 @EVERY
@@ -94,18 +94,18 @@ def test_control_records(path: Path) -> None:
                 value = None if said["value"] is None else json.dumps(said["value"], separators=(",", ":"))
                 what = said["type"], said["type_id"], said["version"], value
                 expected.append((event.offset, event.timestamp, *same, *what))
-    found = Collected()
+    found = Findings()
     batches = [row for split in pieces(path) for row in read_control(split, PLACES, Reading(()), found)]
     assert all(batch.schema == CONTROL_SCHEMA for batch in batches)
     assert rows(batches) == expected
-    assert found.damages == found.losses == []
+    assert found.of(Kind.DAMAGE) == found.of(Kind.LOST) == []
 
 
 def test_there_are_control_records_of_all_sorts() -> None:
     seen = set()
     for path in recorded():
         split = split_of(stored(path), stored(path).base_offset, None)
-        seen |= {row[5] for row in rows(list(read_control(split, PLACES, Reading(()), Collected())))}
+        seen |= {row[5] for row in rows(list(read_control(split, PLACES, Reading(()), Findings())))}
     assert {"ABORT", "COMMIT", "LEADER_CHANGE"} <= seen
 
 
@@ -115,17 +115,17 @@ def test_a_batch_comes_once_wherever_it_is_cut(tmp_path: Path) -> None:
         found = []
         for start, end in [(0, cut), (cut, None)]:
             split = split_of(stored(path), start, end, following=20)
-            found += rows(list(read_batches(split, PLACES, Collected())))
+            found += rows(list(read_batches(split, PLACES, Findings())))
         assert [row[2] for row in found] == [0, 5, 10, 15]
 
 
 def test_a_damaged_control_batch_is_told(tmp_path: Path) -> None:
     data = bytearray(one(0) + one(5, 1, attributes=0x30) + one(6))
     data[len(one(0)) + 70] ^= 1
-    found = Collected()
+    found = Findings()
     split = split_of(stored(write(tmp_path, 0, bytes(data))), 0, 11)
     assert list(read_control(split, PLACES, Reading(()), found)) == []
-    assert [(one.first_lost_offset, one.last_lost_offset) for one in found.damages] == [(5, 5)]
+    assert [(one.first_offset, one.last_offset) for one in found.of(Kind.DAMAGE)] == [(5, 5)]
 
 
 def test_batches_of_control_records_are_bounded_together(
@@ -139,19 +139,32 @@ def test_batches_of_control_records_are_bounded_together(
         adversaries.ZSTD | adversaries.CONTROL,
     )
     data = adversaries.repeated(one_batch, 10 * len(one_batch), 1000)
-    found = Collected()
+    found = Findings()
     split = split_of(stored(write(tmp_path, 0, data)), 0, 10_000)
     num_rows = len(rows(list(read_control(split, PLACES, Reading(()), found))))
     num_items = 3000 + bounds.ITEMS_PER_BYTE * len(data)
     assert 1000 < num_rows < num_items
-    assert len(found.damages) > 5
+    assert len(found.of(Kind.DAMAGE)) > 5
+
+
+def test_damage_as_rows(tmp_path: Path) -> None:
+    data = bytearray(run(0, 10))
+    data[len(one(0)) + 70] ^= 1
+    path = write(tmp_path, 0, bytes(data))
+    split = split_of(stored(path), 0, 60, following=60, position=0)
+    found = [finding.as_row() for finding in read(split)[1].findings]
+    names = "kind", "sourceFile", "position", "error", "firstOffset", "lastOffset"
+    assert [tuple(row[name] for name in names) for row in found] == [
+        ("damage", str(path), len(one(0)), "ChecksumMismatchError", 5, 9),
+        ("lost", None, None, None, 50, 59),
+    ]
 
 
 def test_headers_of_a_large_file_take_no_time_a_row(tmp_path: Path) -> None:
     """Far below what a row in Python would take: 40,000 batches."""
     path = write(tmp_path, 0, run(0, 40_000))
     split = split_of(stored(path), 0, None)
-    list(read_batches(split, PLACES, Collected()))
+    list(read_batches(split, PLACES, Findings()))
     began = time.process_time()
-    assert sum(batch.num_rows for batch in read_batches(split, PLACES, Collected())) == 40_000
+    assert sum(batch.num_rows for batch in read_batches(split, PLACES, Findings())) == 40_000
     assert time.process_time() - began < 0.2

@@ -67,4 +67,4 @@ def test_uncommitted_records_are_told_or_left_out(ingest: Ingest, tmp_path: Path
     assert status == 0, err
     assert {row.offset for row in parquet_rows(tmp_path / "committed")} == committed
     assert "not committed" not in err
-    assert ("were not read: behind the last stable offset" in err) == (name == "open-transaction-0")
+    assert ("are not read: after the last stable offset" in err) == (name == "open-transaction-0")

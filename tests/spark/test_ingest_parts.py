@@ -15,11 +15,12 @@ from tests.spark.test_ingest import files_below
 from tests.spark.test_reader import batches, segment
 
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
 from kafka_segments.spark import ingest as job
 from kafka_segments.spark.parquet import ParquetFile
 from kafka_segments.spark.publish import check_destination, is_surely_text, partition_path, publish
-from kafka_segments.spark.report import PartitionReport, ReportedFinding, merge
+from kafka_segments.spark.report import PartitionReport, merge
 from kafka_segments.spark.sink import ParquetWriter, row_of_task
 from kafka_segments.spark.splits import pack
 from kafka_segments.spark.work import WorkDirectory, data_path
@@ -79,12 +80,12 @@ def test_tasks() -> None:
 
 
 def test_reports_add_up_and_come_back() -> None:
-    damage = ReportedFinding("damage", "somewhere \udc80")
-    first = PartitionReport("t", 0, 2, 10, 100, 50, 5, 14, [damage])
-    second = PartitionReport("t", 0, 1, 1, 10, 5, 3, 3, [ReportedFinding("pending", "there")])
+    damage = Finding(Kind.DAMAGE, "t", 0, "somewhere \udc80")
+    first = PartitionReport("t", 0, 2, 10, 100, 50, 5, 14, (damage,))
+    second = PartitionReport("t", 0, 1, 1, 10, 5, 3, 3, (Finding(Kind.PENDING, "t", 0, "there"),))
     other, empty = PartitionReport("s", 1), PartitionReport("t", 0)
     merged = merge([first, other, second, empty])
-    assert merged == [other, PartitionReport("t", 0, 3, 11, 110, 55, 3, 14, [damage, second.findings[0]])]
+    assert merged == [other, PartitionReport("t", 0, 3, 11, 110, 55, 3, 14, (damage, *second.findings))]
     assert merged[1].num_damaged == 1
     assert [PartitionReport.from_json(report.to_json()) for report in merged] == merged
     assert first.batches == 2

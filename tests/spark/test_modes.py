@@ -105,12 +105,10 @@ def test_damage(
     assert offsets([row for row in rows if row[1] is None]) == sound
     told = [row for row in rows if row[1] is not None]
     (warned,) = [record.getMessage() for record in caplog.records]
-    assert warned.startswith(f"kafka-segments: topic t, partition 4: {path / FIRST}, position ")
+    assert warned.startswith(f"kafka-segments: t-4: {path / FIRST}, position ")
     assert error.__name__ in warned
     if mode == "PERMISSIVE":
-        assert [(row[0], f"kafka-segments: topic t, partition 4: {row[1]}") for row in told] == [
-            (lost, warned)
-        ]
+        assert [(row[0], f"kafka-segments: t-4: {row[1]}") for row in told] == [(lost, warned)]
         assert rows.index(told[0]) == rows.index((sound[-1], None)) - 1, "where it happened"
     else:
         assert told == []
@@ -177,7 +175,7 @@ def test_loss(
     options = {"mode": mode, "failOnDataLoss": loss, **case}
     if loss == "true":
         with pytest.raises(
-            DataLossError, match=r"t-4, offsets .*failOnDataLoss=false reads what is there"
+            DataLossError, match=r"t-4: offsets .*failOnDataLoss=false reads what is there"
         ) as caught:
             read(path, then, **options)
         assert (caught.value.topic, caught.value.partition, caught.value.first_offset) == ("t", 4, first)
@@ -185,7 +183,7 @@ def test_loss(
     with caplog.at_level(logging.WARNING):
         rows = read(path, then, **options)
     assert offsets([row for row in rows if row[1] is None]) == expected
-    assert f"t-4, offsets {first} to " in caplog.text
+    assert f"t-4: offsets {first} to " in caplog.text
     told = [row[0] for row in rows if row[1] is not None]
     assert told == ([first] if mode == "PERMISSIVE" else [])
 

@@ -227,7 +227,7 @@ def test_damage_is_dropped_with_a_warning(tmp_path: Path, caplog: pytest.LogCapt
         assert offsets(directory, mode="DROPMALFORMED") == [0, 2, 5]
     flip, cut = (record.getMessage() for record in caplog.records)
     where = f"{directory / FIRST}, position {len(one)} to {len(one + two)}"
-    assert flip.startswith(f"kafka-segments: topic t, partition 4: {where}: ChecksumMismatchError: stored 0x")
+    assert flip.startswith(f"kafka-segments: t-4: {where}: ChecksumMismatchError: stored 0x")
     assert flip.endswith("; offsets lost: 1 to 1")
     assert "TruncatedError" in cut
 
@@ -357,7 +357,7 @@ def test_file_that_went_away_since_it_was_listed(
             assert "no segment has them now" in caplog.text
         else:
             with pytest.raises(
-                DataLossError, match=r"t-0, offsets 0 to 0: .*failOnDataLoss=false reads"
+                DataLossError, match=r"t-0: offsets 0 to 0 are missing: .*failOnDataLoss=false reads"
             ) as caught:
                 list(reader.read(task))
             error = caught.value

@@ -88,8 +88,7 @@ def _print(places: Places, log: PartitionLog, asked: Collection[str], arguments:
     except OutputError:
         raise
     except KafkaFormatError as error:
-        error.path = error.path or log.copies[0]
-        console.say(str(error))
+        console.say(str(error.with_context(path=error.path or log.copies[0])))
         status = console.NOT_OPENED
     return status
 

@@ -281,8 +281,7 @@ class _Dump:
         except OutputError:
             raise
         except KafkaFormatError as error:
-            error.path = error.path or file.path
-            self._refuse(error)
+            self._refuse(error.with_context(path=error.path or file.path))
 
     def _refuse(self, error: KafkaFormatError) -> None:
         if str(error) not in self._reported:  # once for all files of a directory that cannot be listed

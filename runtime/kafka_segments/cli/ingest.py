@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_segments.cli import console
 from kafka_segments.cli.parsing import add_options, options_of
 from kafka_segments.errors import OutputError, TimestampRangeError
+from kafka_segments.log.findings import Kind
 from kafka_segments.query.options import GivenOptions
 from kafka_segments.query.query_options import query_of
 
@@ -172,15 +173,13 @@ class _Progress:
 
 def _report_findings(partitions: Sequence[PartitionReport]) -> int:
     """Print findings on standard error; return the exit status."""
-    from kafka_segments.spark.report import MISSING_CODEC, NOT_OPENED, PENDING, REMARK
-
     status = console.CLEAN
     for partition in partitions:
         for finding in partition.findings:
-            console.say(f"{partition.topic}-{partition.partition}: {finding.message}")
-            if finding.kind in (NOT_OPENED, MISSING_CODEC):
+            console.say(str(finding))
+            if finding.kind is Kind.NOT_OPENED or finding.is_missing_codec:
                 status = max(status, console.NOT_OPENED)
-            elif finding.kind not in (PENDING, REMARK):
+            elif finding.kind not in (Kind.PENDING, Kind.AFTER_END, Kind.REMARK):
                 status = max(status, console.FINDINGS)
     return status
 

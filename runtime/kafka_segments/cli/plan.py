@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from typing import Any, TypeVar
+from itertools import chain, groupby
+from typing import Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.parsing import add_options, options_of
@@ -20,9 +20,10 @@ from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_check import check_log
-from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog, Split
+from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.log.skipped_files import PassedOver
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of
@@ -36,9 +37,8 @@ from kafka_segments.query.snapshot import Changed, pinned_logs, read_snapshot, t
 
 __all__ = ["add_parser", "run"]
 
+_WRONG = (Kind.UNUSED, Kind.DAMAGE)
 _OPTIONS = option_names("query", "file")
-
-Told = TypeVar("Told", LeftOut, OffsetLoss)
 
 Line = tuple[dict[str, Any], str]
 """A line of output, as values and as text."""
@@ -117,34 +117,34 @@ def run(arguments: argparse.Namespace) -> int:
             stdout.flush()
     except BrokenPipeError:
         console.silence_stdout()
-    is_lost = query.fail_on_data_loss and (made.losses or changed)
-    return console.FINDINGS if is_lost or made.doubts or made.findings else console.CLEAN
+    is_lost = query.fail_on_data_loss and (made.of(Kind.LOST) or changed)
+    return console.FINDINGS if is_lost or made.of(*_WRONG) else console.CLEAN
 
 
 def _checked(made: Plan, logs: Sequence[PartitionLog], query: Query, places: Places) -> Plan:
     """Return the plan with findings that comparing the segments of each log gives for the range read."""
     ranges = {(one.topic, one.partition): one for one in made.ranges}
     budget = Budget(query.limits.max_walk_bytes)
-    losses, findings, remarks = list(made.losses), list(made.findings), list(made.remarks)
-    told = _by_partition(made.losses)
+    findings = list(made.findings)
+    known = _by_partition(made.of(Kind.LOST))
     for log in logs:
         asked = ranges.get((log.topic, log.partition))
         if asked is None:
             continue
-        found = check_log(places, log, budget)
-        findings += found.findings
-        remarks += found.remarks
         start = 0 if query.start.kind == "earliest" else asked.start
         is_to_end = query.end.kind == "latest"
-        for loss in found.losses:
-            is_before_end = is_to_end or asked.end is None or loss.first_offset < asked.end
-            is_told = any(
-                one.first_offset <= loss.first_offset and one.last_offset >= loss.last_offset
-                for one in told.get((log.topic, log.partition), ())
-            )
-            if loss.last_offset >= start and is_before_end and not is_told:
-                losses.append(loss)
-    return replace(made, losses=tuple(losses), findings=tuple(findings), remarks=tuple(remarks))
+        for found in check_log(places, log, budget):
+            if found.kind is Kind.LOST:
+                first, last = found.first_offset or 0, found.last_offset or 0
+                is_before_end = is_to_end or asked.end is None or first < asked.end
+                is_known = any(
+                    (one.first_offset or 0) <= first and (one.last_offset or 0) >= last
+                    for one in known.get((log.topic, log.partition), ())
+                )
+                if last < start or not is_before_end or is_known:
+                    continue
+            findings.append(found)
+    return replace(made, findings=tuple(findings))
 
 
 def _compared(made: Plan, places: Places) -> Plan:
@@ -152,12 +152,17 @@ def _compared(made: Plan, places: Places) -> Plan:
     import kafka_segments.segment.columnar  # noqa: F401  an error of ours without the extra `arrow`
     from kafka_segments.query.read.replica_comparison import find_mismatches
 
-    splits = (split for task in made.tasks for split in task)
-    return replace(made, findings=(*made.findings, *find_mismatches(splits, places)))
+    found = [
+        Finding.of_error(Kind.DAMAGE, split.topic, split.partition, error)
+        for task in made.tasks
+        for split in task
+        for error in find_mismatches([split], places)
+    ]
+    return replace(made, findings=(*made.findings, *found))
 
 
-def _by_partition(found: Iterable[Told]) -> dict[TopicPartition, list[Told]]:
-    by_partition: dict[TopicPartition, list[Told]] = {}
+def _by_partition(found: Iterable[Finding]) -> dict[TopicPartition, list[Finding]]:
+    by_partition: dict[TopicPartition, list[Finding]] = {}
     for one in found:
         by_partition.setdefault((one.topic, one.partition), []).append(one)
     return by_partition
@@ -252,7 +257,7 @@ def _lines(
     for number, task in enumerate(made.tasks):
         for split in task:
             by_partition.setdefault((split.topic, split.partition), []).append((number, split))
-    left_out = _by_partition(made.left_out)
+    left_out = _by_partition(made.of(*LEFT_OUT_KINDS))
     for one in made.ranges:
         key = (one.topic, one.partition)
         yield _range(one, by_partition.get(key, []))
@@ -260,30 +265,30 @@ def _lines(
         yield from _splits(by_partition.get(key, []))
         yield from _left_out(left_out.get(key, ()))
     there = {(one.topic, one.partition) for one in made.ranges}
-    yield from _left_out(out for out in made.left_out if (out.topic, out.partition) not in there)
+    yield from _left_out(chain.from_iterable(left_out[key] for key in left_out if key not in there))
     for other in passed:
         yield {"type": "passed_over", "paths": list(other.paths), "why": other.why}, str(other)
-    for loss in made.losses:
-        yield _values("loss", loss), f"lost: {loss}"
-    for remark in made.remarks:
-        yield _values("remark", remark), str(remark)
+    for loss in made.of(Kind.LOST):
+        where = {"first_offset": loss.first_offset, "last_offset": loss.last_offset}
+        yield _values("loss", loss) | where | {"why": loss.detail}, f"lost: {loss}"
+    for remark in made.of(Kind.REMARK):
+        yield _values("remark", remark) | {"why": remark.detail}, str(remark)
     for change in changed:
         yield {"type": "changed", "path": change.path, "why": change.why}, f"{change.path}: {change.why}"
-    for error in (*made.findings, *(doubt.error for doubt in made.doubts)):
-        values = {
-            "type": "finding",
-            "path": error.path,
-            "error": type(error).__name__,
-            "detail": error.detail,
-        }
-        yield values, f"{type(error).__name__}: {error}"
+    for error in filter(None, (one.error for kind in _WRONG for one in made.of(kind))):
+        kind = type(error).__name__
+        values = {"type": "finding", "path": error.path, "error": kind, "detail": error.detail}
+        yield values, f"{kind}: {error}"
     yield _summary(made, query)
 
 
 def _range(one: Range, splits: Sequence[tuple[int, Split]]) -> Line:
     num_bytes = sum(num_bytes_of(split) for _number, split in splits)
     num_tasks = len({number for number, _split in splits})
-    values = _values("range", one) | {
+    values = _values("range", one)
+    values |= {name: getattr(one, name) for name in ("start", "end", "log_start_offset", "log_end_offset")}
+    values |= {"end_is": str(one.end_is), "limit": one.limit}
+    values |= {
         "num_splits": len(splits),
         "num_tasks": num_tasks,
         "num_bytes": num_bytes,
@@ -326,9 +331,9 @@ def _splits(splits: Iterable[tuple[int, Split]]) -> Iterator[Line]:
         yield values, words + split.segment.file.path
 
 
-def _left_out(found: Iterable[LeftOut]) -> Iterator[Line]:
+def _left_out(found: Iterable[Finding]) -> Iterator[Line]:
     """Yield lines for what is not read; segments with the same reason share a line."""
-    for (topic, partition, why), same in groupby(found, lambda one: (one.topic, one.partition, one.why)):
+    for (topic, partition, why), same in groupby(found, lambda one: (one.topic, one.partition, one.detail)):
         group = list(same)
         first, last = group[0].first_offset, group[-1].last_offset
         num_bytes = sum(one.num_bytes for one in group)
@@ -346,13 +351,13 @@ def _left_out(found: Iterable[LeftOut]) -> Iterator[Line]:
         yield values, f"    {words}"
 
 
-def _values(kind: str, one: Any) -> dict[str, Any]:
-    return {"type": kind} | {name: getattr(one, name) for name in one.__slots__}
+def _values(kind: str, one: Finding | Range) -> dict[str, Any]:
+    return {"type": kind, "topic": one.topic, "partition": one.partition}
 
 
 def _summary(made: Plan, query: Query) -> Line:
     num_splits = sum(map(len, made.tasks))
-    left_out = sum(one.num_bytes for one in made.left_out)
+    left_out = sum(one.num_bytes for one in made.of(*LEFT_OUT_KINDS))
     values = {"type": "plan", "num_tasks": len(made.tasks), "num_splits": num_splits}
     values |= {"num_bytes": made.num_bytes, "num_bytes_left_out": left_out, "isolation": query.isolation}
     words = (

@@ -13,6 +13,7 @@ from kafka_segments.formats.file_names import TIERED_NAME, is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.globs import expand, is_glob
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
 from kafka_segments.log.model import StoredSegment
 
 __all__ = ["GivenFile", "files_of", "matches_of"]
@@ -80,7 +81,8 @@ def _is_listed(places: Places, path: str) -> bool:
 def _listed(places: Places, path: str) -> Iterator[GivenFile]:
     is_named = TIERED_NAME.fullmatch(path.rpartition("/")[2]) is not None
     for copy in discover(places, [path], prefer_names=True):
-        for one in copy.left_out if copy.is_tiered and not is_named else ():
-            console.say(f"{one.path}: left out: {one.why}")
+        left_out = of_kinds(copy.findings, *LEFT_OUT_KINDS)
+        for one in left_out if copy.is_tiered and not is_named else ():
+            console.say(f"{one.path}: left out: {one.detail}")
         for segment in copy.segments:
             yield GivenFile(segment.path, segment)

@@ -130,16 +130,19 @@ def check_level(codec: str, level: int | None) -> int:
         OptionError: no such codec, a codec without levels, or one out of its range (CompressionType).
     """
     if codec not in _REMEDIES:
-        raise OptionError(f"compression is {codec!r}; Kafka has none, {', '.join(CODEC_NAMES)}")
+        detail = f"compression is {codec!r}; Kafka has none, {', '.join(CODEC_NAMES)}"
+        raise OptionError(detail, rule="unknown_compression")
     if codec not in _LEVELS:
         if level is not None:
-            raise OptionError(f"compression_level is {level}, but {codec} has no levels")
+            detail = f"compression_level is {level}, but {codec} has no levels"
+            raise OptionError(detail, rule="compression_level")
         return 0
     levels, default = _LEVELS[codec]
     if level is None or level == default:
         return default
     if level not in levels:
-        raise OptionError(f"compression_level is {level}; {codec} takes {levels[0]} to {levels[-1]}")
+        detail = f"compression_level is {level}; {codec} takes {levels[0]} to {levels[-1]}"
+        raise OptionError(detail, rule="compression_level")
     return level
 
 

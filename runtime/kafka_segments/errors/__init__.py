@@ -7,7 +7,7 @@ passed it, or None), and can be pickled: Spark sends errors from workers to the 
 from __future__ import annotations
 
 import errno
-from typing import Any
+from typing import Any, Self
 
 from kafka_segments.errors.escaping import escape, mask_secrets
 
@@ -46,12 +46,16 @@ class KafkaFormatError(Exception):
         position: bytes from the start of the file or buffer.
         path: the file, as the caller named it; credentials in an address are masked.
 
+    `topic` and `partition` name the partition, where it is known.
+
     `str()` escapes unprintable characters, so that a terminal obeys neither a file's name nor a store's
     message; `detail` and `path` are not escaped.
     """
 
     position: int | None = None
     path: str | None = None
+    topic: str | None = None
+    partition: int | None = None
 
     def __init__(self, detail: str = "", **attributes: Any) -> None:
         detail = mask_secrets(detail)
@@ -67,6 +71,15 @@ class KafkaFormatError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # The default pickles only `args`; the attributes go into the state.
         return (type(self), (self.detail,), self.__dict__)
+
+    def with_context(self, suffix: str = "", **attributes: Any) -> Self:
+        """Return this error with other attributes, and with words after its detail."""
+        changed = type(self)(self.detail + suffix)
+        kept = {name: value for name, value in self.__dict__.items() if name != "detail"}
+        for name, value in {**kept, **attributes}.items():
+            setattr(changed, name, value)
+        changed.__cause__ = self.__cause__
+        return changed.with_traceback(self.__traceback__)
 
     def __str__(self) -> str:
         where = self.path or ""
@@ -112,8 +125,6 @@ class DataLossError(KafkaFormatError):
     `.topic`, `.partition`, `.first_offset` and `.last_offset` identify them.
     """
 
-    topic: str | None = None
-    partition: int | None = None
     first_offset: int | None = None
     last_offset: int | None = None
 
@@ -183,8 +194,6 @@ class EncodeError(KafkaFormatError, ValueError):
 class RecordTooLargeError(KafkaFormatError, ValueError):
     """A record too large for one Arrow batch. `.size` is in bytes, of the selected columns."""
 
-    topic: str | None = None
-    partition: int | None = None
     offset: int | None = None
     size: int | None = None
 

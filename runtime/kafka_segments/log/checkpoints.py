@@ -72,8 +72,8 @@ class Checkpoints:
                 return True
         return False
 
-    def findings(self, directory: Directory) -> list[KafkaFormatError]:
-        """What of all this could not be read."""
+    def unused(self, directory: Directory) -> list[KafkaFormatError]:
+        """The errors of checkpoints that could not be read."""
         roots = self._roots_of(directory)
         return [error for path, error in self._errors.items() if above(path) in roots]
 
@@ -111,8 +111,8 @@ class Checkpoints:
                 return formats.read_offset_checkpoint(source.read(0, size))
             finally:
                 source.close()
-        except KafkaFormatError as error:
-            error.path = path
+        except KafkaFormatError as found:
+            error = found.with_context(path=path)
             raise_unless_file_at_fault(error)
             _log.warning("%s; what it notes is not known%s", error, _CONSEQUENCES.get(_name(path), ""))
             self._errors[path] = error

@@ -20,8 +20,9 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.io.globs import compile_glob, expand, is_glob
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.checkpoints import Checkpoints
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_dir import is_deleted, segments_in, swaps_in, without_log
-from kafka_segments.log.model import LeftOut, LogEnd, PartitionCopy, StoredFile, StoredSegment
+from kafka_segments.log.model import LogEnd, PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.partition_dirs import Directory, PartitionFinder, Wanted, run_at_once
 from kafka_segments.log.skipped_files import PassedOver, tell
 from kafka_segments.log.stored_segments import read_file
@@ -155,7 +156,7 @@ class _Notes:
 
     topic_id: str | None = None
     leader_epochs: tuple[LeaderEpoch, ...] = ()
-    findings: list[KafkaFormatError] = field(default_factory=list)
+    unused: list[KafkaFormatError] = field(default_factory=list)
 
 
 class _Reader:
@@ -196,8 +197,7 @@ class _Reader:
             cleaned_up_to=checkpoints.cleaned_up_to(directory),
             without_log=without_log(directory.entries),
             swaps=swaps_in(directory.entries),
-            left_out=tuple(left_out),
-            findings=(*notes.findings, *checkpoints.findings(directory)),
+            findings=(*left_out, *_unused(directory, [*notes.unused, *checkpoints.unused(directory)])),
         )
 
     def _why_not(
@@ -219,8 +219,7 @@ class _Reader:
             tuple(contents.segments),
             topic_id=directory.topic_id,
             is_tiered=True,
-            left_out=tuple(left_out),
-            findings=tuple(contents.findings),
+            findings=(*left_out, *_unused(directory, contents.unused)),
         )
 
     def _notes(self, entries: Sequence[FileEntry]) -> _Notes:
@@ -235,7 +234,7 @@ class _Reader:
         return notes
 
     def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
-        """What a small file says; None, and a finding, if it cannot be understood."""
+        """What a small file says; None if it cannot be understood."""
         try:
             data = read_file(self._places, StoredFile.of(entry))
             if (read, data) in self._known:  # most partitions of a topic note the same
@@ -244,15 +243,21 @@ class _Reader:
             if len(data) <= _LARGEST_KEPT:
                 self._known[read, data] = found
             return found
-        except KafkaFormatError as error:
-            error.path = entry.path
+        except KafkaFormatError as unlocated:
+            error = unlocated.with_context(path=entry.path)
             raise_unless_file_at_fault(error)
             _log.warning("%s; what it notes is not known", error)
-            notes.findings.append(error)
+            notes.unused.append(error)
             return None
 
 
-def _left_out(directory: Directory, log: StoredFile, base_offset: int, end: int | None, why: str) -> LeftOut:
+def _left_out(directory: Directory, log: StoredFile, base_offset: int, end: int | None, why: str) -> Finding:
     last = None if end is None else end - 1
     name = directory.name
-    return LeftOut(name.topic, name.partition, base_offset, last, log.path, log.size, why)
+    where = name.topic, name.partition
+    return Finding(Kind.LEFT_OUT, *where, why, base_offset, last, log.path, num_bytes=log.size)
+
+
+def _unused(directory: Directory, errors: Iterable[KafkaFormatError]) -> list[Finding]:
+    name = directory.name
+    return [Finding.of_error(Kind.UNUSED, name.topic, name.partition, error) for error in errors]

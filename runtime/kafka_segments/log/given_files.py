@@ -16,7 +16,7 @@ from kafka_segments.formats.file_names import SEGMENT_NAME, TIERED_NAME, directo
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import LogEnd, LogPiece, PartitionLog
 from kafka_segments.log.open_partition import log_in, open_log
-from kafka_segments.log.segment_order import astray_of
+from kafka_segments.segment.continuity import out_of_order
 from kafka_segments.segment.misplaced_batches import MisplacedBatches
 
 __all__ = ["gaps_between"]
@@ -64,7 +64,7 @@ def _gaps(places: Places, log: PartitionLog, seen: Seen) -> Iterator[Damage]:
     with open_log(places, log) as partition:
         gaps = partition.gaps
     yield from gaps
-    astray = astray_of(gaps)
+    astray = out_of_order(gaps)
     for segment, end in with_ends(partition.segments):
         read = seen.get(os.path.normpath(segment.path), MisplacedBatches())
         stray = read.damage(segment.path, segment.size, end)

@@ -50,7 +50,7 @@ class TimeClaims:
 
 
 def read_claims(
-    places: Places, segment: StoredSegment, timestamp: int, findings: list[KafkaFormatError]
+    places: Places, segment: StoredSegment, timestamp: int, unused: list[KafkaFormatError]
 ) -> TimeClaims:
     """What the segment's time index says of records earlier than `timestamp`.
 
@@ -58,7 +58,7 @@ def read_claims(
         places: where files are opened.
         segment: which.
         timestamp: milliseconds.
-        findings: gets what is wrong with its indexes.
+        unused: gets the errors of its indexes.
     """
     try:
         is_indexed = "timeindex" in segment.beside  # else a planner may read so many headers only
@@ -78,7 +78,7 @@ def read_claims(
         return TimeClaims(claim[1], is_all, claim[0])
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        findings.append(error)
+        unused.append(error)
         return TimeClaims()
 
 
@@ -92,27 +92,27 @@ def _of_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> Ti
 
 
 def iter_claims(
-    places: Places, segments: Sequence[StoredSegment], timestamp: int, findings: list[KafkaFormatError]
+    places: Places, segments: Sequence[StoredSegment], timestamp: int, unused: list[KafkaFormatError]
 ) -> Iterator[TimeClaims]:
     """The same of segments one after the other; of those behind a network a few are asked at a time."""
     for at in range(0, len(segments), NUM_REQUESTS):
         some = segments[at : at + NUM_REQUESTS]
         if not any(is_remote(segment.file) for segment in some):
             for segment in some:
-                yield read_claims(places, segment, timestamp, findings)
+                yield read_claims(places, segment, timestamp, unused)
             continue
         found: list[list[KafkaFormatError]] = [[] for _ in some]
         with ThreadPoolExecutor(len(some)) as pool:
             claims = list(pool.map(partial(_claims_at, places, timestamp), some, found))
         for one, own in zip(claims, found, strict=True):
-            findings += own
+            unused += own
             yield one
 
 
 def _claims_at(
-    places: Places, timestamp: int, segment: StoredSegment, findings: list[KafkaFormatError]
+    places: Places, timestamp: int, segment: StoredSegment, unused: list[KafkaFormatError]
 ) -> TimeClaims:
-    return read_claims(places, segment, timestamp, findings)
+    return read_claims(places, segment, timestamp, unused)
 
 
 def verify_claim(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> None:

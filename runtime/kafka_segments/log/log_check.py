@@ -14,34 +14,37 @@ from typing import TypeVar
 from kafka_segments.errors import CorruptBatchError, KafkaFormatError, StoreError
 from kafka_segments.formats.file_names import TIERED_NAME, name_in, with_ends
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind, of_kinds
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.missing_segments import is_cleaned_at
-from kafka_segments.log.model import LogPiece, OffsetLoss, PartitionLog, Remark, StoredSegment
+from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
 from kafka_segments.log.segment_extents import hold_stored, runs_at
 from kafka_segments.segment.continuity import Extent, Holding, find_gaps
 
-__all__ = ["Checked", "check_log"]
+__all__ = ["check_log"]
 
 T = TypeVar("T")
 
 
 @dataclass
-class Checked:
-    """What was found.
+class _Found:
+    """The findings of one log."""
 
-    Attributes:
-        losses: offsets that are in no segment.
-        findings: segments that cannot be read, or hold other offsets than their names say.
-        remarks: what was not looked at.
-    """
+    log: PartitionLog
+    findings: list[Finding] = field(default_factory=list)
 
-    losses: list[OffsetLoss] = field(default_factory=list)
-    findings: list[KafkaFormatError] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
+    def add(self, kind: Kind, detail: str, first: int | None = None, last: int | None = None) -> None:
+        self.findings.append(Finding(kind, self.log.topic, self.log.partition, detail, first, last))
+
+    def add_error(self, error: KafkaFormatError) -> None:
+        self.findings.append(Finding.of_error(Kind.DAMAGE, self.log.topic, self.log.partition, error))
+
+    def remark(self, why: str) -> None:
+        self.add(Kind.REMARK, f"whether its segments follow on each other was not looked at: {why}")
 
 
-def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
+def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding]:
     """Look whether the segments of a log follow on each other, and whether they can be read.
 
     Args:
@@ -50,29 +53,35 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
             end, nor logs of several copies, of which planning itself has compared the ends.
         budget: bytes that may be walked through where no index says where a segment ends, or to see whether
             the cleaner has been there.
+
+    Returns:
+        Offsets that are in no segment; segments that cannot be read, or hold other offsets than their names
+        say; a remark on what was not looked at.
     """
-    found = Checked()
+    found = _Found(log)
     segments = [piece.segment for piece in log.pieces]
     if not segments:
-        return found
+        return found.findings
     if any(is_remote(one.file) or one.form != "plain" or one.file.position for one in segments):
-        _remark(found, log, "its segments lie in a store or a tier")
-        return found
+        found.remark("its segments lie in a store or a tier")
+        return found.findings
     is_tiered = all(TIERED_NAME.fullmatch(name_in(one.file.path)) for one in segments)
-    if len(log.copies) != 1 or not (not log.left_out if is_tiered else _is_whole(segments)):
+    if len(log.copies) != 1 or not (
+        not of_kinds(log.findings, *LEFT_OUT_KINDS) if is_tiered else _is_whole(segments)
+    ):
         is_one = len(log.copies) == 1
         why = "only some of its segments were chosen" if is_one else "it is put together from several copies"
-        _remark(found, log, why)
+        found.remark(why)
         for one in segments:
             _open(places, one, found)
-        return found
+        return found.findings
     held = [_hold(places, piece, budget, found) for piece in log.pieces]
     unopened = {one.path for one in found.findings}
     num_unknown = sum(one.is_unknown and one.path not in unopened for one in held)
     if num_unknown:
         why = f"{num_unknown} of them have no index, and no more than {budget.max_bytes} bytes are walked "
         why += "through (a higher maxWalkBytes looks into them)"
-        _remark(found, log, why)
+        found.remark(why)
     by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
 
     def is_cleaned(one: Holding) -> bool:
@@ -84,11 +93,11 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> Checked:
     for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan tells of swaps
         if gap.first_lost_offset is None:
             if not is_tiered:  # where segments may overlap
-                found.findings.append(gap.error)
+                found.add_error(gap.error)
             continue
         last = gap.first_lost_offset if gap.last_lost_offset is None else gap.last_lost_offset
-        found.losses.append(OffsetLoss(log.topic, log.partition, gap.first_lost_offset, last, str(gap.error)))
-    return found
+        found.add(Kind.LOST, str(gap.error), gap.first_lost_offset, last)
+    return found.findings
 
 
 def _is_whole(segments: Sequence[StoredSegment]) -> bool:
@@ -96,12 +105,7 @@ def _is_whole(segments: Sequence[StoredSegment]) -> bool:
     return all(one.end_offset == end for one, end in with_ends(segments))
 
 
-def _remark(found: Checked, log: PartitionLog, why: str) -> None:
-    what = "whether its segments follow on each other was not looked at"
-    found.remarks.append(Remark(log.topic, log.partition, f"{what}: {why}"))
-
-
-def _hold(places: Places, piece: LogPiece, budget: Budget, found: Checked) -> Holding:
+def _hold(places: Places, piece: LogPiece, budget: Budget, found: _Found) -> Holding:
     """What a segment holds; one that cannot be read, or has no sound batch, is a finding."""
     segment = piece.segment
     unknown = Holding(segment.file.path, segment.base_offset, segment.size, is_unknown=True)
@@ -113,24 +117,23 @@ def _hold(places: Places, piece: LogPiece, budget: Budget, found: Checked) -> Ho
         return unknown
     if held.extent is None and held.is_damaged_before:
         detail = "no sound batch is in it: read it for what is damaged, and take its offsets from a replica"
-        found.findings.append(CorruptBatchError(detail, path=segment.file.path, position=0))
+        found.add_error(CorruptBatchError(detail, path=segment.file.path, position=0))
     return held
 
 
-def _open(places: Places, segment: StoredSegment, found: Checked) -> None:
+def _open(places: Places, segment: StoredSegment, found: _Found) -> None:
     """See that a segment can be opened, where nothing more is asked of it."""
     _unless_lost(lambda: open_stored(places, segment).close(), segment, found)
 
 
-def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: Checked) -> T | None:
+def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: _Found) -> T | None:
     """What is found in a segment; None, and a finding, if it cannot be read."""
     try:
         return look()
     except KafkaFormatError as error:
         if isinstance(error, StoreError):
             raise
-        error.path = error.path or segment.file.path
-        found.findings.append(error)
+        found.add_error(error.with_context(path=error.path or segment.file.path))
         return None
 
 

@@ -8,12 +8,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from operator import itemgetter
 
-from kafka_segments.errors import KafkaFormatError, ReadError, SegmentOrderError, UnknownFormatError
+from kafka_segments.errors import KafkaFormatError, ReadError, UnknownFormatError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_beside
+from kafka_segments.segment.continuity import out_of_order
 from kafka_segments.segment.segment import Segment
 from kafka_segments.segment.transactions.state import DataBatch, Lost, Marker, Step
 
@@ -85,7 +86,7 @@ class Unplaced:
     """
 
     def __init__(self, files: Sequence[LogFile], gaps: Iterable[Damage]) -> None:
-        wrong = {gap.path: gap for gap in gaps if isinstance(gap.error, SegmentOrderError)}
+        wrong = out_of_order(gaps)
         unplaced = [file for file in files if file.is_unplaced]
         self._own = {file.path: wrong[file.path] for file in unplaced}
         named = ((file.segment.base_offset, wrong[file.path]) for file in unplaced)

@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.io.filesystem import FileEntry
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.segment.continuity import Noted
 from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = [
     "Chunks",
-    "LeftOut",
     "LogEnd",
     "LogPiece",
-    "OffsetLoss",
     "PartitionCopy",
     "PartitionLog",
-    "Remark",
     "Split",
     "StoredFile",
     "StoredSegment",
+    "is_reported_before",
+    "name_partition",
 ]
 
 
@@ -140,8 +140,8 @@ class PartitionCopy:
         cleaned_up_to: see `continuity.Noted`.
         without_log: base offsets of indexes whose segment is not there.
         swaps: see `continuity.Noted`.
-        left_out: segments that are there and do not count, and why.
-        findings: files beside the segments that could not be read; what they note counts as not noted.
+        findings: segments that are there and do not count, and files beside the segments that could not be
+            read; what they note counts as not noted.
     """
 
     path: str
@@ -156,8 +156,7 @@ class PartitionCopy:
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
     swaps: tuple[tuple[int, str], ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    findings: tuple[KafkaFormatError, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +188,7 @@ class PartitionLog:
         log_start_offset: the first offset there is to read; None is that of the first piece.
         end: of the copy that reaches farthest.
         copies: the directories it was made from, without those in which something does not count.
-        left_out: what is there and does not count, and why: of each copy, and of those that went astray.
-        findings: of the copies.
+        findings: of the copies, and what of them is not part of the log.
         leader_epochs: the lineage of the log as it was put together; empty if it is not known.
         cleaned_up_to: the greatest that is noted of a copy which counts; None if of none.
         without_log: see `PartitionCopy`; of a log that is of one copy, as the next.
@@ -204,8 +202,7 @@ class PartitionLog:
     log_start_offset: int | None = None
     end: LogEnd = LogEnd()
     copies: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    findings: tuple[KafkaFormatError, ...] = ()
+    findings: tuple[Finding, ...] = ()
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     cleaned_up_to: int | None = None
     without_log: tuple[int, ...] = ()
@@ -265,71 +262,14 @@ class Split:
     floor: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetLoss:
-    """Offsets that were asked for and are not there; damage is `entries.Damage` instead.
-
-    Attributes:
-        topic: name.
-        partition: number.
-        first_offset: of what is not there.
-        last_offset: of what is not there.
-        why: for people.
-    """
-
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}, offsets {self.first_offset} to {self.last_offset}: {self.why}"
+def name_partition(error: KafkaFormatError, split: Split) -> KafkaFormatError:
+    """The error, with file, topic and partition in its message."""
+    suffix = "" if error.topic is not None else f" (topic {split.topic}, partition {split.partition})"
+    path = error.path or split.segment.file.path
+    return error.with_context(suffix, path=path, topic=split.topic, partition=split.partition)
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What is there and is not read, because the query does not ask for it.
-
-    Attributes:
-        topic: name.
-        partition: number.
-        first_offset: of what is left out; None for a whole partition.
-        last_offset: likewise; None also where the log's end is not known.
-        path: the segment, or the partition's first directory.
-        num_bytes: which are not read, by the hints there are.
-        why: with figures, for people.
-        is_astray: it is no part of the log, though nobody asked to leave it out.
-    """
-
-    topic: str
-    partition: int
-    first_offset: int | None
-    last_offset: int | None
-    path: str
-    num_bytes: int
-    why: str
-    is_astray: bool = False
-
-    def __str__(self) -> str:
-        last = "the end" if self.last_offset is None else self.last_offset
-        where = "" if self.first_offset is None else f", offsets {self.first_offset} to {last}"
-        return f"{self.topic}-{self.partition}{where} are not read: {self.why}"
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """What somebody may want to know of how a partition is read; no record of the range is missing for it.
-
-    Attributes:
-        topic: name.
-        partition: number.
-        why: for people.
-    """
-
-    topic: str
-    partition: int
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}: {self.why}"
+def is_reported_before(finding: Finding, split: Split, is_continued: bool) -> bool:
+    """Whether damage begins in the split before this one, which has reported it if it is read too."""
+    before = None if finding.damage is None else finding.damage.previous_offset
+    return is_continued and finding.kind is Kind.DAMAGE and before is not None and before + 1 < split.start

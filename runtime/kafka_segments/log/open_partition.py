@@ -12,6 +12,7 @@ from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import directory_of, is_address, real_path
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
+from kafka_segments.log.findings import LEFT_OUT_KINDS, of_kinds
 from kafka_segments.log.log_dir import segments_in
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
 from kafka_segments.log.opening import open_segment_of
@@ -65,7 +66,7 @@ def open_partition(
         )
     (log,) = resolve(places, copies)
     if not log.pieces:
-        why = "; ".join(one.why for one in log.left_out[:1])
+        why = "; ".join(one.detail for one in of_kinds(log.findings, *LEFT_OUT_KINDS)[:1])
         raise OptionError(f"no segment in it can be read: {why}", path=path)
     return open_log(places, log, outcomes_from, check_crc=check_crc, max_decompressed=max_decompressed)
 

@@ -24,10 +24,11 @@ from kafka_segments.errors import OptionError
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.lineage import Lineage, contradiction, diverges_at
 from kafka_segments.log.log_end import find_end
 from kafka_segments.log.missing_segments import find_holes
-from kafka_segments.log.model import LeftOut, LogEnd, LogPiece, PartitionCopy, PartitionLog, StoredSegment
+from kafka_segments.log.model import LogEnd, LogPiece, PartitionCopy, PartitionLog, StoredSegment
 from kafka_segments.log.offset_spans import OffsetSpans
 from kafka_segments.log.replica_agreement import Span, compare
 from kafka_segments.segment.index_files import LeaderEpoch
@@ -119,7 +120,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits)
     # Who looks into a directory for what is gone must not find there what does not count.
     whole = tuple(path for path in log.copies if path not in merger.astray)
-    return replace(log, copies=whole, left_out=(*log.left_out, *merger.left_out))
+    return replace(log, copies=whole, findings=(*log.findings, *merger.left_out))
 
 
 def _note_holes(places: Places, runs: Sequence[_Run]) -> None:
@@ -154,11 +155,19 @@ def _log_of(
     name = copies[0].topic, copies[0].partition
     # What one copy itself notes was held against the segments where they were found.
     noted = start if len(copies) > 1 else None
-    deleted = [piece for piece in pieces if _is_below(piece, noted)]
     why = f"its records are deleted: the log starts at offset {start}, as another copy notes"
     left_out = [
-        LeftOut(*name, one.start, (one.end or 0) - 1, one.segment.file.path, one.segment.size, why)
-        for one in deleted
+        Finding(
+            Kind.LEFT_OUT,
+            *name,
+            why,
+            one.start,
+            (one.end or 0) - 1,
+            one.segment.file.path,
+            num_bytes=one.segment.size,
+        )
+        for one in pieces
+        if _is_below(one, noted)
     ]
     return PartitionLog(
         *name,
@@ -167,8 +176,7 @@ def _log_of(
         log_start_offset=start,
         end=_end_noted(trusted, limits),
         copies=tuple(copy.path for copy in copies),
-        left_out=(*chain.from_iterable(copy.left_out for copy in copies), *left_out),
-        findings=tuple({id(one): one for copy in copies for one in copy.findings}.values()),
+        findings=(*chain.from_iterable(copy.findings for copy in copies), *left_out),
         leader_epochs=tuple(epochs),
         cleaned_up_to=max(
             (one.cleaned_up_to for one in trusted if one.cleaned_up_to is not None), default=None
@@ -234,7 +242,7 @@ class _Merger:
 
     def __init__(self, places: Places, leader: _Run, *, is_compacted: bool) -> None:
         self.lineage = leader.lineage
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[Finding] = []
         self.astray: set[str] = set()
         self._places = places
         self._leader = leader
@@ -360,7 +368,9 @@ class _Merger:
         copy = run.copy
         self.astray.add(copy.path)
         self.left_out.append(
-            LeftOut(copy.topic, copy.partition, first, end - 1, run.path(), sizes, why, is_astray=True)
+            Finding(
+                Kind.DIVERGED, copy.topic, copy.partition, why, first, end - 1, run.path(), num_bytes=sizes
+            )
         )
 
 

@@ -15,14 +15,13 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
-from kafka_segments.errors import SegmentOrderError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.segment.continuity import Extent, Holding, Noted, find_gaps
+from kafka_segments.segment.continuity import Extent, Holding, Noted, find_gaps, out_of_order
 from kafka_segments.segment.segment import Segment
 
-__all__ = ["Arranged", "astray_of", "up_to"]
+__all__ = ["Arranged", "up_to"]
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ class Arranged:
     @cached_property
     def astray(self) -> frozenset[str]:
         """The segments, by path, that hold other offsets than they should."""
-        return astray_of(self.gaps)
+        return frozenset(out_of_order(self.gaps))
 
     @cached_property
     def files(self) -> tuple[LogFile, ...]:
@@ -118,11 +117,6 @@ def _hold(file: LogFile) -> Holding:
 def _joins(one: Holding, other: Holding) -> bool:
     """Whether the offsets of a segment end where those of another begin."""
     return one.extent is not None and other.extent is not None and one.extent.last + 1 == other.extent.first
-
-
-def astray_of(gaps: Sequence[Damage]) -> frozenset[str]:
-    """The segments, by path, of which gaps say that they hold other offsets than they should."""
-    return frozenset(gap.path for gap in gaps if isinstance(gap.error, SegmentOrderError))
 
 
 def up_to(gaps: deque[tuple[int, Damage]], at: int) -> Iterator[Damage]:

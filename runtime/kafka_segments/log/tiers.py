@@ -43,12 +43,12 @@ class TierContents:
     Attributes:
         segments: by base offset; they may overlap.
         left_out: the file, its base offset, and why it does not count.
-        findings: files beside segments that could not be read.
+        unused: errors of files beside segments.
     """
 
     segments: list[StoredSegment] = field(default_factory=list)
     left_out: list[tuple[StoredFile, int, str]] = field(default_factory=list)
-    findings: list[KafkaFormatError] = field(default_factory=list)
+    unused: list[KafkaFormatError] = field(default_factory=list)
 
 
 def read_tier(places: Places, directory: Directory, why_not: WhyNot) -> TierContents:
@@ -73,7 +73,7 @@ def read_tier(places: Places, directory: Directory, why_not: WhyNot) -> TierCont
         else:
             shown = files.get("log") or next(iter(files.values()))
             contents.left_out.append((StoredFile.of(shown), base_offset, why))
-    contents.segments = list(_read_segments(places, directory, whole, contents.findings))
+    contents.segments = list(_read_segments(places, directory, whole, contents.unused))
     contents.segments = _with_snapshots(sorted(contents.segments, key=lambda one: one.base_offset))
     return contents
 
@@ -109,7 +109,7 @@ def _read_segments(
     places: Places,
     directory: Directory,
     whole: Sequence[tuple[int, dict[str, FileEntry]]],
-    findings: list[KafkaFormatError],
+    unused: list[KafkaFormatError],
 ) -> Iterator[StoredSegment]:
     manifests = [files[_MANIFEST] for _, files in whole if _MANIFEST in files]
     found = iter(run_at_once(directory.path, partial(_read_manifest, places), manifests))
@@ -117,15 +117,14 @@ def _read_segments(
         if _MANIFEST in files:
             yield _aivens(base_offset, files, next(found))
         else:
-            yield _kafkas(places, base_offset, files, findings)
+            yield _kafkas(places, base_offset, files, unused)
 
 
 def _read_manifest(places: Places, entry: FileEntry) -> Manifest:
     try:
         return read_manifest(read_file(places, StoredFile.of(entry)))
     except KafkaFormatError as error:
-        error.path = entry.path
-        raise
+        raise error.with_context(path=entry.path) from error.__cause__
 
 
 def _aivens(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -> StoredSegment:
@@ -147,7 +146,7 @@ def _aivens(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -
 
 
 def _kafkas(
-    places: Places, base_offset: int, files: dict[str, FileEntry], findings: list[KafkaFormatError]
+    places: Places, base_offset: int, files: dict[str, FileEntry], unused: list[KafkaFormatError]
 ) -> StoredSegment:
     beside = {
         _SUFFIXES[suffix]: StoredFile.of(entry) for suffix, entry in files.items() if suffix in _SUFFIXES
@@ -157,10 +156,10 @@ def _kafkas(
     epochs: tuple[LeaderEpoch, ...] | None = None
     try:
         epochs = read_leader_epochs(read_file(places, checkpoint)) or None
-    except KafkaFormatError as error:
-        error.path = checkpoint.path
+    except KafkaFormatError as found:
+        error = found.with_context(path=checkpoint.path)
         raise_unless_file_at_fault(error)
-        findings.append(error)
+        unused.append(error)
     return StoredSegment(StoredFile.of(files["log"]), base_offset, beside=beside, leader_epochs=epochs)
 
 

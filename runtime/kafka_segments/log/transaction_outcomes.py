@@ -21,12 +21,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_segments import errors
-from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError, SegmentOrderError
+from kafka_segments.errors import CorruptBatchError, CorruptIndexError, KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.log.index_claims import position_of
 from kafka_segments.log.log_files import UNOPENED, LogFile, Unplaced, is_unopened, lost_file
+from kafka_segments.segment.continuity import out_of_order
 from kafka_segments.segment.index_files import (
     AbortedTxn,
     ProducerEntry,
@@ -218,7 +219,7 @@ def _follow(
             if not any(_covers(own_damage, gap) for own_damage in state.damage[num_known:]):
                 state.damaged(gap)
         stray = None if gaps is None else state.straying.damage(file.path, file.size, following)
-        if stray is not None and not any(_is_misplaced(gap) for gap in own.get(file.path, ())):
+        if stray is not None and not out_of_order(own.get(file.path, ())):
             state.damage.append(stray)
         ends.append(state.file_end_offset)
         state.may_lack(unplaced.behind(file))
@@ -231,11 +232,6 @@ def _covers(one: Damage, gap: Damage) -> bool:
     return one.last_lost_offset is None or (
         gap.last_lost_offset is not None and gap.last_lost_offset <= one.last_lost_offset
     )
-
-
-def _is_misplaced(gap: Damage) -> bool:
-    """Whether it is told that the segment holds other offsets than it should."""
-    return isinstance(gap.error, SegmentOrderError)
 
 
 def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage]:

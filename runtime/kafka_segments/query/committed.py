@@ -91,7 +91,7 @@ class Committed:
 
 
 def read_committed(
-    log: PartitionLog, places: Places, max_bytes: int, findings: list[KafkaFormatError]
+    log: PartitionLog, places: Places, max_bytes: int, unused: list[KafkaFormatError]
 ) -> Committed:
     """Work out how a log's transactions ended.
 
@@ -99,7 +99,7 @@ def read_committed(
         log: the partition; one piece at least.
         places: where files are opened.
         max_bytes: of the segments whose headers may be gone through; where they have more, indexes decide.
-        findings: gets what is wrong with indexes.
+        unused: gets the errors of indexes.
 
     Raises:
         ReadError: a segment may not be opened; one that is gone is damage.
@@ -111,13 +111,13 @@ def read_committed(
         outcome, num_unread = by_records(files, log.log_start_offset, may_lack_segments=True), 0
         # A broker may have gone on meanwhile: what it has indexed since is not held against these records.
         seen = [*files[:-1], replace(files[-1], end=files[-1].end or outcome.end_offset)]
-        findings += check_indexes(seen, outcome)
+        unused += check_indexes(seen, outcome)
     else:
         outcome, num_unread = _by_indexes(log, files, max_bytes)
     for damage in outcome.damage:
         if is_unopened(damage):
             raise_unless_file_at_fault(damage.error)
-    findings += outcome.findings
+    unused += outcome.findings
     return replace(_committed(log, places, outcome), num_unread=num_unread)
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats import LEN_HEAD
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split
@@ -52,18 +53,18 @@ class Cutter:
         max_bytes: of a segment that one split reads, about.
         max_records: offsets of one split; None for any number.
         budget: of headers that may be read where there is no index.
-        findings: gets what is wrong with indexes.
         is_strict: cut also what is only a little too large.
         num_cuts: how many were made, or would have been.
+        findings: indexes that were not used.
     """
 
     places: Places
     max_bytes: int
     max_records: int | None
     budget: Budget
-    findings: list[KafkaFormatError]
     is_strict: bool = False
     num_cuts: int = 0
+    findings: list[Finding] = field(default_factory=list)
 
     def cut_all(self, splits: Sequence[Split]) -> list[Split]:
         """Cut every split that is too large; those of remote segments a few at a time.
@@ -93,7 +94,7 @@ class Cutter:
             raise
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-            self.findings.append(error)
+            self.findings.append(Finding.of_error(Kind.UNUSED, split.topic, split.partition, error))
         return self._by_headers(split)
 
     def _is_too_long(self, split: Split) -> bool:

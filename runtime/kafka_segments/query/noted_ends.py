@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafka_segments.log.model import OffsetLoss, PartitionLog
-from kafka_segments.query.offsets import LogView, Range
+from kafka_segments.log.findings import Finding, Kind, of_kinds
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.query.offsets import EndKind, LogView, Range
 from kafka_segments.segment.continuity import Noted, swapped_out
 
 __all__ = ["lost_ends", "lost_swaps", "not_left_out"]
 
-_LOG_ENDS = ("the end of the log", "the last stable offset")
+_LOG_ENDS = (EndKind.LOG_END, EndKind.STABLE)
 """What a range ends at that is to go as far as there are offsets (`Range.end_is`)."""
 
 
-def lost_ends(view: LogView, found: Range) -> Iterator[OffsetLoss]:
+def lost_ends(view: LogView, found: Range) -> Iterator[Finding]:
     """The offsets between the end of a log and the greater of its high watermark and its recovery point.
 
     Args:
@@ -30,25 +31,25 @@ def lost_ends(view: LogView, found: Range) -> Iterator[OffsetLoss]:
     """
     log = view.log
     noted = max(log.end.high_watermark or 0, log.end.recovery_point or 0)
-    if not noted or log.end.is_live or not found.end_is.startswith(_LOG_ENDS):
+    if not noted or log.end.is_live or found.end_is.kind not in _LOG_ENDS:
         return
     # Also where something damaged stands behind: its reader may take it for a batch that is being written.
     if noted <= view.end:
         return
     why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_which(log)}"
     for first, behind in not_left_out(log, max(view.end, found.start), noted):
-        yield OffsetLoss(log.topic, log.partition, first, behind - 1, why)
+        yield Finding(Kind.LOST, log.topic, log.partition, why, first, behind - 1)
 
 
 def lost_swaps(
-    view: LogView, found: Range, known: Sequence[OffsetLoss], *, is_from_start: bool
-) -> Iterator[OffsetLoss]:
+    view: LogView, found: Range, known: Sequence[tuple[int, int]], *, is_from_start: bool
+) -> Iterator[Finding]:
     """The offsets that only segments hold which a broker has yet to take in; see `continuity.swapped_out`.
 
     Args:
         view: the log.
         found: the range that is read.
-        known: losses that are told already, of this log and others.
+        known: the offsets that are reported as lost already.
         is_from_start: the range begins where the log does; such a segment may lie in front of that.
     """
     log = view.log
@@ -56,14 +57,13 @@ def lost_swaps(
         return
     noted = Noted(log.log_start_offset, log.end.high_watermark, log.end.recovery_point, swaps=log.swaps)
     key = log.topic, log.partition
-    own = [one for one in known if (one.topic, one.partition) == key]
     start = 0 if is_from_start else found.start
     for first, behind, why in swapped_out(noted, [piece.segment.base_offset for piece in log.pieces]):
         last = first if behind is None else behind
-        is_told = any(one.first_offset <= first and last <= one.last_offset for one in own)
+        is_told = any(one[0] <= first and last <= one[1] for one in known)
         is_asked = last >= start and (found.end in (None, view.end) or first < found.end)
         if is_asked and not is_told:
-            yield OffsetLoss(*key, first, last, why)
+            yield Finding(Kind.LOST, *key, why, first, last)
 
 
 def _which(log: PartitionLog) -> str:
@@ -85,8 +85,8 @@ def not_left_out(log: PartitionLog, first: int, behind: int) -> Iterator[tuple[i
     """
     chosen_out = [
         (one.first_offset, behind if one.last_offset is None else one.last_offset + 1)
-        for one in log.left_out
-        if not one.is_astray and one.first_offset is not None
+        for one in of_kinds(log.findings, Kind.LEFT_OUT)
+        if one.first_offset is not None
     ]
     for start, end in sorted(chosen_out):
         if first < min(start, behind):

@@ -8,30 +8,56 @@ stays open, so that the reader finds it, unless a number is needed here.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
+from operator import itemgetter
 
 from kafka_segments.errors import OptionError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_end import find_end, find_end_of_small
-from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog
+from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.segment_extents import extent_of
-from kafka_segments.query.committed import Committed
-from kafka_segments.query.query import EARLIEST, LATEST, Bound, Query, Topics, topic_pattern
+from kafka_segments.query.committed import Committed, Pin
+from kafka_segments.query.query import EARLIEST, LATEST, Bound, Query
 from kafka_segments.query.timestamps import TimeFinder
 
-__all__ = ["LogView", "Range", "check_partitions", "resolve", "select"]
+__all__ = ["EndKind", "LogView", "Range", "check_partitions", "resolve"]
 
-_INTERNAL = frozenset(
-    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
-)
-"""Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
-the log of the controllers, which no consumer is given."""
 
-_INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
+class EndKind(Enum):
+    """Reasons why a range ends where it does."""
+
+    LOG_END = "the end of the log"
+    STABLE = "the last stable offset"
+    HIGH_WATERMARK = "the high watermark"
+    NO_HIGH_WATERMARK = "the high watermark, which is not noted yet (endingOffsets=log-end reads to the end)"
+    OFFSET = "the ending offset"
+    TIMESTAMP = "the first record at or after"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeEnd:
+    """Why a range ends where it does; `str` has it for people.
+
+    Attributes:
+        kind: the reason.
+        pin: the open transaction before which the last stable offset is.
+        timestamp: the time that was asked for.
+    """
+
+    kind: EndKind
+    pin: Pin | None = None
+    timestamp: int | None = None
+
+    def __str__(self) -> str:
+        if self.pin is not None:
+            whose = f"producer {self.pin.producer_id} has had a transaction open since offset"
+            return f"{self.kind.value} ({whose} {self.pin.first_offset})"
+        return self.kind.value if self.timestamp is None else f"{self.kind.value} {self.timestamp}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +71,7 @@ class Range:
         end: behind the last offset; None is the end of the log.
         log_start_offset: of what is there.
         log_end_offset: likewise, if it was worked out.
-        end_is: why it ends there, for people.
+        end_is: why it ends there.
         limit: nothing from here on is read, although the range is open: segments whose names are wrong may
             hold what is below; None is no limit.
     """
@@ -56,69 +82,8 @@ class Range:
     end: int | None
     log_start_offset: int
     log_end_offset: int | None
-    end_is: str
+    end_is: RangeEnd
     limit: int | None = None
-
-
-def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[LeftOut]]:
-    """The partitions that are asked for, and those that are not.
-
-    Raises:
-        OptionError: a topic or a partition that is asked for by name is not there.
-    """
-    logs = list(logs)
-    there = {(log.topic, log.partition) for log in logs}
-    names = {topic for topic, _partition in there}
-    if topics.names is not None and not topics.names <= names:
-        raise _absent("topic", min(topics.names - names), names)
-    if topics.partitions is not None and not topics.partitions <= there:
-        topic, partition = min(topics.partitions - there)
-        own = sorted(number for name, number in there if name == topic)
-        if own:
-            raise _absent("partition", f"{partition} of {topic}", map(str, own))
-        raise _absent("topic", topic, names)
-    chosen = [log for log in logs if _is_asked_for(log, topics)]
-    if not chosen and topics == Topics():
-        chosen = logs  # nothing but internal topics: the paths name them
-    if not chosen and logs and topics.pattern is not None:
-        raise _absent("topic", f"that matches {topics.pattern!r}", names)
-    asked = set(map(id, chosen))
-    return chosen, [
-        _whole(
-            log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not asked for"
-        )
-        for log in logs
-        if id(log) not in asked  # to compare what they hold would take as long as planning
-    ]
-
-
-def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
-    if topics.names is not None:
-        return log.topic in topics.names
-    if topics.partitions is not None:
-        return (log.topic, log.partition) in topics.partitions
-    return not _is_passed_over(log, topics) and (
-        topics.pattern is None or topic_pattern(topics.pattern).search(log.topic) is not None
-    )
-
-
-def _is_passed_over(log: PartitionLog, topics: Topics) -> bool:
-    """Whether it is an internal topic, and none is asked for by name."""
-    return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
-
-
-def _absent(what: str, name: str, there: Iterable[str]) -> OptionError:
-    some = sorted(there)
-    close = difflib.get_close_matches(name, some, 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    shown = ", ".join(some[:10]) + (", ..." if len(some) > 10 else "") or "nothing at all"
-    return OptionError(f"there is no {what} {name} in these paths{hint}; there is {shown}")
-
-
-def _whole(log: PartitionLog, why: str) -> LeftOut:
-    num_bytes = sum(piece.segment.size for piece in log.pieces)
-    path = log.copies[0] if log.copies else (log.pieces[0].segment.file.path if log.pieces else "")
-    return LeftOut(log.topic, log.partition, None, None, path, num_bytes, why)
 
 
 def check_partitions(logs: Sequence[PartitionLog], query: Query) -> None:
@@ -150,16 +115,14 @@ class LogView:
         places: where files are opened.
         finder: of offsets by times.
         committed: of its transactions; None at `read_uncommitted`.
-        losses: what was asked for and is not there, so far.
-        left_out: what is there and behind where reading ends, so far.
+        findings: what was asked for and is not there, and what is there after the end of reading, so far.
     """
 
     log: PartitionLog
     places: Places
     finder: TimeFinder
     committed: Committed | None = None
-    losses: list[OffsetLoss] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def start(self) -> int:
@@ -217,7 +180,8 @@ class LogView:
     def lose(self, first: int, behind: int, why: str) -> None:
         """Note that offsets `[first, behind)` are not there."""
         if first < behind:
-            self.losses.append(OffsetLoss(self.log.topic, self.log.partition, first, behind - 1, why))
+            where = self.log.topic, self.log.partition
+            self.findings.append(Finding(Kind.LOST, *where, why, first, behind - 1))
 
 
 def resolve(view: LogView, query: Query) -> Range:
@@ -243,7 +207,7 @@ def resolve(view: LogView, query: Query) -> Range:
         end, end_is = visible, why
     start = start if end is None else min(start, end)
     limit = view.log.end.high_watermark
-    if end_is == "the high watermark" and view.log.end.is_live and limit is not None:
+    if end_is.kind is EndKind.HIGH_WATERMARK and view.log.end.is_live and limit is not None:
         is_misnamed = query.end.kind == "latest" and view.is_misnamed_behind(limit)
         limit, end = (limit, None) if is_misnamed else (None, end)
     else:
@@ -252,53 +216,47 @@ def resolve(view: LogView, query: Query) -> Range:
     return Range(view.log.topic, view.log.partition, start, end, view.start, log_end, end_is, limit)
 
 
-def _visible_end(view: LogView, query: Query) -> tuple[int | None, str]:
+def _visible_end(view: LogView, query: Query) -> tuple[int | None, RangeEnd]:
     """Where reading ends at the latest, and why; None is the end of the log."""
     log_end = view.log.end
-    candidates = []
-    if view.committed is not None:
-        words = "the last stable offset"
-        if view.committed.pin is not None:
-            pin = view.committed.pin
-            words += (
-                f" (producer {pin.producer_id} has had a transaction open since offset {pin.first_offset})"
-            )
-        candidates.append((view.committed.last_stable_offset, words))
+    candidates: list[tuple[int, RangeEnd]] = []
     if query.end.kind == "high-watermark" or (log_end.is_live and query.end.kind != "log-end"):
         if log_end.high_watermark is not None:
             high_watermark = max(log_end.high_watermark, view.start)
-            candidates.append((min(high_watermark, view.end), "the high watermark"))
+            candidates.append((min(high_watermark, view.end), RangeEnd(EndKind.HIGH_WATERMARK)))
         elif log_end.is_live and query.end.kind != "high-watermark":
             # A broker begins with it there, and notes it every few seconds.
-            words = "the high watermark, which is not noted yet (endingOffsets=log-end reads to the end)"
-            candidates.append((view.start, words))
+            candidates.append((view.start, RangeEnd(EndKind.NO_HIGH_WATERMARK)))
         else:
             raise OptionError(
                 f"the high watermark of {view.log.topic}-{view.log.partition} is not known: no "
                 "replication-offset-checkpoint has it; endingOffsets=log-end reads to the end of the log"
             )
+    if view.committed is not None:
+        candidates.append((view.committed.last_stable_offset, RangeEnd(EndKind.STABLE, view.committed.pin)))
     if not candidates:
-        return None, "the end of the log"
-    end, why = min(candidates)
+        return None, RangeEnd(EndKind.LOG_END)
+    end, why = min(candidates, key=itemgetter(0))
     if end >= view.end and view.is_damaged_behind:
-        return None, "the end of the log"  # so that whoever reads sees it, and tells
+        return None, RangeEnd(EndKind.LOG_END)  # so that whoever reads sees it, and tells
     if end < view.end:
         newest = view.log.pieces[-1].segment.file.path
         size = sum(piece.segment.size for piece in view.log.pieces if piece.start >= end)
         key = view.log.topic, view.log.partition
-        view.left_out.append(LeftOut(*key, end, view.end - 1, newest, size, f"behind {why}"))
+        found = Finding(Kind.AFTER_END, *key, f"after {why}", end, view.end - 1, newest, num_bytes=size)
+        view.findings.append(found)
     return end, why
 
 
-def _ending(view: LogView, bound: Bound, visible: int | None, why: str) -> tuple[int | None, str]:
+def _ending(view: LogView, bound: Bound, visible: int | None, why: RangeEnd) -> tuple[int | None, RangeEnd]:
     offset = _number(bound, view.log)
     if offset is not None and offset != LATEST:
-        return offset, "the ending offset"
+        return offset, RangeEnd(EndKind.OFFSET)
     timestamp = _timestamp(bound, view.log)
     if timestamp is not None:
         found = view.finder.find(view.log, timestamp, view.start, is_start=False)
         if found is not None and (visible is None or found < visible):
-            return found, f"the first record at or after {timestamp}"
+            return found, RangeEnd(EndKind.TIMESTAMP, timestamp=timestamp)
     return visible, why
 
 
@@ -355,7 +313,7 @@ def _end_of(log: PartitionLog, places: Places, finder: TimeFinder) -> int:
     newest = log.pieces[-1]
     if (small := find_end_of_small(places, newest.segment)) is not None:
         return max(newest.start, small)
-    highest = find_end(places, newest.segment, finder.findings).highest
+    highest = find_end(places, newest.segment, finder.unused).highest
     if highest is not None and highest < newest.segment.base_offset:
         extents = (extent_of(places, piece.segment) for piece in log.pieces)
         highest = max((one.last for one in extents if one is not None), default=highest)

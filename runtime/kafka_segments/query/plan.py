@@ -15,16 +15,18 @@ from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
+from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
-from kafka_segments.log.model import LeftOut, OffsetLoss, PartitionLog, Remark, Split
+from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
 from kafka_segments.query.committed import Committed, Pin, read_committed
 from kafka_segments.query.cut import Cutter, num_bytes_of, pack
 from kafka_segments.query.noted_ends import lost_ends, lost_swaps, not_left_out
-from kafka_segments.query.offsets import LogView, Range, check_partitions, resolve, select
+from kafka_segments.query.offsets import EndKind, LogView, Range, check_partitions, resolve
 from kafka_segments.query.prune import Pruner, drop_by_offsets, drop_by_partition
 from kafka_segments.query.query import Query, TopicPartition
+from kafka_segments.query.resolve import select, whole_log
 from kafka_segments.query.timestamps import TimeFinder, piece_end
 from kafka_segments.query.whole_segments import whole_split
 
@@ -38,36 +40,29 @@ class Plan:
     Attributes:
         tasks: the splits of each, in order; together each offset once.
         ranges: of the partitions that are asked for.
-        left_out: what is there and is not read.
-        losses: what was asked for and is not there, as far as it shows before reading.
-        doubts: transactions whose end is lost in damage; what is left out or held back for that.
-        findings: files beside the segments that are wrong, and were not used.
+        findings: what is there and is not read; what was asked for and is not there, as far as it shows
+            before reading; damage that has taken the end of a transaction; files beside the segments that
+            were not used; remarks.
         committed: how the transactions of each partition ended; empty at `read_uncommitted`.
         num_bytes: of the segments that are read, by the hints there are.
-        remarks: what somebody may want to know, besides.
     """
 
     tasks: tuple[tuple[Split, ...], ...]
     ranges: tuple[Range, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    losses: tuple[OffsetLoss, ...] = ()
-    doubts: tuple[Damage, ...] = ()
-    findings: tuple[KafkaFormatError, ...] = ()
+    findings: tuple[Finding, ...] = ()
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
     num_bytes: int = 0
-    remarks: tuple[Remark, ...] = ()
+
+    def of(self, *kinds: Kind) -> list[Finding]:
+        """The findings of some kinds."""
+        return of_kinds(self.findings, *kinds)
 
     def warnings(self) -> Iterator[str]:
         """What costs no record that was asked for and that a caller should know, for people."""
         for partition, committed in self.committed.items():
             if committed.pin is not None:
                 yield _pinned(partition, committed.last_stable_offset, committed.pin)
-        for left_out in self.left_out:
-            if left_out.is_astray or left_out.why.startswith("behind "):
-                yield str(left_out)
-        yield from map(str, self.remarks)
-        for finding in self.findings:
-            yield f"{finding}; what it says was not used"
+        yield from map(str, self.of(Kind.DIVERGED, Kind.AFTER_END, Kind.REMARK, Kind.UNUSED))
 
 
 def plan(
@@ -100,91 +95,89 @@ class _Planner:
         self._query, self._places = query, places
         self._known = committed
         self._committed: dict[TopicPartition, Committed] = {}
-        self._findings: list[KafkaFormatError] = []
-        self._left_out: list[LeftOut] = []
-        self._losses: list[OffsetLoss] = []
-        self._doubts: list[Damage] = []
-        self._remarks: list[Remark] = []
+        self._findings: list[Finding] = []
+        self._unused: dict[TopicPartition, list[KafkaFormatError]] = {}
         self._budget = Budget(query.limits.max_walk_bytes)
         self._open_ends: dict[TopicPartition, int] = {}
         self._views: dict[TopicPartition, LogView] = {}
 
     def plan(self, logs: Iterable[PartitionLog]) -> Plan:
         ordered = sorted(logs, key=lambda log: (log.topic, log.partition))
-        chosen, self._left_out = select(ordered, self._query.topics)
+        chosen, self._findings = select(ordered, self._query.topics)
         check_partitions(chosen, self._query)
         ranges: list[Range] = []
         splits: list[Split] = []
         for log in chosen:
             why = drop_by_partition(log.topic, log.partition, self._query.conditions)
             if why is not None:
-                self._left_out += _all_of(log, why)
+                self._findings.append(whole_log(log, why))
                 continue
-            self._left_out += log.left_out
             self._findings += log.findings
             if log.pieces:
                 splits += self._of_log(log, ranges)
         splits = self._cut(splits)
+        self._findings += [
+            Finding.of_error(Kind.UNUSED, *key, error) for key, own in self._unused.items() for error in own
+        ]
         limits = self._query.limits
         tasks = pack(splits, limits.max_partition_bytes, limits.min_partitions, limits.max_records)
         tasks = self._bounded([tuple(self._reopened(split) for split in task) for task in tasks])
         return Plan(
             tuple(tasks),
             tuple(ranges),
-            tuple(self._left_out),
-            tuple(self._losses),
-            tuple(self._doubts),
             tuple(_once(self._findings)),
             self._committed,
             sum(map(num_bytes_of, splits)),
-            tuple(self._remarks),
         )
 
     def _of_log(self, log: PartitionLog, ranges: list[Range]) -> list[Split]:
         """The splits of a partition, a segment each, without what conditions exclude."""
-        committed = self._committed_of(log)
-        view = LogView(log, self._places, TimeFinder(self._places, self._budget, self._findings), committed)
-        self._views[log.topic, log.partition] = view
+        key = (log.topic, log.partition)
+        unused = self._unused.setdefault(key, [])
+        committed = self._committed_of(log, unused)
+        view = LogView(log, self._places, TimeFinder(self._places, self._budget, unused), committed)
+        self._views[key] = view
         if (why := view.why_all_deleted()) is not None:
-            self._remarks.append(Remark(log.topic, log.partition, why))
+            self._findings.append(Finding(Kind.REMARK, *key, why))
         found = resolve(view, self._query)
         if found.end is None and self._query.limits.max_records is not None:
             found = replace(found, end=view.end, log_end_offset=view.end)
-            self._open_ends[log.topic, log.partition] = view.end
+            self._open_ends[key] = view.end
         ranges.append(found)
-        self._losses += view.losses
-        self._losses += lost_ends(view, found)
-        self._left_out += view.left_out
-        if committed is not None:
-            self._doubts += [one for one in committed.doubts if _concerns(one, found)]
-        visible = min((one.first_offset or 0 for one in view.left_out), default=None)
-        splits = list(self._whole_splits(log, found, visible))
+        own = [*view.findings, *lost_ends(view, found)]
+        doubts = () if committed is None else committed.doubts
+        own += [Finding.of_damage(one, *key) for one in doubts if _concerns(one, found)]
+        left_out = of_kinds(view.findings, Kind.AFTER_END)
+        visible = min((one.first_offset or 0 for one in left_out), default=None)
+        splits = list(self._whole_splits(log, found, visible, own))
         is_from_start = self._query.start.kind == "earliest"
-        self._losses += lost_swaps(view, found, self._losses, is_from_start=is_from_start)
+        lost = [(one.first_offset or 0, one.last_offset or 0) for one in of_kinds(own, Kind.LOST)]
+        own += lost_swaps(view, found, lost, is_from_start=is_from_start)
         splits, left_out = drop_by_offsets(splits, self._query.conditions, self._log_end)
-        self._left_out += left_out
+        own += left_out
         pruner = Pruner(
             self._places,
             self._query.conditions,
             self._query.max_timestamp_skew_ms,
             self._budget,
-            self._findings,
+            unused,
         )
         splits = pruner.prune(splits, lambda: astray_in(self._places, log))
-        self._left_out += pruner.left_out
+        own += pruner.left_out
+        self._findings += own
         return splits
 
     def _log_end(self, split: Split) -> int:
         return self._views[split.topic, split.partition].end
 
-    def _committed_of(self, log: PartitionLog) -> Committed | None:
+    def _committed_of(self, log: PartitionLog, unused: list[KafkaFormatError]) -> Committed | None:
         if self._query.isolation == "read_uncommitted":
             return None
         key = (log.topic, log.partition)
         known = self._known.get(key)
         if known is None:
             most = self._query.limits.max_walk_bytes
-            known = read_committed(log, self._places, most, self._findings)
+            known = read_committed(log, self._places, most, unused)
         self._committed[key] = known
         if known.num_unread:
             why = (
@@ -193,10 +186,12 @@ class _Planner:
                 "show (a higher maxWalkBytes or a snapshot by kafka_segments.spark.take_snapshot lets the "
                 "headers decide)"
             )
-            self._remarks.append(Remark(*key, why))
+            self._findings.append(Finding(Kind.REMARK, *key, why))
         return known
 
-    def _whole_splits(self, log: PartitionLog, found: Range, visible: int | None) -> Iterator[Split]:
+    def _whole_splits(
+        self, log: PartitionLog, found: Range, visible: int | None, findings: list[Finding]
+    ) -> Iterator[Split]:
         """A split for each segment that holds offsets of the range; the others are noted.
 
         From the offset `visible` on that was done already.
@@ -205,7 +200,7 @@ class _Planner:
             end = piece_end(log, at)
             following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
             if following is not None and end is not None and end < following:
-                self._note_gap(log, found, end, following)
+                findings += _gap(log, found, end, following)
             # An end that only counting needed: the newest segment is read to its own, whatever is there.
             is_open = (log.topic, log.partition) in self._open_ends
             why = None if is_open and following is None else _why_outside(found, piece.start, end)
@@ -221,10 +216,10 @@ class _Planner:
                     continue
                 last = None if end is None else end - 1
                 file = piece.segment.file
-                left_out = LeftOut(
-                    log.topic, log.partition, piece.start, last, file.path, piece.segment.size, why
+                key, size = (log.topic, log.partition), piece.segment.size
+                findings.append(
+                    Finding(Kind.LEFT_OUT, *key, why, piece.start, last, file.path, num_bytes=size)
                 )
-                self._left_out.append(left_out)
                 continue
             asked = found.start, found.end
             is_from_beginning = self._query.start.kind == "earliest"
@@ -232,24 +227,16 @@ class _Planner:
             is_limited = is_open or found.limit is not None
             yield replace(split, asked=(split.asked[0], found.limit)) if is_limited else split
 
-    def _note_gap(self, log: PartitionLog, found: Range, first: int, behind: int) -> None:
-        """Offsets between two segments that no segment holds."""
-        first = max(first, found.start, log.cleaned_up_to or 0)
-        behind = behind if found.end is None else min(behind, found.end)
-        why = "no segment among those found holds them"
-        for start, end in not_left_out(log, first, behind):
-            self._losses.append(OffsetLoss(log.topic, log.partition, start, end - 1, why))
-
     def _cut(self, splits: Sequence[Split]) -> list[Split]:
         limits = self._query.limits
         max_bytes = limits.max_partition_bytes
         if limits.min_partitions is not None:
             max_bytes = min(max_bytes, max(1, sum(map(num_bytes_of, splits)) // limits.min_partitions))
         is_strict = limits.min_partitions is not None
-        cutter = Cutter(self._places, max_bytes, limits.max_records, self._budget, self._findings, is_strict)
+        cutter = Cutter(self._places, max_bytes, limits.max_records, self._budget, is_strict=is_strict)
         cut = cutter.cut_all(splits)
         parts, left_out = drop_by_offsets(cut, self._query.conditions, self._log_end)
-        self._left_out += left_out
+        self._findings += [*left_out, *cutter.findings]
         return self._with_void(parts) if self._committed else parts
 
     def _reopened(self, split: Split) -> Split:
@@ -304,10 +291,13 @@ class _Planner:
         return found
 
 
-def _all_of(log: PartitionLog, why: str) -> list[LeftOut]:
-    num_bytes = sum(piece.segment.size for piece in log.pieces)
-    path = log.copies[0] if log.copies else next((piece.segment.file.path for piece in log.pieces), "")
-    return [LeftOut(log.topic, log.partition, None, None, path, num_bytes, why)]
+def _gap(log: PartitionLog, found: Range, first: int, behind: int) -> Iterator[Finding]:
+    """The offsets between two segments that no segment holds."""
+    first = max(first, found.start, log.cleaned_up_to or 0)
+    behind = behind if found.end is None else min(behind, found.end)
+    why = "no segment among those found holds them"
+    for start, end in not_left_out(log, first, behind):
+        yield Finding(Kind.LOST, log.topic, log.partition, why, start, end - 1)
 
 
 def _why_outside(found: Range, start: int, end: int | None) -> str | None:
@@ -326,14 +316,20 @@ def _why_outside(found: Range, start: int, end: int | None) -> str | None:
 def _concerns(doubt: Damage, found: Range) -> bool:
     """Whether what a doubt leaves out or holds back is of a range."""
     first, last = doubt.first_lost_offset or 0, doubt.last_lost_offset
-    is_held_back = found.end_is.startswith("the last stable offset") and first == found.end
+    is_held_back = found.end_is.kind is EndKind.STABLE and first == found.end
     is_before_end = found.end is None or first < found.end or is_held_back
     return is_before_end and (last is None or last >= found.start)
 
 
-def _once(findings: Iterable[KafkaFormatError]) -> list[KafkaFormatError]:
-    """Findings without those that say the same of the same file."""
-    return list({(one.path, one.detail): one for one in findings}.values())
+def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings without those that say the same of the same file, as of one that several partitions have."""
+    seen = set()
+    for one in findings:
+        if one.kind is Kind.UNUSED:
+            if (one.path, one.detail) in seen:
+                continue
+            seen.add((one.path, one.detail))
+        yield one
 
 
 def _pinned(partition: tuple[str, int], offset: int, pin: Pin) -> str:

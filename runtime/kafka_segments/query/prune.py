@@ -22,9 +22,10 @@ from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import touches_any
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of, verify_claim
-from kafka_segments.log.model import LeftOut, Split
+from kafka_segments.log.model import Split
 from kafka_segments.log.opening import is_remote, open_stored, open_times
 from kafka_segments.log.segment_extents import times_in_small
 from kafka_segments.query.cut import num_bytes_of
@@ -50,7 +51,7 @@ def drop_by_partition(topic: str, partition: int, conditions: Iterable[Condition
 
 def drop_by_offsets(
     splits: Iterable[Split], conditions: Iterable[Condition], log_end: Callable[[Split], int]
-) -> tuple[list[Split], list[LeftOut]]:
+) -> tuple[list[Split], list[Finding]]:
     """Splits with nothing but offsets that may be asked for, at their edges.
 
     Of a part of a segment no bytes are counted: only an index could tell.
@@ -100,10 +101,11 @@ def _bounds(condition: Condition) -> tuple[list[int], list[int]]:
     return lows, highs
 
 
-def _left_out(split: Split, why: str) -> LeftOut:
+def _left_out(split: Split, why: str) -> Finding:
     last = None if split.end is None else split.end - 1
     path = split.segment.file.path
-    return LeftOut(split.topic, split.partition, split.start, last, path, num_bytes_of(split), why)
+    where = split.topic, split.partition
+    return Finding(Kind.LEFT_OUT, *where, why, split.start, last, path, num_bytes=num_bytes_of(split))
 
 
 @dataclass
@@ -115,7 +117,7 @@ class Pruner:
         conditions: those on timestamps count.
         max_skew: see `Query.max_timestamp_skew_ms`.
         budget: of headers that may be read.
-        findings: gets what is wrong with indexes.
+        unused: gets the errors of indexes.
         left_out: what was left out, so far.
     """
 
@@ -123,8 +125,8 @@ class Pruner:
     conditions: Sequence[Condition]
     max_skew: int | None
     budget: Budget
-    findings: list[KafkaFormatError]
-    left_out: list[LeftOut] = field(default_factory=list)
+    unused: list[KafkaFormatError]
+    left_out: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._times = [one for one in self.conditions if one.column == "timestamp"]
@@ -159,7 +161,7 @@ class Pruner:
         claims: Iterable[TimeClaims | None] = repeat(None)
         if self._lowest is not None:
             segments = [split.segment for split in splits]
-            claims = iter_claims(self.places, segments, self._lowest, self.findings)
+            claims = iter_claims(self.places, segments, self._lowest, self.unused)
         for split, claimed in zip(splits, claims, strict=False):
             if reached is not None:
                 self._drop(split, self._why_over(reached))
@@ -209,7 +211,7 @@ class Pruner:
             verify_claim(self.places, split.segment, claim)
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-            self.findings.append(error)
+            self.unused.append(error)
             return None, False
         return claim, True
 
@@ -233,7 +235,7 @@ class Pruner:
             return max(split.position, position_of(self.places, split.segment, offset) or 0)
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-            self.findings.append(error)
+            self.unused.append(error)
             return split.position
 
     def _by_headers(self, split: Split, is_low_known: bool, is_high_known: bool) -> list[Split]:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 
 from kafka_segments.errors import OptionError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions, discover
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import PassedOver
-from kafka_segments.query.offsets import select
 from kafka_segments.query.prune import drop_by_partition
-from kafka_segments.query.query import Query
+from kafka_segments.query.query import Query, Topics, topic_pattern
 
-__all__ = ["logs_asked_for"]
+__all__ = ["logs_asked_for", "select", "whole_log"]
+
+_INTERNAL = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
+)
+"""Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
+the log of the controllers, which no consumer is given."""
+
+_INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
 
 
 def logs_asked_for(
@@ -55,3 +64,65 @@ def logs_asked_for(
     except OptionError:
         return resolve(places, discover(places, paths, files, None, passed))
     return logs
+
+
+def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[Finding]]:
+    """The partitions that are asked for, and those that are not.
+
+    Raises:
+        OptionError: a topic or a partition that is asked for by name is not there.
+    """
+    logs = list(logs)
+    there = {(log.topic, log.partition) for log in logs}
+    names = {topic for topic, _partition in there}
+    if topics.names is not None and not topics.names <= names:
+        raise _absent("topic", min(topics.names - names), names)
+    if topics.partitions is not None and not topics.partitions <= there:
+        topic, partition = min(topics.partitions - there)
+        own = sorted(number for name, number in there if name == topic)
+        if own:
+            raise _absent("partition", f"{partition} of {topic}", map(str, own))
+        raise _absent("topic", topic, names)
+    chosen = [log for log in logs if _is_asked_for(log, topics)]
+    if not chosen and topics == Topics():
+        chosen = logs  # nothing but internal topics: the paths name them
+    if not chosen and logs and topics.pattern is not None:
+        raise _absent("topic", f"that matches {topics.pattern!r}", names)
+    asked = set(map(id, chosen))
+    return chosen, [
+        whole_log(
+            log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not asked for"
+        )
+        for log in logs
+        if id(log) not in asked  # to compare what they hold would take as long as planning
+    ]
+
+
+def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
+    if topics.names is not None:
+        return log.topic in topics.names
+    if topics.partitions is not None:
+        return (log.topic, log.partition) in topics.partitions
+    return not _is_passed_over(log, topics) and (
+        topics.pattern is None or topic_pattern(topics.pattern).search(log.topic) is not None
+    )
+
+
+def _is_passed_over(log: PartitionLog, topics: Topics) -> bool:
+    """Whether it is an internal topic, and none is asked for by name."""
+    return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
+
+
+def _absent(what: str, name: str, there: Iterable[str]) -> OptionError:
+    some = sorted(there)
+    close = difflib.get_close_matches(name, some, 1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    shown = ", ".join(some[:10]) + (", ..." if len(some) > 10 else "") or "nothing at all"
+    return OptionError(f"there is no {what} {name} in these paths{hint}; there is {shown}")
+
+
+def whole_log(log: PartitionLog, why: str) -> Finding:
+    """The finding that nothing of a log is read."""
+    num_bytes = sum(piece.segment.size for piece in log.pieces)
+    path = log.copies[0] if log.copies else (log.pieces[0].segment.file.path if log.pieces else "")
+    return Finding(Kind.LEFT_OUT, log.topic, log.partition, why, path=path, num_bytes=num_bytes)

@@ -14,15 +14,16 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafka_segments.errors import DataLossError, OptionError
-from kafka_segments.formats.entries import Damage, SoundBatches
+from kafka_segments.errors import OptionError
+from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.loggers import get_logger
 from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
 from kafka_segments.log.discovery import FileOptions, discover
+from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
 from kafka_segments.log.log_end import find_reached
-from kafka_segments.log.model import OffsetLoss, Split
+from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.log.replicas import resolve
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import (
@@ -35,7 +36,6 @@ from kafka_segments.query.query import (
     Topics,
     at_offsets,
 )
-from kafka_segments.query.read.findings import Note, is_told_before
 from kafka_segments.query.resolve import logs_asked_for
 
 if TYPE_CHECKING:
@@ -173,14 +173,12 @@ def _batches(found: Plan, rows: ScanRows, places: Places, on_damage: OnDamage) -
     from kafka_segments.query.read.small_splits import SmallSplits
     from kafka_segments.query.read.split_reader import Reading, read_split
 
-    for loss in found.losses:
-        _dispose(_damage_of(loss), on_damage)
-    for doubt in found.doubts:
-        _dispose(doubt, on_damage)
+    for finding in found.of(Kind.LOST) + found.of(Kind.DAMAGE):
+        _dispose(finding, on_damage)
     before = None
     small = SmallSplits(places, rows.sources)
     for split in (split for task in found.tasks for split in task):
-        findings = _Findings(split, split.segment.file == before, on_damage)
+        findings = _ScanFindings(split, split.segment.file == before, on_damage)
         before = split.segment.file
         is_added = small.add(split, findings)
         if small.is_full or not is_added:
@@ -202,48 +200,29 @@ def _small_rows(small: SmallSplits, rows: ScanRows) -> Iterator[pa.RecordBatch]:
         first += num_rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Findings:
-    """What is told beside the records of a split, disposed of as the caller wants."""
+class _ScanFindings(Findings):
+    """Findings of a split, handled as the caller wants; a batch still being written is ignored."""
 
-    split: Split
-    is_continued: bool
-    on_damage: OnDamage
+    def __init__(self, split: Split, is_continued: bool, on_damage: OnDamage) -> None:
+        super().__init__()
+        self._split, self._is_continued = split, is_continued
+        self._on_damage: OnDamage = on_damage
 
-    def batches(self, batches: SoundBatches) -> None:
-        """Nothing to do."""
-
-    def damage(self, damage: Damage) -> None:
-        """Dispose of damage, once."""
-        if not is_told_before(damage, self.split, self.is_continued):
-            _dispose(damage, self.on_damage)
-
-    def pending(self, damage: Damage) -> None:
-        """A later scan will see it."""
-
-    def lost(self, loss: OffsetLoss) -> None:
-        """Dispose of a loss."""
-        _dispose(_damage_of(loss, self.split.segment.file.path), self.on_damage)
-
-    def note(self, note: Note) -> None:
-        """Warn: it costs no rows."""
-        _log.warning("kafka-segments: %s", note)
+    def add(self, finding: Finding) -> None:
+        if finding.kind is Kind.NOTE:
+            _log.warning("kafka-segments: %s", finding)
+        elif finding.kind is not Kind.PENDING and not is_reported_before(
+            finding, self._split, self._is_continued
+        ):
+            _dispose(finding, self._on_damage, self._split.segment.file.path)
 
 
-def _damage_of(loss: OffsetLoss, path: str = "") -> Damage:
-    error = DataLossError(
-        str(loss),
-        topic=loss.topic,
-        partition=loss.partition,
-        first_offset=loss.first_offset,
-        last_offset=loss.last_offset,
-    )
-    return Damage(path, 0, 0, error, loss.first_offset, loss.last_offset)
-
-
-def _dispose(damage: Damage, on_damage: OnDamage) -> None:
+def _dispose(finding: Finding, on_damage: OnDamage, path: str = "") -> None:
     from kafka_segments.segment.columnar.damage_events import dispose
 
+    damage = finding.damage
+    if damage is None:
+        damage = Damage(path, 0, 0, data_loss(finding), finding.first_offset, finding.last_offset)
     dispose(damage, damage.error, on_damage)
 
 

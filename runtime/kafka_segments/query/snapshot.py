@@ -13,6 +13,7 @@ import time
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from enum import Enum, EnumType
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -32,6 +33,8 @@ __all__ = [
     "Changed",
     "Snapshot",
     "changes",
+    "decode",
+    "encode",
     "pinned_logs",
     "read_snapshot",
     "take_snapshot",
@@ -39,7 +42,7 @@ __all__ = [
 ]
 
 _FORMAT = "kafka-segments snapshot"
-_VERSION = 1
+_VERSION = 2
 _MAX_BYTES = 1 << 30
 
 T = TypeVar("T")
@@ -101,13 +104,13 @@ def take_snapshot(
     Raises:
         KafkaFormatError: a file cannot be read, or too much would have to be.
     """
-    found: list[KafkaFormatError] = []
+    unused: list[KafkaFormatError] = []
     known = dict(committed or {})
     if with_transactions:
         for log in logs:
             key = (log.topic, log.partition)
             if key not in known and log.pieces:
-                known[key] = read_committed(log, places, max_walk_bytes, found)
+                known[key] = read_committed(log, places, max_walk_bytes, unused)
     outcomes = tuple(
         PinnedOutcome(topic, partition, one) for (topic, partition), one in sorted(known.items())
     )
@@ -131,7 +134,7 @@ def write_snapshot(snapshot: Snapshot, path: str) -> None:
     """
     path = os.fspath(path)
     check_absent(path)
-    content = {"format": _FORMAT, "version": _VERSION, **_encoded(snapshot)}
+    content = {"format": _FORMAT, "version": _VERSION, **encode(snapshot)}
     output = OutputFile(hidden_sibling(path), path)
     try:
         output.write(json.dumps(content, separators=(",", ":")).encode() + b"\n")
@@ -163,7 +166,7 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
         version = content.pop("version", None)
         if version != _VERSION:
             raise OptionError(f"a snapshot of version {version!r}; only {_VERSION} is known", path=path)
-        decoded: Snapshot = _decoded(Snapshot, content)
+        decoded: Snapshot = decode(Snapshot, content)
         return decoded
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, OptionError) and error.path is not None:
@@ -220,19 +223,21 @@ def _why_changed(file: StoredFile, entry: Any, *, is_growing: bool) -> str | Non
     return None
 
 
-def _encoded(value: Any) -> Any:
-    """A value as JSON has it."""
+def encode(value: Any) -> Any:
+    """The JSON form of a value; `decode` reads it."""
     if isinstance(value, Damage):
-        return {name: _encoded(getattr(value, name)) for name in _DAMAGE} | {"error": _error(value.error)}
+        return {name: encode(getattr(value, name)) for name in _DAMAGE} | {"error": _error(value.error)}
     if isinstance(value, KafkaFormatError):
         return _error(value)
+    if isinstance(value, Enum):
+        return value.value
     if is_dataclass(value):
         pairs = ((one, getattr(value, one.name)) for one in fields(value))
-        return {one.name: _encoded(content) for one, content in pairs if content != _default(one)}
+        return {one.name: encode(content) for one, content in pairs if content != _default(one)}
     if isinstance(value, Mapping):
-        return {str(name): _encoded(content) for name, content in value.items()}
+        return {str(name): encode(content) for name, content in value.items()}
     if isinstance(value, tuple | list):
-        return [_encoded(one) for one in value]
+        return [encode(one) for one in value]
     return value
 
 
@@ -253,32 +258,35 @@ def _hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def _decoded(kind: Any, value: Any) -> Any:
+def decode(kind: Any, value: Any) -> Any:
     """A value of a type from what JSON has of it.
 
     Raises:
         OptionError: it is none; so are `ValueError`, `TypeError`, `KeyError` and `AttributeError`.
     """
     origin, arguments = get_origin(kind), get_args(kind)
+    if isinstance(kind, EnumType):
+        return kind(value)
     if kind is Damage:
         return _damage(value)
     if kind is KafkaFormatError:
         return _error_of(value)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
-        return kind(**{name: _decoded(hints[name], content) for name, content in value.items()})
+        return kind(**{name: decode(hints[name], content) for name, content in value.items()})
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
-        (kind,) = (one for one in arguments if one is not type(None))
-        return _decoded(kind, value)
+        either = [one for one in arguments if one is not type(None)]
+        fitting = (one for one in either if isinstance(one, type) and isinstance(value, one))
+        return decode(next(fitting, either[0]), value)
     if origin is tuple:
         if not isinstance(value, list):
             raise OptionError(f"{value!r:.40} where a list should be")
         kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
-        return tuple(_decoded(one, content) for one, content in zip(kinds, value, strict=True))
+        return tuple(decode(one, content) for one, content in zip(kinds, value, strict=True))
     if origin is not None and issubclass(origin, Mapping):
-        return {name: _decoded(arguments[1], content) for name, content in value.items()}
+        return {name: decode(arguments[1], content) for name, content in value.items()}
     plain: Any = kind
     if not isinstance(value, plain) or (plain is int and isinstance(value, bool)):
         raise OptionError(f"{value!r:.40} where {plain.__name__} should be")
@@ -289,15 +297,15 @@ def _decoded(kind: Any, value: Any) -> Any:
 
 def _damage(value: dict[str, Any]) -> Damage:
     hints = _hints(Damage)
-    plain = {name: _decoded(hints[name], value[name]) for name in _DAMAGE}
+    plain = {name: decode(hints[name], value[name]) for name in _DAMAGE}
     return Damage(error=_error_of(value["error"]), **plain)
 
 
 def _error_of(value: dict[str, Any]) -> KafkaFormatError:
     described = dict(value)
-    cls = getattr(errors, _decoded(str, described.pop("class")))
+    cls = getattr(errors, decode(str, described.pop("class")))
     if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
         raise OptionError(f"{cls!r:.40} is no error of ours")
     hints = get_type_hints(cls)  # the attributes that errors of this class have, and their types
-    detail = _decoded(str, described.pop("detail"))
-    return cls(detail, **{name: _decoded(hints[name], one) for name, one in described.items()})
+    detail = decode(str, described.pop("detail"))
+    return cls(detail, **{name: decode(hints[name], one) for name, one in described.items()})

@@ -50,12 +50,12 @@ class TimeFinder:
     Attributes:
         places: where files are opened.
         budget: of headers that may be read where no index helps.
-        findings: what was wrong with indexes, so far.
+        unused: errors of indexes, so far.
     """
 
     places: Places
     budget: Budget
-    findings: list[KafkaFormatError] = field(default_factory=list)
+    unused: list[KafkaFormatError] = field(default_factory=list)
 
     def find(self, log: PartitionLog, timestamp: int, start: int, *, is_start: bool) -> int | None:
         """The offset of the first record at or above `start` whose timestamp is not below `timestamp`.
@@ -80,7 +80,7 @@ class TimeFinder:
         pairs = zip(log.pieces, ends, strict=True)
         wanted = [(piece, end) for piece, end in pairs if end is None or end > start]
         segments = [piece.segment for piece, _end in wanted]
-        claims = iter_claims(self.places, segments, timestamp, self.findings)
+        claims = iter_claims(self.places, segments, timestamp, self.unused)
         for (piece, end), claimed in zip(wanted, claims, strict=True):
             if claimed.is_all:
                 continue
@@ -141,7 +141,7 @@ class TimeFinder:
             return position_of(self.places, segment, offset) or 0
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
-            self.findings.append(error)
+            self.unused.append(error)
             return 0
 
 

@@ -122,8 +122,7 @@ def open_records(
     try:
         check_codec(batch)
     except KafkaFormatError as error:
-        error.position, error.path = batch.position, batch.path
-        raise
+        raise error.with_context(position=batch.position, path=batch.path) from error.__cause__
     messages = Messages(batch, payload, max_decompressed=max_decompressed, check_crc=check_crc, items=items)
     return messages.batch, messages.records()
 
@@ -153,8 +152,7 @@ def _iter_batch(
             budget.add(batch.size)
         yield from _records(batch, plain, rows, start, budget)
     except KafkaFormatError as error:
-        error.position, error.path = batch.position, batch.path
-        raise
+        raise error.with_context(position=batch.position, path=batch.path) from error.__cause__
 
 
 def check_codec(batch: Batch) -> None:

@@ -7,7 +7,7 @@ legitimate where the log cleaner has been (`cleaner_traces`). All readers of a p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_segments.errors import CorruptBatchError, DataLossError, KafkaFormatError, SegmentOrderError
@@ -15,7 +15,7 @@ from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.segment.cleaner_traces import Traces
 
-__all__ = ["Extent", "Holding", "Look", "Noted", "find_gaps", "swapped_out", "traces_in"]
+__all__ = ["Extent", "Holding", "Look", "Noted", "find_gaps", "out_of_order", "swapped_out", "traces_in"]
 
 _LARGEST = (1 << 31) - 1
 """Bytes of a segment at most: LogConfig's segment.bytes is an int, and a larger file cannot be indexed."""
@@ -387,6 +387,11 @@ def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
                 "were swapped or renamed, or segments overlap"
             )
             yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
+
+
+def out_of_order(gaps: Iterable[Damage]) -> dict[str, Damage]:
+    """The reports of segments that hold offsets of other segments, by path."""
+    return {gap.path: gap for gap in gaps if isinstance(gap.error, SegmentOrderError)}
 
 
 def _wrong(one: Holding, error: KafkaFormatError) -> Damage:

@@ -292,8 +292,7 @@ def _decoded(source: SourceLike | Source, most: int, decode: Callable[[bytes, st
             raise CorruptIndexError(f"{opened.size} bytes, which is more than this reader takes: {most}")
         return decode(bytes(opened.read(0, opened.size)), opened.name)
     except KafkaFormatError as error:
-        error.path = opened.name
-        raise
+        raise error.with_context(path=opened.name) from error.__cause__
     finally:
         opened.close()
 

@@ -221,5 +221,5 @@ def _closing_at_errors(source: Source) -> Iterator[None]:
     except BaseException as error:
         source.close()
         if isinstance(error, KafkaFormatError):
-            error.path = error.path or source.name
+            raise error.with_context(path=error.path or source.name) from error.__cause__
         raise

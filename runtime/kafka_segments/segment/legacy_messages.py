@@ -156,8 +156,7 @@ class Messages:
         )
 
     def _located(self, error: KafkaFormatError) -> KafkaFormatError:
-        error.position, error.path = self.batch.position, self.batch.path
-        return error
+        return error.with_context(position=self.batch.position, path=self.batch.path)
 
 
 def iter_frames(data: Data) -> Iterator[tuple[int, Data]]:

@@ -25,16 +25,16 @@ from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, OutputError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.log.skipped_files import PassedOver, tell
 from kafka_segments.query.query import Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.spark.publish import check_destination, partition_path
-from kafka_segments.spark.report import REMARK, PartitionReport, merge
+from kafka_segments.spark.report import PartitionReport, merge, report_plan
 from kafka_segments.spark.session import open_session
 from kafka_segments.spark.sink import FORMAT, ParquetSink, row_of_task
 from kafka_segments.spark.splits import Isolation, pack, plan_segments, splits_of
-from kafka_segments.spark.told import report_plan
 from kafka_segments.spark.topics import choose
 from kafka_segments.spark.transactional import count_uncommitted
 from kafka_segments.spark.work import WorkDirectory
@@ -165,9 +165,9 @@ def _report_uncommitted(plan: IngestPlan) -> Iterator[PartitionReport]:
         number = "an unknown number" if count is None else f"{count:,}"
         words = (
             f"{number} of the records written are not committed (their transactions were aborted or are "
-            "open, or they stand behind an open one); --isolation read_committed leaves them out"
+            "open, or they follow an open one); --isolation read_committed leaves them out"
         )
-        report.tell(REMARK, words)
+        report.add_finding(Finding(Kind.REMARK, *key, words))
         yield report
 
 

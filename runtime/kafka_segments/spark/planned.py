@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka_segments.errors import TransactionInDoubtError
-from kafka_segments.formats.entries import Damage
-from kafka_segments.log.model import OffsetLoss, Split
+from kafka_segments.log.findings import Kind
+from kafka_segments.log.model import Split
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.plan import Plan
-from kafka_segments.query.read.findings import Note, describe
 
-__all__ = ["PLANNED", "Row", "damage_row", "loss_row", "note_row", "planned_rows"]
+__all__ = ["PLANNED", "Row", "planned_rows"]
 
 Row = Mapping[str, Any]
 """Values by the view's names of columns; what is left out is null."""
@@ -30,46 +29,6 @@ PLANNED = ("segments", "aborted")
 def planned_rows(view: str, plan: Plan) -> Iterator[Row]:
     """Return the rows of a view that a plan has."""
     yield from _MAKERS[view](plan)
-
-
-def damage_row(where: tuple[str | None, int | None], kind: str, damage: Damage) -> Row:
-    """Return damage as a row of the view `damage`; `where` is topic and partition, as far as known."""
-    return {
-        "topic": where[0],
-        "partition": where[1],
-        "kind": kind,
-        "firstOffset": damage.first_lost_offset,
-        "lastOffset": damage.last_lost_offset,
-        "position": damage.position,
-        "endPosition": damage.end_position,
-        "error": type(damage.error).__name__,
-        "message": describe(damage),
-        "sourceFile": damage.path,
-    }
-
-
-def loss_row(loss: OffsetLoss) -> Row:
-    """A loss as a row of the view `damage`."""
-    return {
-        "topic": loss.topic,
-        "partition": loss.partition,
-        "kind": "lost",
-        "firstOffset": loss.first_offset,
-        "lastOffset": loss.last_offset,
-        "message": str(loss),
-    }
-
-
-def note_row(note: Note) -> Row:
-    """What costs no record as a row of the view `damage`."""
-    return {
-        "topic": note.topic,
-        "partition": note.partition,
-        "kind": "note",
-        "position": note.position,
-        "message": str(note),
-        "sourceFile": note.path,
-    }
 
 
 def _segments(plan: Plan) -> Iterator[Row]:
@@ -133,38 +92,9 @@ def _state(committed: Committed, producer_id: int, first: int, last: int) -> str
 
 
 def _damage(plan: Plan) -> Iterable[Row]:
-    yield from map(loss_row, plan.losses)
-    whose: dict[str, tuple[str | None, int | None]] = {
-        split.segment.file.path: (split.topic, split.partition) for task in plan.tasks for split in task
-    }
-    for doubt in plan.doubts:
-        yield damage_row(whose.get(doubt.path, (None, None)), "damage", doubt)
-    for finding in plan.findings:
-        yield {
-            "kind": "note",
-            "position": finding.position,
-            "error": type(finding).__name__,
-            "message": f"{finding}; what it says was not used",
-            "sourceFile": finding.path,
-        }
-    for one in plan.left_out:
-        if one.is_astray:
-            yield {
-                "topic": one.topic,
-                "partition": one.partition,
-                "kind": "note",
-                "firstOffset": one.first_offset,
-                "lastOffset": one.last_offset,
-                "message": str(one),
-                "sourceFile": one.path,
-            }
-    for remark in plan.remarks:
-        yield {
-            "topic": remark.topic,
-            "partition": remark.partition,
-            "kind": "note",
-            "message": str(remark),
-        }
+    """A row for each finding of planning but what the query itself leaves out."""
+    kinds = Kind.LOST, Kind.DAMAGE, Kind.UNUSED, Kind.DIVERGED, Kind.REMARK
+    return [one.as_row() for one in plan.of(*kinds)]
 
 
 _MAKERS: Mapping[str, Callable[[Plan], Iterable[Row]]] = {

@@ -10,19 +10,18 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import InputPartition
 
-from kafka_segments.errors import MissingCodecError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.loggers import get_logger
+from kafka_segments.log.findings import Finding
 from kafka_segments.log.model import PartitionLog, Split, StoredFile
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Condition, TopicPartition
-from kafka_segments.query.read.findings import describe
 from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.query.snapshot import pinned_logs, read_snapshot
 from kafka_segments.spark.planned import PLANNED, Row, planned_rows
-from kafka_segments.spark.policy import DamageRow, data_loss, refuse_damage
-from kafka_segments.spark.read_options import FAILFAST, PERMISSIVE, ReadOptions
+from kafka_segments.spark.policy import apply_to_plan
+from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.settings import driver_settings
 
 __all__ = ["Task", "make_tasks"]
@@ -49,12 +48,12 @@ class Task(InputPartition):
 
     Attributes:
         parts: what is read.
-        told: rows of the view `records` for findings of planning.
+        findings: of planning, that have a row in the view `records`.
         rows: of other views, which planning alone can make.
     """
 
     parts: tuple[TaskPart, ...]
-    told: tuple[DamageRow, ...] = ()
+    findings: tuple[Finding, ...] = ()
     rows: tuple[Row, ...] = ()
 
 
@@ -69,11 +68,16 @@ def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[In
     found = plan_read(options, conditions, places)
     if options.view in PLANNED:
         return [Task((), rows=tuple(planned_rows(options.view, found)))]
-    told = [] if options.view == "damage" else _tell(found, options)
     tasks = _tasks(found)
-    rows = tuple(planned_rows("damage", found)) if options.view == "damage" else ()
-    if told or rows:
-        tasks.insert(0, Task((), tuple(told), rows))
+    if options.view == "damage":
+        first = Task((), rows=tuple(planned_rows("damage", found)))
+    else:
+        due = apply_to_plan(found.findings, options)
+        for text in found.warnings():
+            _log.warning("kafka-segments: %s", text)
+        first = Task((), tuple(due))
+    if first.findings or first.rows:
+        tasks.insert(0, first)
     return list(tasks)
 
 
@@ -117,20 +121,3 @@ def _tasks(found: Plan) -> list[Task]:
             before = split.segment.file
         tasks.append(Task(tuple(parts)))
     return tasks
-
-
-def _tell(found: Plan, options: ReadOptions) -> list[DamageRow]:
-    """Raise or warn, as the table in `policy` says; returns rows about it, if there are to be any."""
-    if found.losses and options.query.fail_on_data_loss:
-        raise data_loss(found.losses[0], len(found.losses) - 1)
-    for damage in found.doubts:
-        if options.mode == FAILFAST or isinstance(damage.error, MissingCodecError):
-            raise refuse_damage(damage)
-    for text in found.warnings():
-        _log.warning("kafka-segments: %s", text)
-    told = [DamageRow(loss.topic, loss.partition, loss.first_offset, str(loss)) for loss in found.losses]
-    for one in told:
-        _log.warning("kafka-segments: %s", one.text)
-    for damage in found.doubts:
-        _log.warning("kafka-segments: %s", describe(damage))
-    return told if options.mode == PERMISSIVE and options.view == "records" else []

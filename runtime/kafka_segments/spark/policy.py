@@ -13,115 +13,81 @@ A codec that is not installed is not damage of the file: it is an error in all m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from kafka_segments.errors import DataLossError, KafkaFormatError, MissingCodecError
-from kafka_segments.formats.entries import Damage, SoundBatches
+from kafka_segments.errors import DataLossError, KafkaFormatError
 from kafka_segments.io.loggers import get_logger
-from kafka_segments.log.model import OffsetLoss, Split
-from kafka_segments.query.read.findings import Note, describe, is_told_before
+from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
+from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.spark.read_options import DROPMALFORMED, FAILFAST, PERMISSIVE, ReadOptions
 
-__all__ = ["DamagePolicy", "DamageRow", "data_loss", "refuse_damage"]
+__all__ = ["DamagePolicy", "apply_to_plan"]
 
 _log = get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class DamageRow:
-    """A row for damage or a loss, which has no rows of its own.
+class DamagePolicy(Findings):
+    """Findings of one split, under the options of a read.
 
-    Attributes:
-        topic: name.
-        partition: number.
-        offset: the first one lost; None if it is not known.
-        text: what happened, for people.
-    """
-
-    topic: str
-    partition: int
-    offset: int | None
-    text: str
-
-
-def data_loss(loss: OffsetLoss, num_more: int = 0) -> DataLossError:
-    """Return a loss as an error that says what to do."""
-    more = f", and {num_more} more such ranges" if num_more else ""
-    return DataLossError(
-        f"{loss}{more}; failOnDataLoss=false reads what is there",
-        topic=loss.topic,
-        partition=loss.partition,
-        first_offset=loss.first_offset,
-        last_offset=loss.last_offset,
-    )
-
-
-def refuse_damage(damage: Damage) -> KafkaFormatError:
-    """Return the error of damage, with what to do."""
-    error = damage.error
-    error.path = error.path or damage.path
-    error.detail += f"; mode={PERMISSIVE} or {DROPMALFORMED} reads what is sound"
-    return error
-
-
-@dataclass
-class DamagePolicy:
-    """Findings of one split, handled by the options of a read.
-
-    Attributes:
+    Args:
         options: of the read.
         split: what is read.
-        is_continued: the split before ends where this one begins, and has reported damage there.
-        told: rows to be yielded.
+        is_continued: the split before ends where this one begins: what is damaged there, it has reported.
+
+    `findings` are those whose rows are due.
     """
 
-    options: ReadOptions
-    split: Split
-    is_continued: bool = False
-    told: list[DamageRow] = field(default_factory=list)
+    def __init__(self, options: ReadOptions, split: Split, is_continued: bool = False) -> None:
+        super().__init__()
+        self.options, self.split, self.is_continued = options, split, is_continued
 
-    def batches(self, batches: SoundBatches) -> None:
-        """Ignore sound batches."""
-
-    def damage(self, damage: Damage) -> None:
-        """Raise the error, or add a row and warn.
+    def add(self, finding: Finding) -> None:
+        """Raise, warn, or keep it for a row.
 
         Raises:
-            KafkaFormatError: the error of the damage.
-        """
-        if isinstance(damage.error, MissingCodecError):
-            damage.error.path = damage.error.path or damage.path
-            raise damage.error
-        if self.options.mode == FAILFAST:
-            raise refuse_damage(damage)
-        if not is_told_before(damage, self.split, self.is_continued):
-            self._tell(damage.first_lost_offset, describe(damage))
-
-    def pending(self, damage: Damage) -> None:
-        """Ignore a batch that is still being written; a later read will return it."""
-
-    def lost(self, loss: OffsetLoss) -> None:
-        """Raise an error, or add a row and warn.
-
-        Raises:
+            KafkaFormatError: the error of damage.
             DataLossError: losses are errors.
         """
-        if self.options.query.fail_on_data_loss:
-            error = data_loss(loss)
-            error.detail += (
+        if finding.kind is Kind.PENDING:  # a later read will see it
+            return
+        if finding.kind is Kind.LOST and self.options.query.fail_on_data_loss:
+            raise _loss_error(
+                finding,
                 "; if files were removed since the frame was first used, call load again (Spark 4.1 and "
-                "later plan a frame once)"
+                "later plan a frame once)",
             )
-            raise error
-        self._tell(loss.first_offset, str(loss))
+        if finding.kind is Kind.DAMAGE:
+            _raise_if_fatal(finding, self.options)
+        if not is_reported_before(finding, self.split, self.is_continued):
+            _log.warning("kafka-segments: %s", finding)
+            if finding.kind is not Kind.NOTE and self.options.mode == PERMISSIVE:
+                super().add(finding)
 
-    def note(self, note: Note) -> None:
-        """Warn; a note costs no rows."""
-        _log.warning("kafka-segments: %s", note)
 
-    def _tell(self, offset: int | None, text: str) -> None:
-        _log.warning(
-            "kafka-segments: topic %s, partition %d: %s", self.split.topic, self.split.partition, text
-        )
-        if self.options.mode == PERMISSIVE:
-            self.told.append(DamageRow(self.split.topic, self.split.partition, offset, text))
+def apply_to_plan(found: Sequence[Finding], options: ReadOptions) -> list[Finding]:
+    """Raise or warn of what planning found missing or damaged; returns the findings whose rows are due."""
+    losses = [one for one in found if one.kind is Kind.LOST]
+    if losses and options.query.fail_on_data_loss:
+        more = f", and {len(losses) - 1} more such ranges" if len(losses) > 1 else ""
+        raise _loss_error(losses[0], more=more)
+    doubts = [one for one in found if one.kind is Kind.DAMAGE]
+    for one in doubts:
+        _raise_if_fatal(one, options)
+    for one in (*losses, *doubts):
+        _log.warning("kafka-segments: %s", one)
+    return losses if options.mode == PERMISSIVE and options.view == "records" else []
+
+
+def _loss_error(loss: Finding, advice: str = "", more: str = "") -> DataLossError:
+    return data_loss(loss, f"{more}; failOnDataLoss=false reads what is there{advice}")
+
+
+def _raise_if_fatal(finding: Finding, options: ReadOptions) -> None:
+    """Raise the error of damage, with what to do, where the mode or a codec that is missing asks for it."""
+    error = finding.error or KafkaFormatError(finding.detail)
+    path = error.path or finding.path
+    if finding.is_missing_codec:
+        raise error.with_context(path=path)
+    if options.mode == FAILFAST:
+        advice = f"; mode={PERMISSIVE} or {DROPMALFORMED} reads what is sound"
+        raise error.with_context(advice, path=path)

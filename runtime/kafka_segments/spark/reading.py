@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from kafka_segments.errors import KafkaFormatError, RecordTooLargeError, TimestampRangeError
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.model import Split
+from kafka_segments.log.findings import Finding
+from kafka_segments.log.model import Split, name_partition
 from kafka_segments.log.opening import open_stored
-from kafka_segments.query.read.findings import name_partition
 from kafka_segments.query.read.small_splits import SmallSplits
 from kafka_segments.query.read.split_reader import Reading, read_split
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.spark.columns import RowColumns
 from kafka_segments.spark.planning import Task
-from kafka_segments.spark.policy import DamagePolicy, DamageRow
+from kafka_segments.spark.policy import DamagePolicy
 from kafka_segments.spark.read_options import BEST, ReadOptions
 from kafka_segments.spark.settings import task_settings
 
@@ -51,7 +51,7 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
             yield from read_view(options.view, judge, places, schema)
         return
     columns = RowColumns(schema, options.timestamp_overflow)
-    yield from _told_rows(task.told, columns)
+    yield from _damage_rows(list(task.findings), columns)
     small = SmallSplits(places, columns.sources)
     for judge in judges:
         is_added = small.add(judge.split, judge)
@@ -106,24 +106,21 @@ def _split_rows(
     following = split.start
     try:
         for batch in read_split(split, places, reading, judge):
-            if judge.told:
-                yield from _told_rows(judge.told, columns)
-                judge.told.clear()
+            yield from _damage_rows(judge.findings, columns)
             following = batch.column("offset")[-1].as_py() + 1
             yield columns.rows(batch)
     except TimestampRangeError as error:
         raise name_partition(error, split) from None
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise _no_memory(split, following, places) from error
-    yield from _told_rows(judge.told, columns)
+    yield from _damage_rows(judge.findings, columns)
 
 
-def _told_rows(
-    told: list[DamageRow] | tuple[DamageRow, ...], columns: RowColumns
-) -> Iterator[pa.RecordBatch]:
-    for one in told:
-        if columns.has_damage:
-            yield columns.damage_row(one.topic, one.partition, one.offset, one.text)
+def _damage_rows(findings: list[Finding], columns: RowColumns) -> Iterator[pa.RecordBatch]:
+    """The rows of findings, which are then due no more."""
+    for one in findings if columns.has_damage else ():
+        yield columns.damage_row(one.topic, one.partition, one.first_offset, one.message)
+    findings.clear()
 
 
 def _no_memory(split: Split, offset: int, places: Places) -> RecordTooLargeError:

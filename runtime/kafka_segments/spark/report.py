@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from kafka_segments.errors import MissingCodecError
-from kafka_segments.formats.entries import Damage, SoundBatches
-from kafka_segments.log.model import OffsetLoss
-from kafka_segments.query.read.findings import Note, describe
+from kafka_segments.formats.entries import SoundBatches
+from kafka_segments.log.findings import Finding, Findings, Kind
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.query.plan import Plan
+from kafka_segments.query.snapshot import decode, encode
 
-__all__ = [
-    "DAMAGE",
-    "LEFT_OUT",
-    "MISSING",
-    "MISSING_CODEC",
-    "NOTE",
-    "NOT_OPENED",
-    "PENDING",
-    "REMARK",
-    "Counts",
-    "PartitionReport",
-    "ReportedFinding",
-    "merge",
-]
+__all__ = ["PartitionReport", "SegmentFindings", "merge", "report_plan"]
 
-DAMAGE = "damage"
-LEFT_OUT = "left out"
-"""Records, or a file beside the segments, that are there and were not used."""
-MISSING = "missing"
-"""Offsets that no file holds, and no retention or cleaning accounts for."""
-MISSING_CODEC = "missing codec"
-NOTE = "note"
-"""A file that is not where, or not what, its name says; what it holds was written."""
-NOT_OPENED = "not opened"
-PENDING = "pending"
-"""A last batch that a running broker has not finished."""
-REMARK = "remark"
-"""Worth knowing; nothing is wrong."""
-
-_DAMAGED = (DAMAGE, MISSING_CODEC, NOT_OPENED)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedFinding:
-    """A finding: one of the kinds above, and a line of text."""
-
-    kind: str
-    message: str
+_DAMAGED = (Kind.DAMAGE, Kind.NOT_OPENED)
+_REPORTED = (Kind.LOST, Kind.DIVERGED, Kind.AFTER_END, Kind.REMARK, Kind.DAMAGE, Kind.UNUSED)
+"""Kinds of findings of a plan that people are shown; what they did not ask for is none."""
 
 
 @dataclass(slots=True)
@@ -68,7 +36,7 @@ class PartitionReport:
     bytes_out: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
-    findings: list[ReportedFinding] = field(default_factory=list)
+    findings: tuple[Finding, ...] = ()
     missing: int = 0
 
     @property
@@ -76,14 +44,11 @@ class PartitionReport:
         """Number of damaged places; a batch that is still being written does not count."""
         return sum(finding.kind in _DAMAGED for finding in self.findings)
 
-    def tell(self, kind: str, message: str) -> None:
-        """Add a finding."""
-        self.findings.append(ReportedFinding(kind, message))
-
-    def lose(self, loss: OffsetLoss) -> None:
-        """Count missing offsets, and report them."""
-        self.missing += loss.last_offset - loss.first_offset + 1
-        self.tell(MISSING, f"offsets {loss.first_offset} to {loss.last_offset} are missing: {loss.why}")
+    def add_finding(self, finding: Finding) -> None:
+        """Take a finding, and count offsets that are not there."""
+        self.findings += (finding,)
+        if finding.kind is Kind.LOST and finding.first_offset is not None and finding.last_offset is not None:
+            self.missing += finding.last_offset - finding.first_offset + 1
 
     def add_records(self, num_records: int, first_offset: int, last_offset: int) -> None:
         """Count records: how many, and their lowest and highest offset."""
@@ -102,19 +67,18 @@ class PartitionReport:
         offsets = [self.first_offset, other.first_offset, self.last_offset, other.last_offset]
         known = [offset for offset in offsets if offset is not None]
         self.first_offset, self.last_offset = (min(known), max(known)) if known else (None, None)
-        self.findings.extend(other.findings)
+        self.findings += other.findings
         self.missing += other.missing
 
     def to_json(self) -> str:
         """One line; `from_json` reads it."""
-        return json.dumps(asdict(self))
+        return json.dumps(encode(self))
 
     @classmethod
     def from_json(cls, line: str) -> PartitionReport:
         """The report in a line of `to_json`."""
-        values = json.loads(line)
-        values["findings"] = [ReportedFinding(**finding) for finding in values["findings"]]
-        return cls(**values)
+        report: PartitionReport = decode(cls, json.loads(line))
+        return report
 
 
 def merge(reports: Iterable[PartitionReport]) -> list[PartitionReport]:
@@ -126,8 +90,21 @@ def merge(reports: Iterable[PartitionReport]) -> list[PartitionReport]:
     return [merged[key] for key in sorted(merged)]
 
 
-class Counts:
-    """Counter of a segment's content for its partition's report.
+def report_plan(logs: Sequence[PartitionLog], planned: Plan) -> list[PartitionReport]:
+    """A report for each partition, those without a segment to read too, with what planning found.
+
+    Args:
+        logs: the partitions that were planned.
+        planned: the plan for them.
+    """
+    reports = {(log.topic, log.partition): PartitionReport(log.topic, log.partition) for log in logs}
+    for finding in planned.of(*_REPORTED):
+        reports[finding.topic, finding.partition].add_finding(finding)
+    return list(reports.values())
+
+
+class SegmentFindings(Findings):
+    """Findings and counts of a segment, which go into its partition's report.
 
     Args:
         partition: the report.
@@ -135,43 +112,24 @@ class Counts:
     """
 
     def __init__(self, partition: PartitionReport, is_live: bool) -> None:
-        self._partition = partition
-        self._is_live = is_live
-        self._num_sound = 0
-        self._num_damaged = 0
+        super().__init__()
+        self._partition, self._is_live = partition, is_live
 
-    def batches(self, batches: SoundBatches) -> None:
-        """Count sound batches."""
-        self._num_sound += batches.num_batches
+    def count(self, batches: SoundBatches) -> None:
+        super().count(batches)
         self._partition.batches += batches.num_batches
         self._partition.bytes_in += batches.num_bytes
 
-    def damage(self, damage: Damage) -> None:
-        """Report damage, or a package that is not installed."""
-        self._num_damaged += 1
-        kind = MISSING_CODEC if isinstance(damage.error, MissingCodecError) else DAMAGE
-        self._partition.tell(kind, describe(damage))
-
-    def pending(self, damage: Damage) -> None:
-        """Report an incomplete last batch: damage, unless a broker is there to finish it."""
-        if not self._is_live:
-            self.damage(damage)
-            return
-        size = damage.end_position - damage.position
-        where = f"{damage.path}, position {damage.position} to {damage.end_position}"
-        self._partition.tell(
-            PENDING, f"{where}: the last batch is not whole yet ({size} bytes); read again later"
-        )
-
-    def lost(self, loss: OffsetLoss) -> None:
-        """Count offsets that are not there."""
-        self._partition.lose(loss)
-
-    def note(self, note: Note) -> None:
-        """Report a file that was moved or replaced, and records that were left out."""
-        self._partition.tell(NOTE, str(note))
+    def add(self, finding: Finding) -> None:
+        """Take a finding; an incomplete last batch is damage unless a broker is there to finish it."""
+        if finding.kind is Kind.PENDING and not self._is_live:
+            finding = replace(finding, kind=Kind.DAMAGE)
+        super().add(finding)
+        self._partition.add_finding(finding)
 
     def end_segment(self, path: str) -> None:
-        """Say of a file in which nothing was sound what that means."""
-        if self._num_damaged and not self._num_sound:
-            self._partition.tell(NOTE, f"{path} does not look like a Kafka segment: nothing in it is sound")
+        """Add a note on a file in which nothing was sound."""
+        if self.of(Kind.DAMAGE) and not self.num_batches:
+            where = self._partition.topic, self._partition.partition
+            detail = "it does not look like a Kafka segment: nothing in it is sound"
+            self.add(Finding(Kind.NOTE, *where, detail, path=path))

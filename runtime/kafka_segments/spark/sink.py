@@ -25,11 +25,11 @@ from pyspark.sql.types import StructType
 
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, UnknownFormatError
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.model import Split
+from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.log.model import Split, name_partition
 from kafka_segments.query.query import TopicPartition
-from kafka_segments.query.read.findings import name_partition
 from kafka_segments.spark.publish import partition_path, publish
-from kafka_segments.spark.report import NOT_OPENED, Counts, PartitionReport, merge
+from kafka_segments.spark.report import PartitionReport, SegmentFindings, merge
 from kafka_segments.spark.work import data_path
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class ParquetWriter(DataSourceArrowWriter):
         name = f"{directory}/part-{uuid.uuid4().hex}.parquet"
         with self._parquet_file(name) as file:
             for split in splits:
-                self._write_segment(split, Counts(partition, is_live), partition, file)
+                self._write_segment(split, SegmentFindings(partition, is_live), partition, file)
         partition.bytes_out = file.size
         result.reports.append(partition)
         if partition.records:
@@ -124,7 +124,7 @@ class ParquetWriter(DataSourceArrowWriter):
         return ParquetFile(os.path.join(data_path(self._work), name), SCHEMA)
 
     def _write_segment(
-        self, split: Split, counts: Counts, partition: PartitionReport, file: ParquetFile
+        self, split: Split, findings: SegmentFindings, partition: PartitionReport, file: ParquetFile
     ) -> None:
         from kafka_segments.query.read.split_reader import Reading, read_split
         from kafka_segments.spark.columns import check_timestamps
@@ -133,16 +133,17 @@ class ParquetWriter(DataSourceArrowWriter):
             file.schema.names, check_crc=self._check_crc, max_decompressed=self._max_decompressed
         )
         try:
-            for batch in read_split(split, Places(), reading, counts):
+            for batch in read_split(split, Places(), reading, findings):
                 _count(batch, partition)
                 check_timestamps(batch, batch.column("timestamp").view("int64").fill_null(0).to_numpy())
                 file.write(batch)
-            counts.end_segment(split.segment.file.path)
+            findings.end_segment(split.segment.file.path)
         except OutputError:
             raise
         except (ReadError, UnknownFormatError) as error:
             # A file that cannot be opened or is another program's; the rest is done all the same.
-            partition.tell(NOT_OPENED, str(error))
+            where = partition.topic, partition.partition
+            partition.add_finding(Finding.of_error(Kind.NOT_OPENED, *where, error))
         except KafkaFormatError as error:
             raise name_partition(error, split) from error
 

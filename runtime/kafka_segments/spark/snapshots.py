@@ -19,8 +19,8 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed, read_committed
-from kafka_segments.query.offsets import select
 from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.resolve import select
 from kafka_segments.query.snapshot import take_snapshot as pin
 from kafka_segments.query.snapshot import write_snapshot
 from kafka_segments.spark.planning import logs_at
@@ -80,9 +80,9 @@ def _list(read: ReadOptions, places: Places | None = None) -> list[PartitionLog]
 
 
 def _judge(read: ReadOptions, log: PartitionLog) -> tuple[str, int, Committed]:
-    findings: list[KafkaFormatError] = []
+    unused: list[KafkaFormatError] = []
     places = Places(task_settings(read.settings))
-    return log.topic, log.partition, read_committed(log, places, _ANY_BYTES, findings)
+    return log.topic, log.partition, read_committed(log, places, _ANY_BYTES, unused)
 
 
 def _write(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import parse_directory_name
 from kafka_segments.log.model import PartitionLog
-from kafka_segments.query.offsets import select
 from kafka_segments.query.query import Topics
+from kafka_segments.query.resolve import select
 
 __all__ = ["INTERNAL_TOPICS", "choose"]
 

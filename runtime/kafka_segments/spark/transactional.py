@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query.committed import Committed, read_committed
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.batch_views import read_batches
-from kafka_segments.query.read.findings import Collected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,7 @@ def _count(outcome: Committed, splits: Iterable[Split], places: Places) -> int:
     count = 0
     for split in splits:
         if split.end is None or split.end > lowest:
-            for batch in read_batches(split, places, Collected()):
+            for batch in read_batches(split, places, Findings()):
                 count += _count_in(batch, outcome.last_stable_offset, ranges)
     return count
 

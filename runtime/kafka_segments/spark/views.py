@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute
 
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.model import Split
+from kafka_segments.log.findings import Findings
+from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.query.read.batch_views import read_batches, read_control
-from kafka_segments.query.read.findings import Collected, is_told_before
 from kafka_segments.query.read.split_reader import Reading, read_split
-from kafka_segments.spark.planned import Row, damage_row, loss_row, note_row
+from kafka_segments.spark.planned import Row
 from kafka_segments.spark.policy import DamagePolicy
 from kafka_segments.spark.read_options import BEST
 
@@ -61,10 +61,10 @@ def rows_as_batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 def _batches(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in read_batches(judge.split, places, judge):
-        yield from _told(judge, schema)
+        yield from _damage_rows(judge, schema)
         horizon = pc.if_else(batch.column("has_delete_horizon"), batch.column("base_timestamp"), None)
         yield _renamed(batch, {"deletehorizonms": horizon}, judge.split, schema)
-    yield from _told(judge, schema)
+    yield from _damage_rows(judge, schema)
 
 
 def _control(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -75,18 +75,10 @@ def _control(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator
 def _damage(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """A row for each thing that is amiss in a range; the records are read for it, and not handed on."""
     split = judge.split
-    found = Collected()
+    found = Findings()
     for _batch in read_split(split, places, _reading(judge), found):
         pass
-    where = split.topic, split.partition
-    rows = [
-        damage_row(where, "damage", one)
-        for one in found.damages
-        if not is_told_before(one, split, judge.is_continued)
-    ]
-    rows += [damage_row(where, "pending", one) for one in found.pendings]
-    rows += [loss_row(one) for one in found.losses]
-    rows += [note_row(one) for one in found.notes]
+    rows = [one.as_row() for one in found.findings if not is_reported_before(one, split, judge.is_continued)]
     if rows:
         yield rows_as_batch(rows, schema)
 
@@ -101,15 +93,20 @@ def _reading(judge: DamagePolicy) -> Reading:
     )
 
 
-def _told(judge: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _damage_rows(judge: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows about damage, if the view has a column for it and it was asked for."""
-    if judge.told and "damage" in map(str.lower, schema.names):
+    if judge.findings and "damage" in map(str.lower, schema.names):
         rows = [
-            {"topic": one.topic, "partition": one.partition, "baseOffset": one.offset, "damage": one.text}
-            for one in judge.told
+            {
+                "topic": one.topic,
+                "partition": one.partition,
+                "baseOffset": one.first_offset,
+                "damage": one.message,
+            }
+            for one in judge.findings
         ]
         yield rows_as_batch(rows, schema)
-    judge.told.clear()
+    judge.findings.clear()
 
 
 def _renamed(

@@ -224,12 +224,7 @@ def _check_compression(options: BatchOptions) -> None:
         if options.compression_level is not None:
             raise refused_option("compression_level", "compression_level without compression")
         return
-    try:
-        check_level(options.compression, options.compression_level)
-    except OptionError as error:
-        is_known = error.detail.startswith("compression_level")
-        error.rule = "compression_level" if is_known else "unknown_compression"
-        raise
+    check_level(options.compression, options.compression_level)
 
 
 def _check_legacy(options: BatchOptions) -> None:

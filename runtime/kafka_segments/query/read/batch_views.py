@@ -18,8 +18,8 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage, Record, SoundBatches
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
-from kafka_segments.log.model import Split
-from kafka_segments.query.read.findings import Findings, name_partition
+from kafka_segments.log.findings import Findings
+from kafka_segments.log.model import Split, name_partition
 from kafka_segments.query.read.split_reader import Reading, SplitReader
 from kafka_segments.segment.batch_records import open_records
 from kafka_segments.segment.columnar.arrow_schema import NONE, TIMESTAMP

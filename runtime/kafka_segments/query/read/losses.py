@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from kafka_segments.formats.file_names import NO_END
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.model import OffsetLoss, Split, StoredSegment
-from kafka_segments.query.read.findings import Findings, Note
+from kafka_segments.log.findings import Finding, Findings, Kind
+from kafka_segments.log.model import Split, StoredSegment
 from kafka_segments.query.read.misnamed import left_out
 from kafka_segments.query.read.other_copies import lower
 from kafka_segments.query.read.segment_finder import Found, SegmentFinder
@@ -99,11 +99,16 @@ class Losses:
         last = first if behind is None else behind - 1  # at least that one
         if last < first:
             return
-        self._findings.lost(OffsetLoss(self._split.topic, self._split.partition, first, last, why))
+        self._lost(first, last, why)
 
     def note(self, path: str, position: int | None, detail: str) -> None:
         """Tell of something that costs no offset."""
-        self._findings.note(Note(self._split.topic, self._split.partition, path, position, detail))
+        where = self._split.topic, self._split.partition
+        self._findings.add(Finding(Kind.NOTE, *where, detail, path=path, position=position))
+
+    def _lost(self, first: int, last: int, why: str) -> None:
+        where = self._split.topic, self._split.partition
+        self._findings.add(Finding(Kind.LOST, *where, why, first, last))
 
     def tell_misnamed(self, found: Found, coverage: OffsetCoverage) -> None:
         """What the segment holds that belongs to others by the names; what of it nobody reads is lost."""
@@ -129,7 +134,7 @@ class Losses:
         how = {"is_compacted": self._split.cleaned_up_to is not None, "is_open": end is None}
         for one in left_out(self._places, stored, directory, (first, last), **how):
             why = f"{path}: {which}, and nothing reads them there"
-            self._findings.lost(OffsetLoss(self._split.topic, self._split.partition, *one, why))
+            self._lost(*one, why)
 
     def _tell_misplaced(self, first: int, last: int, path: str, replaced: tuple[int, int] | None) -> None:
         """What no range has: no checksum covers the base offsets that put it there."""
@@ -145,7 +150,7 @@ class Losses:
         behind = lower(lower(last + 1, asked), named)  # from there on it is told already, or not asked for
         if behind is not None and first < behind:
             why = f"{path}: entries with offsets {first} to {last} stand in front of lower ones"
-            self._findings.lost(OffsetLoss(self._split.topic, self._split.partition, first, behind - 1, why))
+            self._lost(first, behind - 1, why)
 
     def _replaced_in(self, coverage: OffsetCoverage) -> tuple[int, int] | None:
         """The offsets that are missing where entries with negative ones stand; None if none are."""

@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from kafka_segments.errors import ReadError
 from kafka_segments.formats.entries import Damage, SoundBatches
-from kafka_segments.log.model import OffsetLoss, Split, StoredSegment
-from kafka_segments.query.read.findings import Findings, Note
+from kafka_segments.log.findings import Finding, Findings, Kind
+from kafka_segments.log.model import Split, StoredSegment
 
 __all__ = ["DamageSensor", "from_others", "lower", "nearest"]
 
 ReadCopy = Callable[[Split, Findings], Iterator[pa.RecordBatch]]
 
 
-class DamageSensor:
-    """`Findings` of another copy: counts and notes are passed on; damage is only noticed.
+class DamageSensor(Findings):
+    """Findings in another copy: counts and notes are passed on; damage and losses are only noticed.
 
     Args:
         findings: to whom.
@@ -32,25 +32,14 @@ class DamageSensor:
         self._findings = findings
         self.is_whole = True
 
-    def batches(self, batches: SoundBatches) -> None:
-        """See `Findings`."""
-        self._findings.batches(batches)
+    def count(self, batches: SoundBatches) -> None:
+        self._findings.count(batches)
 
-    def damage(self, damage: Damage) -> None:  # noqa: ARG002
-        """See `Findings`."""
-        self.is_whole = False
-
-    def pending(self, damage: Damage) -> None:  # noqa: ARG002
-        """See `Findings`."""
-        self.is_whole = False
-
-    def lost(self, loss: OffsetLoss) -> None:  # noqa: ARG002
-        """See `Findings`."""
-        self.is_whole = False
-
-    def note(self, note: Note) -> None:
-        """See `Findings`."""
-        self._findings.note(note)
+    def add(self, finding: Finding) -> None:
+        if finding.kind is Kind.NOTE:
+            self._findings.add(finding)
+        else:
+            self.is_whole = False
 
 
 def _without(batch: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -106,9 +95,12 @@ def from_others(
     if heard.is_whole and sources:
         which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
         detail = f"{damage.error.detail}; {which} were read from {' and '.join(sources)}"
-        findings.note(Note(split.topic, split.partition, damage.path, damage.position, detail))
+        where = damage.path, damage.position
+        findings.add(
+            Finding(Kind.NOTE, split.topic, split.partition, detail, path=where[0], position=where[1])
+        )
     else:
-        findings.damage(damage)
+        findings.add(Finding.of_damage(damage, split.topic, split.partition))
 
 
 def _from_other(

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from kafka_segments.errors import ReadError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import SoundBatches
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import is_remote
-from kafka_segments.query.read.findings import Findings
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 from kafka_segments.segment.columnar.small_segments import LARGEST_SMALL, SmallRecords
 
@@ -70,7 +70,7 @@ class SmallSplits:
             source.close()
         if num_batches is None:
             return False
-        findings.batches(SoundBatches(num_batches, file.size))
+        findings.count(SoundBatches(num_batches, file.size))
         self._parts.append((split, end - split.start))
         self._size += file.size
         return True

@@ -17,10 +17,10 @@ from kafka_segments.errors import KafkaFormatError
 from kafka_segments.formats.entries import Batch, Damage, Padding, SoundBatches
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
-from kafka_segments.log.model import Split
+from kafka_segments.log.findings import Finding, Findings, Kind
+from kafka_segments.log.model import Split, name_partition
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.query.read.batch_sizes import bounded
-from kafka_segments.query.read.findings import Findings, name_partition
 from kafka_segments.query.read.incomplete_tail import mark_incomplete_tail
 from kafka_segments.query.read.losses import Losses
 from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
@@ -72,7 +72,7 @@ def read_split(
         split: what to read.
         places: where files live.
         reading: how.
-        findings: who is told of the rest; what it raises ends the reading.
+        findings: gets the rest; what it raises ends the reading.
 
     Raises:
         RecordTooLargeError: a record is larger than `max_row_size`.
@@ -183,7 +183,7 @@ class SplitReader:
                     yield from self._damaged(event, is_writing, (start, end), recent)
                 recent.clear()
             elif isinstance(event, SoundBatches):
-                self._findings.batches(event)
+                self._findings.count(event)
                 recent.clear()
             elif isinstance(event, Padding):
                 # A segment is trimmed when the next one begins (LogSegment.onBecomeInactiveSegment).
@@ -338,16 +338,15 @@ class SplitReader:
         offsets: tuple[int, int | None],
         recent: list[pa.RecordBatch],
     ) -> Iterator[pa.RecordBatch]:
-        if is_pending:
-            self._findings.pending(damage)
-        elif self.reading.is_best:
+        if self.reading.is_best and not is_pending:
             start, end = offsets
             range_of = start, self._end if end is None else end
             yield from from_others(
                 self._split, damage, range_of, self._findings, self._read_copy, recent=recent
             )
         else:
-            self._findings.damage(damage)
+            kind = Kind.PENDING if is_pending else Kind.DAMAGE
+            self._findings.add(Finding.of_damage(damage, self._split.topic, self._split.partition, kind))
 
     def _read_copy(self, split: Split, findings: Findings) -> Iterator[pa.RecordBatch]:
         """What another copy has of a range."""
