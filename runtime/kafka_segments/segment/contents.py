@@ -17,6 +17,7 @@ from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import ItemBudget
 from kafka_segments.errors import MissingExtraError, ReadError, TruncatedError
 from kafka_segments.formats.entries import Batch, Damage, Padding
+from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import WINDOW_SIZE, Source
 from kafka_segments.segment.continuity import Extent, Holding
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
@@ -152,7 +153,7 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
             last, tail = entry, None
             is_wrapper = entry.base_offset is None
             greatest = entry.last_offset if is_wrapper else max(entry.base_offset or 0, entry.highest_offset)
-            lasts = (*lasts[-1:], greatest)
+            lasts = (*lasts[-1:], min(greatest, MAX_OFFSET))
             position = entry.end_position
     highest = max(lasts, default=None)
     end_offset = base_offset if highest is None else max(base_offset, highest + 1)
