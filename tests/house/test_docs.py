@@ -80,7 +80,7 @@ def test_the_readme_is_short_where_it_counts() -> None:
     programs = readme.programs()
     assert len(programs["write"].splitlines()) <= 5
     assert len(programs["events"].splitlines()) <= 5
-    assert len(code_blocks(ROOT / "README.md", "python")[5].splitlines()) <= 3, "PySpark, with a session"
+    assert len(code_blocks(ROOT / "README.md", "python")[6].splitlines()) <= 3, "PySpark, with a session"
 
 
 def test_the_readme_shows_output_first_then_the_schema_then_code() -> None:
