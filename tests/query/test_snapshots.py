@@ -237,5 +237,5 @@ def test_an_error_in_a_snapshot_has_words(tmp_path: Path, doubtful: Any, wrong: 
     doubt["error"]["detail"] = wrong
     path = tmp_path / "any.json"
     path.write_text(json.dumps(value))
-    with pytest.raises(OptionError, match="where str should be"):
+    with pytest.raises(OptionError, match="Expected `str`"):
         read_snapshot(PLACES, str(path))

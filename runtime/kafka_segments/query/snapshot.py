@@ -1,8 +1,8 @@
 """A list of files and what was learned of them, kept in a file: several queries then read the same log.
 
-Strategy: JSON, with the names of the model's attributes; what has its default is left out. Ends are pinned:
-what a broker appends later is not read. When a snapshot is used, the directories are listed again, and a
-file that is gone, was replaced or changed is told.
+Strategy: JSON, with the names of the model's attributes (msgspec); what is missing has its default. Ends are
+pinned: what a broker appends later is not read. When a snapshot is used, the directories are listed again,
+and a file that is gone, was replaced or changed is reported.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import os
 import time
-import types
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from enum import Enum, EnumType
-from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
 
 from kafka_segments import errors
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError, raise_unless_file_at_fault
-from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
 from kafka_segments.log.header_walk import Budget
@@ -166,8 +164,7 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
         version = content.pop("version", None)
         if version != _VERSION:
             raise OptionError(f"a snapshot of version {version!r}; only {_VERSION} is known", path=path)
-        decoded: Snapshot = decode(Snapshot, content)
-        return decoded
+        return decode(Snapshot, content)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, OptionError) and error.path is not None:
             raise
@@ -224,88 +221,32 @@ def _why_changed(file: StoredFile, entry: Any, *, is_growing: bool) -> str | Non
 
 
 def encode(value: Any) -> Any:
-    """The JSON form of a value; `decode` reads it."""
-    if isinstance(value, Damage):
-        return {name: encode(getattr(value, name)) for name in _DAMAGE} | {"error": _error(value.error)}
-    if isinstance(value, KafkaFormatError):
-        return _error(value)
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value):
-        pairs = ((one, getattr(value, one.name)) for one in fields(value))
-        return {one.name: encode(content) for one, content in pairs if content != _default(one)}
-    if isinstance(value, Mapping):
-        return {str(name): encode(content) for name, content in value.items()}
-    if isinstance(value, tuple | list):
-        return [encode(one) for one in value]
-    return value
+    """Return the JSON form of a value, for `decode`."""
+    return msgspec.to_builtins(value, enc_hook=_plain)
 
 
-_DAMAGE = ("path", "position", "end_position", "first_lost_offset", "last_lost_offset")
-
-
-def _error(error: KafkaFormatError) -> dict[str, Any]:
-    plain = {name: one for name, one in error.__dict__.items() if isinstance(one, str | int | None)}
-    return {"class": type(error).__name__, **plain}
-
-
-def _default(one: Any) -> Any:
-    return one.default_factory() if one.default_factory is not MISSING else one.default
-
-
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
-
-
-def decode(kind: Any, value: Any) -> Any:
-    """A value of a type from what JSON has of it.
+def decode(kind: type[T], value: Any) -> T:
+    """Return the value of a type from its JSON form.
 
     Raises:
-        OptionError: it is none; so are `ValueError`, `TypeError`, `KeyError` and `AttributeError`.
+        msgspec.ValidationError: the form does not fit the type.
     """
-    origin, arguments = get_origin(kind), get_args(kind)
-    if isinstance(kind, EnumType):
-        return kind(value)
-    if kind is Damage:
-        return _damage(value)
-    if kind is KafkaFormatError:
-        return _error_of(value)
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        return kind(**{name: decode(hints[name], content) for name, content in value.items()})
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return None
-        either = [one for one in arguments if one is not type(None)]
-        fitting = (one for one in either if isinstance(one, type) and isinstance(value, one))
-        return decode(next(fitting, either[0]), value)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise OptionError(f"{value!r:.40} where a list should be")
-        kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
-        return tuple(decode(one, content) for one, content in zip(kinds, value, strict=True))
-    if origin is not None and issubclass(origin, Mapping):
-        return {name: decode(arguments[1], content) for name, content in value.items()}
-    plain: Any = kind
-    if not isinstance(value, plain) or (plain is int and isinstance(value, bool)):
-        raise OptionError(f"{value!r:.40} where {plain.__name__} should be")
-    if plain is int and not -1 << 63 <= value < 1 << 63:
-        raise OptionError(f"{value!r:.40} where a number of 64 bits should be")
-    return value
+    return msgspec.convert(value, kind, dec_hook=_error_of)
 
 
-def _damage(value: dict[str, Any]) -> Damage:
-    hints = _hints(Damage)
-    plain = {name: decode(hints[name], value[name]) for name in _DAMAGE}
-    return Damage(error=_error_of(value["error"]), **plain)
+def _plain(value: Any) -> Any:
+    """What JSON has of an error: its class, and its attributes."""
+    if not isinstance(value, KafkaFormatError):
+        raise NotImplementedError
+    plain = {name: one for name, one in value.__dict__.items() if isinstance(one, str | int | None)}
+    return {"class": type(value).__name__, **plain}
 
 
-def _error_of(value: dict[str, Any]) -> KafkaFormatError:
+def _error_of(kind: Any, value: dict[str, Any]) -> KafkaFormatError:  # noqa: ARG001
     described = dict(value)
-    cls = getattr(errors, decode(str, described.pop("class")))
+    cls = getattr(errors, str(described.pop("class")))
     if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
-        raise OptionError(f"{cls!r:.40} is no error of ours")
+        raise ValueError(f"{cls!r:.40} is no error of ours")
     hints = get_type_hints(cls)  # the attributes that errors of this class have, and their types
-    detail = decode(str, described.pop("detail"))
-    return cls(detail, **{name: decode(hints[name], one) for name, one in described.items()})
+    detail = msgspec.convert(described.pop("detail"), str)
+    return cls(detail, **{name: msgspec.convert(one, hints[name]) for name, one in described.items()})
