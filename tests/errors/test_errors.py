@@ -157,3 +157,12 @@ def test_crosses_a_process_boundary() -> None:
             with pytest.raises(cls) as caught:
                 pool.apply(_raise, (cls,))
             check(caught.value, cls)
+
+
+def test_context_makes_another_error_of_the_same_class() -> None:
+    error = DecompressionError("no", codec="zstd", position=7)
+    named = error.with_context(" (topic t)", path="a.log", topic="t")
+    assert (str(error), error.path) == ("position 7: no", None)
+    again = pickle.loads(pickle.dumps(named))
+    assert (type(again), str(again)) == (DecompressionError, "a.log, position 7: no (topic t)")
+    assert (again.codec, again.topic) == ("zstd", "t")
