@@ -197,7 +197,7 @@ def test_what_an_older_pyarrow_cannot_be_told_is_said(monkeypatch: pytest.Monkey
         """It takes nothing else."""
 
     monkeypatch.setattr(fs, "AzureFileSystem", older)
-    with pytest.raises(OptionError, match="cannot be told all of account_key, account_name") as caught:
+    with pytest.raises(OptionError, match="does not take all of account_key, account_name") as caught:
         Places({"fs.azure.account.key": "canary-7"}).entry(f"abfss://{AZURE}/x")
     assert "canary" not in str(caught.value)
 

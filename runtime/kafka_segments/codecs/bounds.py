@@ -1,7 +1,7 @@
 """Bounds on what a compressed batch may hold for its size, so that a small file never costs much to read.
 
 A few hundred bytes can decompress to hundreds of MiB and to millions of records. What producers write is far
-from both bounds: the densest batches of lawful records, empty ones with offsets one behind the other, have
+from both bounds: the densest batches of lawful records, empty ones with offsets one after the other, have
 1.7 records a byte under zstd, and gzip cannot expand a thousandfold.
 
 Two ways of reading, one measure: what the record-by-record way delivers, the compiled decoders do too. With

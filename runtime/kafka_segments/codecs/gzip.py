@@ -39,7 +39,7 @@ _LEN_SMALL = 64 << 10
 _LEN_SEEKING, _LEN_SEEKING_BEHIND = 9, 32
 """Bytes looked at together where nothing was stored: any stored message, of 18 and more, fills such a piece.
 
-zlib stores few bytes for themselves at the end of a stream alone: behind 64 KiB more are looked at together.
+zlib stores few bytes for themselves at the end of a stream alone: after 64 KiB more are looked at together.
 """
 _NUM_ALIKE, _LEN_PER_ALIKE = 1000, 512
 """Times that such a piece may be stored, and one more for so many bytes: zlib makes few, and long, blocks."""
@@ -52,7 +52,7 @@ class GzipCodec:
     errors = (zlib.error,)
 
     def decompress(self, data: memoryview, max_size: int) -> bytes:
-        """See `kafka_segments.codecs.decompress`."""
+        """Decompress a payload, as `kafka_segments.codecs.decompress` does."""
         output = BoundedOutput(self.name, max_size)
         position = self._decompress_member(data, self._skip_header(data, 0), output)
         while len(data) - position > _LEN_LONGEST_IGNORED:
@@ -79,7 +79,7 @@ class GzipCodec:
             step = data[position : position + len_step]
             if not step:
                 raise malformed(self.name, "it ends within a member")
-            # One byte more than there is room for tells a full output from one that passes the bound.
+            # One byte more than there is room for distinguishes a full output from one that passes the bound.
             chunk = inflater.decompress(step, output.room + 1)
             output.add(chunk)
             crc = zlib.crc32(chunk, crc)
@@ -119,7 +119,7 @@ class GzipCodec:
 
 
 def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
-    """See `tracing`: a stored block comes out as it went in, and its header is in front of it.
+    """Where literals come from (`literals`): a stored block comes out as it went in, after its header.
 
     Raises:
         DecompressionError: there are more of them than any zlib makes.
@@ -160,7 +160,7 @@ def _stored_blocks(payload: bytes, place: int, size: int, content: bytearray) ->
 
 
 def _behind_stored(inflater: Any, rest: bytes) -> Any:
-    """The inflater behind the rest of a block; None if that does not come out as it went in."""
+    """The inflater after the rest of a block; None if that does not come out as it went in."""
     following = inflater.copy()
     try:
         return following if following.decompress(rest) == rest else None

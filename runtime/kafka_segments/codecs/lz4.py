@@ -63,7 +63,7 @@ _BROKEN_CHECKSUM = b"\x1a"
 
 
 class Lz4Codec:
-    """The LZ4 library behind a header that we checked.
+    """The LZ4 library after a header that is checked here.
 
     Args:
         check_header: whether the header's checksum must be right, and is written so.
@@ -76,7 +76,7 @@ class Lz4Codec:
         self._check_header = check_header
 
     def decompress(self, data: memoryview, max_size: int) -> bytes:
-        """See `kafka_segments.codecs.decompress`."""
+        """Decompress a payload, as `kafka_segments.codecs.decompress` does."""
         flags, block_size, start = self._read_header(data)
         end = self._find_end_mark(data, start, bool(flags & _FLG_BLOCK_CHECKSUM))
         if flags & _FLG_CONTENT_CHECKSUM and len(data) - end < LEN_BLOCK_SIZE + _LEN_CHECKSUM:
@@ -96,7 +96,7 @@ class Lz4Codec:
         return output.join()
 
     def first_block(self, data: memoryview) -> tuple[int, int]:
-        """Where the frame's first block begins, and the bytes of checksum behind each; for `iter_blocks`.
+        """Where the frame's first block begins, and the bytes of checksum after each; for `iter_blocks`.
 
         Raises:
             DecompressionError: the header is wrong, or not all there.
@@ -181,7 +181,7 @@ def plain_headers(magic: int) -> list[tuple[int, int]]:
 
 
 def steps(payload: bytes, magic: int, content: bytearray) -> Steps:
-    """See `tracing`: blocks up to the end mark."""
+    """Where literals come from (`literals`): blocks up to the end mark."""
     codec, view = CODEC if magic else CODEC_MAGIC_0, memoryview(payload)
     for place, size, is_stored in iter_blocks(view, *codec.first_block(view)):
         end = min(place + size, len(payload))

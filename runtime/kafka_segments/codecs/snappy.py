@@ -4,7 +4,7 @@ Java, kafka-python and aiokafka write the stream format of `org.xerial.snappy.Sn
 and Go clients one bare block. As in `SnappyInputStream` (1.1.10), whatever does not begin with the stream's
 magic is a bare block; streams may follow each other; fewer than four bytes after the last chunk are ignored.
 What begins as a second header does and is none is passed over where something was read before it, and ends
-the stream where nothing was: SnappyInputStream says that it has ended, but goes on behind it when it is
+the stream where nothing was: SnappyInputStream says that it has ended, but goes on after it when it is
 asked again, as Kafka does while a record is not whole. (Where two such follow each other, or one stands just
 at the end of a large record, what Kafka does hangs on the sizes of its reads: that is not imitated.)
 
@@ -45,7 +45,7 @@ class SnappyCodec:
     errors = (snappy.UncompressError, cramjam.DecompressionError)
 
     def decompress(self, data: memoryview, max_size: int) -> bytes:
-        """See `kafka_segments.codecs.decompress`."""
+        """Decompress a payload, as `kafka_segments.codecs.decompress` does."""
         output = BoundedOutput(self.name, max_size)
         for block in iter_blocks(data):
             self._decompress_block(block, output)
@@ -145,7 +145,7 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
 
 
 def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
-    """See `tracing`: a bare block, or chunks."""
+    """Where literals come from (`literals`): a bare block, or chunks."""
     for start, size in iter_places(memoryview(payload)):
         if size <= 0:
             return

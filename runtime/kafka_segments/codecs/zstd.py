@@ -47,7 +47,7 @@ class ZstdCodec:
     errors = (zstandard.ZstdError,)
 
     def decompress(self, data: memoryview, max_size: int) -> bytes:
-        """See `kafka_segments.codecs.decompress`."""
+        """Decompress a payload, as `kafka_segments.codecs.decompress` does."""
         output = BoundedOutput(self.name, max_size)
         position = 0
         while position < len(data):

@@ -21,7 +21,7 @@ _KINDS = (
 
 
 def check_regular(path: str, status: os.stat_result) -> None:
-    """Refuse everything but regular files, and directories, which whoever opens them refuses.
+    """Refuse everything but regular files, and directories, which are refused when they are opened.
 
     Raises:
         ReadError: it is something else; the message says what.

@@ -33,7 +33,7 @@ class FileEntry:
 
 
 class PlacedSource(Source, Protocol):
-    """A file of a file system, open for reading; whoever opened it closes it.
+    """A file of a file system, open for reading; its opener closes it.
 
     Its `read` and `window` raise `ReadError` for a place that cannot be read, as a disk has them, and
     `StoreError` when nothing more is to be had: the store refuses or fails, or the file is another one now.
@@ -58,5 +58,5 @@ class FileSystem(Protocol):
         ...
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:
-        """Open a file for reading, probably up to the position `end`: nothing behind is read ahead."""
+        """Open a file for reading, probably up to the position `end`: nothing after it is read ahead."""
         ...

@@ -67,7 +67,7 @@ class Places:
 
         Args:
             path: the file.
-            end: where the reader will probably stop; what lies behind is not read ahead, but can be read.
+            end: where the reader will probably stop; what comes after is not read ahead, but can be read.
         """
         system, path = self._resolve(path)
         return system.open(path, end)

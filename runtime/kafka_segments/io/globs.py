@@ -52,7 +52,7 @@ class _Translation:
     def compiled(self) -> re.Pattern[str]:
         for character in self._rest:
             if character == "\\":
-                self._out.append(re.escape(self._following("a character behind the backslash")))
+                self._out.append(re.escape(self._following("a character after the backslash")))
             elif character == "[":
                 self._out.append(self._set())
             else:
@@ -73,7 +73,7 @@ class _Translation:
         return {"*": ".*", "?": "."}.get(character) or re.escape(character)
 
     def _set(self) -> str:
-        """A set, behind its bracket; what is special in Python's sets only is taken as it is."""
+        """A set, after its bracket; what is special in Python's sets only is taken as it is."""
         found = ["["]
         character = self._following("what is in the brackets")
         if character in "^!":
@@ -81,7 +81,7 @@ class _Translation:
             character = self._following("what is in the brackets")
         while character != "]":
             if character == "\\":
-                character = self._following("a character behind the backslash")
+                character = self._following("a character after the backslash")
                 found.append(re.escape(character))
             else:
                 found.append(character if character == "-" else re.escape(character))

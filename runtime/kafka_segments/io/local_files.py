@@ -17,7 +17,7 @@ _log = get_logger(__name__)
 
 
 class LocalFiles:
-    """See `FileSystem`.
+    """The `FileSystem` of this machine.
 
     Args:
         keep_cache: see `Places`.
@@ -91,7 +91,7 @@ def is_locked(path: str) -> bool:
 
 
 class _LocalSource:
-    """See `PlacedSource`."""
+    """A `PlacedSource` that reads as usual."""
 
     def __init__(self, source: Source, identity: str) -> None:
         self._source = source

@@ -3,7 +3,7 @@
 Strategy: a segment is written into a hidden sibling of its destination, `.<name>.writing-<random>`, which no
 broker takes for anything. Its indexes are written when it is complete. Everything is fsynced; then the
 indexes get their names, the segment last. An error, an interrupt or a full disk removes what was written, and
-so does the end of whoever was to finish it; of a process that is killed nothing is left that looks like a
+so does the end of the process that was to finish it; a killed process leaves nothing that looks like a
 segment. A partition's directory is made in the same way, as a whole.
 """
 
@@ -97,7 +97,7 @@ def check_replaceable(path: str) -> str:
 
 
 def hidden_sibling(path: str) -> str:
-    """A name beside a destination that nothing has, and nobody takes for a segment."""
+    """A name beside a destination that nothing has, and that is not taken for a segment."""
     parent, name = os.path.split(path)
     stem = os.fsdecode(os.fsencode(name)[:100])  # file systems count bytes
     return os.path.join(parent, f".{stem}.writing-{uuid.uuid4().hex}")

@@ -44,7 +44,7 @@ class Ranges(Protocol):
 
     @property
     def identity(self) -> str:
-        """See `Entry`."""
+        """Of the object, see `FileEntry`."""
         ...
 
     def fetch(self, position: int, view: memoryview) -> None:
@@ -57,11 +57,11 @@ class Ranges(Protocol):
 
 
 class AheadSource:
-    """See `PlacedSource`; threads take turns.
+    """A `PlacedSource` that reads ahead; threads take turns.
 
     Args:
         ranges: the object; closed with this.
-        end: a position behind which nothing is got that is not asked for; None is the object's end.
+        end: a position after which nothing is read that is not asked for; None is the object's end.
     """
 
     descriptor = -1
@@ -78,11 +78,11 @@ class AheadSource:
         self._is_closed = False
 
     def read(self, position: int, size: int) -> bytes | memoryview:
-        """See `Source`."""
+        """Read exactly `size` bytes."""
         return self.window(position, size, memoryview(bytearray(size)))
 
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
-        """See `Source`."""
+        """Read exactly `size` bytes into the buffer."""
         view = buffer[:size]
         with self._lock:
             if self._is_closed:
@@ -107,7 +107,7 @@ class AheadSource:
         return next((piece for piece in self._pieces if piece.position <= position < piece.end), None)
 
     def _begin(self, position: int, needed: int) -> _Piece:
-        """Ask for a piece that nobody expected."""
+        """Ask for a piece that was not read ahead."""
         self._len_next = min(max(self._len_next, needed), LEN_PIECE)
         piece = self._ask(position, max(min(needed, LEN_PIECE), min(self._len_next, self._end - position)))
         self._len_next = min(_GROWTH * self._len_next, LEN_PIECE)
@@ -132,7 +132,7 @@ class AheadSource:
             return new_pages(LEN_PIECE)
 
     def _give_back(self, pieces: Sequence[_Piece]) -> None:
-        """Keep the memory of pieces that nobody reads or fills any more."""
+        """Keep the memory of pieces that are no longer read or filled."""
         for piece in pieces:
             if len(piece.memory) == LEN_PIECE and piece.is_sound:
                 _spare.append(piece.memory)
@@ -143,7 +143,7 @@ class AheadSource:
         del _spare[max(0, _MOST_PIECES - len(self._pieces)) :]
 
     def _go_ahead(self, piece: _Piece) -> None:
-        """Ask for those behind this piece, if the reader goes on and on."""
+        """Ask for the pieces after this one, if the reader goes on and on."""
         if piece.end - piece.position < _LEN_AHEAD_FROM:
             return
         end = piece.end
@@ -162,12 +162,12 @@ class AheadSource:
             raise
 
     def _forget(self, position: int) -> None:
-        """Let go of what lies behind: all but the last piece, in which the next window may begin."""
-        behind = [piece for piece in self._pieces if piece.end <= position]
+        """Let go of what is before a position: all but the last piece, in which the next window may begin."""
+        before = [piece for piece in self._pieces if piece.end <= position]
         ahead = [piece for piece in self._pieces if piece.end > position]
         near = [piece for piece in ahead if piece.position <= position + NUM_AHEAD * LEN_PIECE]
-        self._pieces = behind[-1:] + near[: NUM_AHEAD + 2]
-        self._give_back(behind[:-1])
+        self._pieces = before[-1:] + near[: NUM_AHEAD + 2]
+        self._give_back(before[:-1])
 
     def close(self) -> None:
         """Let go of everything; what is under way ends by itself."""

@@ -1,6 +1,6 @@
 """What stores answer when they do not answer: wait and ask again, or say what is wrong and what to do.
 
-Strategy: `pyarrow` tells stores' errors as `OSError` with a text; which of them pass is read from it. Each
+Strategy: `pyarrow` reports stores' errors as `OSError` with a text; which of them pass is read from it. Each
 request runs in a thread of its own that is waited for only so long: a connection over which a byte trickles
 now and then is never given up by the library. The library's text is repeated without anything that a setting
 may have put there in confidence, and its exception is not kept as the cause of ours.
@@ -51,7 +51,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 8.0
 _FIRST_ANSWER = (
     12.0  # seconds for a store that has never answered: its address is more likely wrong than it slow
 )
-_SILENCE = 5.0  # seconds of waiting that nobody is told of
+_SILENCE = 5.0  # seconds of waiting without a notice
 
 _REFUSAL = (
     "the store refused: the credentials are wrong, expired or missing, or may not read this. Renew the token "
@@ -71,14 +71,14 @@ _NO_HDFS = (
 
 @dataclass(frozen=True, slots=True)
 class RetryNotice:
-    """What a store's library told, without its traceback and its secrets."""
+    """An error of a store's library, without its traceback and its secrets."""
 
     text: str
     errno: int | None
 
     @property
     def is_answer(self) -> bool:
-        """Whether a store has said so, rather than nobody having been reached."""
+        """Whether a store has said so, rather than that it was not reached."""
         return not _UNREACHED.search(self.text)
 
     @property
@@ -161,14 +161,16 @@ class Patience:
             # Not in a handler, so that the library's exception does not hang on ours.
             if isinstance(error, KafkaFormatError) or not isinstance(error, _of_library()):
                 raise error
-            told = self._told(error)
-            self._has_answered |= told.is_answer
+            notified = self._notice_of(error)
+            self._has_answered |= notified.is_answer
             limit = end if self._has_answered else first_end
             wait = pause * random.uniform(0.5, 1.5)
-            if not told.is_passing or time.monotonic() + wait >= limit:
-                tries = f" (asked {num_tries} times in {limit - started:.0f} s)" if told.is_passing else ""
+            if not notified.is_passing or time.monotonic() + wait >= limit:
+                tries = (
+                    f" (asked {num_tries} times in {limit - started:.0f} s)" if notified.is_passing else ""
+                )
                 tries += "" if self._has_answered else f"; {_UNREACHABLE}"
-                detail, code = told.explained(tries)
+                detail, code = notified.explained(tries)
                 kind = absent if code == errno.ENOENT else StoreError
                 raise kind(detail, errno=code, path=path)
             notice.give()
@@ -179,7 +181,7 @@ class Patience:
         answer = f"the store gave no whole answer within {seconds:.0f} s"
         return f"{answer}: is it overloaded?" if self._has_answered else f"{answer}; {_UNREACHABLE}"
 
-    def _told(self, error: BaseException) -> RetryNotice:
+    def _notice_of(self, error: BaseException) -> RetryNotice:
         text = " ".join(str(error).split())
         for secret in self._secrets:
             text = text.replace(secret, "***")
@@ -201,7 +203,7 @@ class Answer:
 
 
 class Notice:
-    """Tells once that a store keeps a request waiting, when that has taken long.
+    """A warning, given once, that a store keeps a request waiting, when that has taken long.
 
     Args:
         path: what the request is about.
@@ -217,7 +219,7 @@ class Notice:
         return None if self._due is None else max(0.0, self._due - time.monotonic())
 
     def give(self) -> None:
-        """Tell it, if it is due."""
+        """Give it, if it is due."""
         if self._due is not None and time.monotonic() >= self._due:
             self._due = None
             _log.warning("kafka-segments: %s: the store keeps a request waiting", self._path)

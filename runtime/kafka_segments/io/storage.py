@@ -82,7 +82,7 @@ class _Bytes:
 
 
 class _File:
-    """A file behind a descriptor that we own."""
+    """A file, by a descriptor that this object owns."""
 
     is_memory = False
 
@@ -247,7 +247,7 @@ def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = Fa
     """Open a path, `-` (standard input), bytes or a binary file object for random access.
 
     What is returned is the caller's to close. A file object, or a `Source` that is open already, stays open
-    then, and is to be closed by whoever opened it, later.
+    then, and is to be closed by its opener, later.
 
     Args:
         source: what to open. What cannot be sought in (a pipe) is copied to a temporary file first.
@@ -277,7 +277,7 @@ def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
     if name == "-":
         return _open_descriptor(name, _dup_stdin(), map_it)
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
-    # Nobody may ever write to a pipe: without this flag, opening one waits for a writer.
+    # A pipe may never have a writer, and without this flag opening one waits for it.
     flags |= getattr(os, "O_NONBLOCK", 0) if only_files else 0
     try:
         if only_files:

@@ -1,8 +1,8 @@
 """One object of a store, read by ranges, as long as it is the same one.
 
 Strategy: stores have no open files. A range that is asked for after the object was overwritten comes from the
-new one, and `pyarrow` cannot ask for the old one only. So what the store tells of the object (size, ETag,
-time) is asked for again behind each range but the first, and must be what it was: then all ranges so far are
+new one, and `pyarrow` cannot ask for the old one only. So what the store says of the object (size, ETag,
+time) is asked for again after each range but the first, and must be what it was: then all ranges so far are
 of one object. Where a connection breaks again and again, the ranges that are asked for are half as long each
 time, and what has come is kept.
 """
@@ -31,7 +31,7 @@ Stamp = tuple[int, int, str]
 
 
 def identity_of(size: int, modified_ns: int) -> str:
-    """From what a listing says too; whole seconds, because a look at one object tells no less."""
+    """The identity of an object, from what a listing has too; one object's own time has whole seconds."""
     return f"{size}:{modified_ns // _NS}"
 
 
@@ -54,7 +54,7 @@ class StoredObject:
         self._patience = patience
         self.address = address
         opened, self._stamp = patience.run(address, self._open)
-        self._handles = [opened]  # those that nobody is reading from
+        self._handles = [opened]  # those that are not in use
         self._lock = threading.Lock()
         self._numbers = count()
         self._is_closed = False
@@ -66,7 +66,7 @@ class StoredObject:
 
     @property
     def identity(self) -> str:
-        """See `Entry`."""
+        """Of the object, see `FileEntry`."""
         return identity_of(*self._stamp[:2])
 
     def fetch(self, position: int, view: memoryview) -> None:
@@ -99,8 +99,8 @@ class StoredObject:
     def _read(self, position: int, view: memoryview) -> None:
         """One request.
 
-        Where a store sends less than it was asked for, the library (26.0 at least) counts as read what nobody
-        has written. So what it has not written is made known by bytes that no object has.
+        Where a store sends less than it was asked for, the library (26.0 at least) counts as read what was
+        never written. So what it has not written is marked by bytes that no object has.
         """
         with self._lock:
             handle = self._handles.pop() if self._handles else None
@@ -132,11 +132,11 @@ class StoredObject:
         handle.close()
 
     def _open(self) -> tuple[Any, Stamp]:
-        """One request, where the store's library tells with it what the object is; else two."""
+        """One request, where the store's library says with it what the object is; else two."""
         opened = self._system.open_input_file(self._key)
-        size, told = opened.size(), opened.metadata() or {}
-        modified = told.get("Last-Modified")
-        tag = (told.get("ETag") or b"").decode("utf-8", "replace")
+        size, metadata = opened.size(), opened.metadata() or {}
+        modified = metadata.get("Last-Modified")
+        tag = (metadata.get("ETag") or b"").decode("utf-8", "replace")
         if modified is None:
             return opened, (size, self._system.get_file_info(self._key).mtime_ns or 0, tag)
         moment = datetime.fromisoformat(modified.decode("ascii"))

@@ -43,7 +43,7 @@ def arguments_of(scheme: str, authority: str, settings: Mapping[str, str]) -> Ar
 
     Args:
         scheme: of the address, in small letters; one of `SCHEMES`.
-        authority: what stands behind the two slashes: a bucket, `container@account`, `host:port`.
+        authority: what comes after the two slashes: a bucket, `container@account`, `host:port`.
         settings: Hadoop's names without `spark.hadoop.`.
 
     Raises:
@@ -169,7 +169,7 @@ def _abfs(authority: str, settings: Mapping[str, str]) -> Arguments:
 
 
 def _hdfs(authority: str, settings: Mapping[str, str]) -> Arguments:
-    """What `libhdfs` is told beside the site's own files; the user comes from `HADOOP_USER_NAME`."""
+    """What `libhdfs` is given beside the site's own files; the user comes from `HADOOP_USER_NAME`."""
     host, _colon, port = authority.partition(":")
     if port and not port.isdecimal():
         raise OptionError(f"{port!r} is no port: write hdfs://HOST:PORT/PATH, or hdfs://NAMESERVICE/PATH")

@@ -27,12 +27,12 @@ _NUM_TRIES = 2  # of the AWS SDK itself; `Patience` goes on with it, and a proce
 
 
 class RemoteFiles:
-    """See `FileSystem`; for the addresses of one authority (bucket, account, name node).
+    """The `FileSystem` of the addresses of one authority (bucket, account, name node).
 
     Args:
         scheme: in small letters, one of `SCHEMES`.
         prefix: scheme and authority as the caller writes them, to begin paths with.
-        authority: what stands behind the two slashes.
+        authority: what comes after the two slashes.
         settings: see `Places`.
         patience: how long one request may take in all, in seconds.
 
@@ -130,6 +130,6 @@ def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
     try:
         return getattr(fs, name)(**arguments)
     except TypeError:
-        told = ", ".join(sorted(arguments))
-        detail = f"pyarrow {pa.__version__} cannot be told all of {told} for a {name}: a newer one can"
+        names = ", ".join(sorted(arguments))
+        detail = f"pyarrow {pa.__version__} does not take all of {names} for a {name}: a newer one can"
         raise OptionError(detail) from None
