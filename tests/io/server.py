@@ -29,7 +29,7 @@ class Store:
 
 
 def _pin() -> dict[str, str]:
-    pin: dict[str, str] = tomllib.loads((ROOT / "tests" / "places" / "server.toml").read_text())
+    pin: dict[str, str] = tomllib.loads(Path(__file__).with_name("server.toml").read_text())
     return pin
 
 

@@ -246,7 +246,7 @@ def _error_of(kind: Any, value: dict[str, Any]) -> KafkaFormatError:  # noqa: AR
     described = dict(value)
     cls = getattr(errors, str(described.pop("class")))
     if not (isinstance(cls, type) and issubclass(cls, KafkaFormatError)):
-        raise ValueError(f"{cls!r:.40} is no error of ours")
+        raise OptionError(f"{cls!r:.40} is no error of ours")
     hints = get_type_hints(cls)  # the attributes that errors of this class have, and their types
     detail = msgspec.convert(described.pop("detail"), str)
     return cls(detail, **{name: msgspec.convert(one, hints[name]) for name, one in described.items()})
