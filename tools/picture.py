@@ -16,15 +16,16 @@ RUNTIME = ROOT / "runtime" / "kafka_segments"
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- made by `make picture` -->\n", "<!-- end of the picture -->\n"
 HEAD = """\
- schemas/*.ksy                 the only place where a layout is written
+ schemas/*.ksy                 the only place where a layout of Kafka's files is written
       |  codegen.py            compiler/frontend: schemas to a typed model; compiler/targets: model to code
       v
+ generated/webide/             schemas and samples for the Kaitai Web IDE
  generated/kafka_segments_generated
-      |-- kaitai/              classes of the Kaitai compiler: read a structure, exactly; for the Web IDE too
-      |-- construct/           Construct declarations: parse and build one structure
+      |-- kaitai/              classes of the Kaitai compiler: read a structure, exactly
+      |-- construct/           Construct declarations: parse and build a structure
       `-- columns/             scanners, decoders and encoders in plain Python, which native/ compiles
       v
- runtime/kafka_segments        floors: a room imports only rooms on floors below its own
+ runtime/kafka_segments        a room imports only rooms of lower floors
 """
 
 

@@ -1,1 +1,1 @@
-"""Files and stores: opened, listed, read ahead, locked and written whole."""
+"""Files and stores: opened, listed, read ahead and written whole."""

@@ -1,4 +1,4 @@
 """From a split to arrow batches, in a task on any machine: hints verified, files found again, losses told.
 
-`reading` is the way in.
+`split_reader` is the entry point.
 """
