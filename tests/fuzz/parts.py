@@ -333,7 +333,7 @@ def check_coverage(coverage: OffsetCoverage, sound: list[Batch], damaged: list[i
         # How far wrappers reach is not held against what follows.
         assert coverage.last in lasts if has_wrappers else coverage.last == max(lasts)
         assert coverage.is_damaged_before == any(at < sound[0].position for at in damaged)
-        assert coverage.is_damaged_behind == any(at > sound[-1].position for at in damaged)
+        assert coverage.is_damaged_after == any(at > sound[-1].position for at in damaged)
     if sound and first_offset(sound[0]) is not None:
         assert coverage.first == first_offset(sound[0])
     if not damaged and all(_is_whole(one) for one in sound):

@@ -157,7 +157,7 @@ class LogView:
         )
 
     @cached_property
-    def is_damaged_behind(self) -> bool:
+    def is_damaged_after(self) -> bool:
         """Whether something stands behind the end that is neither a batch nor the beginning of one."""
         piece = self.log.pieces[-1]
         if piece.end is not None or self.log.end.is_live:
@@ -237,7 +237,7 @@ def _visible_end(view: LogView, query: Query) -> tuple[int | None, RangeEnd]:
     if not candidates:
         return None, RangeEnd(EndKind.LOG_END)
     end, why = min(candidates, key=itemgetter(0))
-    if end >= view.end and view.is_damaged_behind:
+    if end >= view.end and view.is_damaged_after:
         return None, RangeEnd(EndKind.LOG_END)  # so that whoever reads sees it, and tells
     if end < view.end:
         newest = view.log.pieces[-1].segment.file.path

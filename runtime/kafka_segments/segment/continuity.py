@@ -47,7 +47,7 @@ class Holding:
         size: bytes.
         extent: its offsets; None if it holds no sound entry.
         is_damaged_before: whether there is damage before the first sound entry, or only damage.
-        is_damaged_behind: likewise after the last one.
+        is_damaged_after: likewise after the last one.
         is_unknown: it cannot be read, or was not examined; that is reported elsewhere.
         ends_in_zeros: whether zeros follow the last sound entry.
         misplaced: base offset of the first batch, if the next one's offsets are not greater.
@@ -58,7 +58,7 @@ class Holding:
     size: int
     extent: Extent | None = None
     is_damaged_before: bool = False
-    is_damaged_behind: bool = False
+    is_damaged_after: bool = False
     is_unknown: bool = False
     ends_in_zeros: bool = False
     misplaced: int | None = None
@@ -241,7 +241,7 @@ def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) 
                 yield from ((each, one) for each in found)
                 continue
             first = min(base, extent.first) if one.is_damaged_before else extent.first
-            last = max(extent.last, own_last or 0) if one.is_damaged_behind else extent.last
+            last = max(extent.last, own_last or 0) if one.is_damaged_after else extent.last
             yield Extent(first, last), one
 
 
@@ -302,7 +302,7 @@ def _gap_between(before: _Held, after: _Held, first: int) -> _Gap:
 
 def _gap_after(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]:
     """Yield gaps after all segments."""
-    if _is_reported(newest) or newest.is_damaged_behind:
+    if _is_reported(newest) or newest.is_damaged_after:
         return
     end, own = reached[0].last + 1, reached[1]
     noted_end, what = max(

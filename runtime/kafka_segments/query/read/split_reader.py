@@ -320,12 +320,12 @@ class SplitReader:
         """From where on offsets of the range are missing behind what was read; None if none are."""
         (start, limit), last, end = offsets, coverage.last, self._reached
         if coverage.is_ended and (found.is_as_planned or limit == end):
-            is_damaged = coverage.is_damaged_before or coverage.is_damaged_behind
+            is_damaged = coverage.is_damaged_before or coverage.is_damaged_after
             return start if last is None and not is_damaged else None
         behind = start if last is None else max(start, last + 1)
         # What lies below its segment's name is not the end of this one, nor is damage behind it.
         is_others = last is not None and last < self._losses.named[0]
-        if (coverage.is_damaged_behind and not is_others) or (end is not None and behind >= end):
+        if (coverage.is_damaged_after and not is_others) or (end is not None and behind >= end):
             return None
         if end is None:  # a log ends somewhere
             return behind if is_others and found.is_as_planned else None

@@ -35,7 +35,7 @@ class OffsetCoverage:
         last: the greatest sound offset, of those that the segment should hold if there are any; None without
             any.
         is_damaged_before: whether there is damage before the first sound entry.
-        is_damaged_behind: whether there is damage after the last one.
+        is_damaged_after: whether there is damage after the last one.
         has_gaps: whether offsets are missing between sound neighbours, or inside an entry.
         falls: whether an entry follows one with a higher offset. Then a gap may be due to a changed offset.
         is_ended: whether reading ended with an entry after the range, not with the file.
@@ -55,7 +55,7 @@ class OffsetCoverage:
         self.first: int | None = None
         self.last: int | None = None
         self.is_damaged_before = False
-        self.is_damaged_behind = False
+        self.is_damaged_after = False
         self.has_gaps = self.falls = False
         self.is_ended = False
         self.misplaced: tuple[int, int] | None = None
@@ -142,7 +142,7 @@ class OffsetCoverage:
     def damaged(self) -> None:
         """Add damage."""
         self.is_damaged_before = self.is_damaged_before or not self._has_entries
-        self.is_damaged_behind = True
+        self.is_damaged_after = True
         self._expected = None
 
     def _look_below(self, firsts: Offsets, lasts: Offsets) -> None:
@@ -211,7 +211,7 @@ class OffsetCoverage:
         if known is None or last > known or (end is not None and known >= end):
             self.last = last
         self._expected = last + 1 if self._expected is None else max(self._expected, last + 1)
-        self.is_damaged_behind = False
+        self.is_damaged_after = False
 
 
 def _ends_of(firsts: Offsets, lasts: Offsets, chosen: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
