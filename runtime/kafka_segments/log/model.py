@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.segment.continuity import Noted
+from kafka_segments.segment.continuity import CheckpointedOffsets
 from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = [
@@ -137,9 +137,9 @@ class PartitionCopy:
         leader_epochs: the lineage; empty if it is not noted.
         end: see `LogEnd`.
         is_tiered: it is a tier's, not a broker's.
-        cleaned_up_to: see `continuity.Noted`.
+        cleaned_up_to: see `continuity.CheckpointedOffsets`.
         without_log: base offsets of indexes whose segment is not there.
-        swaps: see `continuity.Noted`.
+        swaps: see `continuity.CheckpointedOffsets`.
         findings: segments that are there and do not count, and files beside the segments that could not be
             read; what they note counts as not noted.
     """
@@ -209,12 +209,14 @@ class PartitionLog:
     swaps: tuple[tuple[int, str], ...] = ()
 
     @property
-    def noted(self) -> Noted:
+    def noted(self) -> CheckpointedOffsets:
         """What brokers note beside the segments, but for what a running one may change."""
         if self.end.is_live:
-            return Noted(self.log_start_offset, cleaned_up_to=self.cleaned_up_to)
+            return CheckpointedOffsets(self.log_start_offset, cleaned_up_to=self.cleaned_up_to)
         marks = self.end.high_watermark, self.end.recovery_point
-        return Noted(self.log_start_offset, *marks, self.cleaned_up_to, self.without_log, self.swaps)
+        return CheckpointedOffsets(
+            self.log_start_offset, *marks, self.cleaned_up_to, self.without_log, self.swaps
+        )
 
 
 @dataclass(frozen=True, slots=True)

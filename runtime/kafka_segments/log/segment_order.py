@@ -18,7 +18,7 @@ from typing import TypeVar
 from kafka_segments.formats.entries import Damage
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.segment.continuity import Extent, Holding, Noted, find_gaps, out_of_order
+from kafka_segments.segment.continuity import CheckpointedOffsets, Extent, Holding, find_gaps, out_of_order
 from kafka_segments.segment.segment import Segment
 
 __all__ = ["Arranged", "up_to"]
@@ -37,7 +37,7 @@ class Arranged:
     """
 
     def __init__(
-        self, files: Sequence[LogFile], noted: Noted, name: tuple[str, int], *, is_whole: bool
+        self, files: Sequence[LogFile], noted: CheckpointedOffsets, name: tuple[str, int], *, is_whole: bool
     ) -> None:
         self._named = tuple(files)
         self._noted, self._name, self._is_whole = noted, name, is_whole

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from kafka_segments.log.findings import Finding, Kind, of_kinds
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.offsets import EndKind, LogView, Range
-from kafka_segments.segment.continuity import Noted, swapped_out
+from kafka_segments.segment.continuity import CheckpointedOffsets, swapped_out
 
 __all__ = ["lost_ends", "lost_swaps", "not_left_out"]
 
@@ -55,7 +55,9 @@ def lost_swaps(
     log = view.log
     if log.end.is_live or not log.swaps:
         return
-    noted = Noted(log.log_start_offset, log.end.high_watermark, log.end.recovery_point, swaps=log.swaps)
+    noted = CheckpointedOffsets(
+        log.log_start_offset, log.end.high_watermark, log.end.recovery_point, swaps=log.swaps
+    )
     key = log.topic, log.partition
     start = 0 if is_from_start else found.start
     for first, behind, why in swapped_out(noted, [piece.segment.base_offset for piece in log.pieces]):

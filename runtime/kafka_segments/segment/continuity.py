@@ -15,7 +15,16 @@ from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.file_names import with_ends
 from kafka_segments.segment.cleaner_traces import Traces
 
-__all__ = ["Extent", "Holding", "Look", "Noted", "find_gaps", "out_of_order", "swapped_out", "traces_in"]
+__all__ = [
+    "CheckpointedOffsets",
+    "Extent",
+    "Holding",
+    "Look",
+    "find_gaps",
+    "out_of_order",
+    "swapped_out",
+    "traces_in",
+]
 
 _LARGEST = (1 << 31) - 1
 """Bytes of a segment at most: LogConfig's segment.bytes is an int, and a larger file cannot be indexed."""
@@ -69,7 +78,7 @@ Look = Callable[[Holding], Sequence[Extent]]
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class CheckpointedOffsets:
     """Offsets that a broker keeps for a partition in checkpoints and other files.
 
     Attributes:
@@ -92,7 +101,7 @@ class Noted:
 
 def find_gaps(
     segments: Sequence[Holding],
-    noted: Noted,
+    noted: CheckpointedOffsets,
     is_cleaned: Callable[[Holding], bool],
     look: Look,
     name: tuple[str, int] | None = None,
@@ -133,7 +142,7 @@ def traces_in(
 
     Args:
         segments: all of it, by base offset.
-        noted: see `Noted.cleaned_up_to`.
+        noted: see `CheckpointedOffsets.cleaned_up_to`.
         is_cleaned: see `find_gaps`.
     """
     held = [*_covered(segments, {})] if segments else []  # they may be gone by now
@@ -188,14 +197,16 @@ def _unlawful(gaps: Sequence[_Gap], traces: Traces) -> Iterator[_Gap]:
 _Held = tuple[Extent, Holding]
 
 
-def _gaps(segments: Sequence[Holding], noted: Noted, runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Gap]:
+def _gaps(
+    segments: Sequence[Holding], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
+) -> Iterator[_Gap]:
     straying = [*_straying(segments, runs)]
     for gap in _gaps_by_content(segments, noted, runs):
         yield from _without(gap, straying)
 
 
 def _gaps_by_content(
-    segments: Sequence[Holding], noted: Noted, runs: Mapping[str, Sequence[Extent]]
+    segments: Sequence[Holding], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
 ) -> Iterator[_Gap]:
     by_content = sorted(_covered(segments, runs), key=lambda one: one[0])
     yield from _gap_before(segments[0], by_content[0][0], noted)
@@ -271,7 +282,7 @@ def _without(gap: _Gap, straying: Sequence[Extent]) -> Iterator[_Gap]:
         yield replace(gap, first=first)
 
 
-def _gap_before(lowest: Holding, covered: Extent, noted: Noted) -> Iterator[_Gap]:
+def _gap_before(lowest: Holding, covered: Extent, noted: CheckpointedOffsets) -> Iterator[_Gap]:
     """Yield gaps before all segments."""
     start, first = noted.log_start_offset, min(lowest.base_offset, covered.first)
     if start is not None and start < first:
@@ -300,7 +311,7 @@ def _gap_between(before: _Held, after: _Held, first: int) -> _Gap:
     return _Gap(one, first, last, f"{why}shows that the cleaner has been there")
 
 
-def _gap_after(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]:
+def _gap_after(newest: Holding, reached: _Held, noted: CheckpointedOffsets) -> Iterator[_Gap]:
     """Yield gaps after all segments."""
     if _is_reported(newest) or newest.is_damaged_after:
         return
@@ -321,7 +332,7 @@ def _gap_after(newest: Holding, reached: _Held, noted: Noted) -> Iterator[_Gap]:
 
 
 def swapped_out(
-    noted: Noted, base_offsets: Sequence[int], end: int = 0
+    noted: CheckpointedOffsets, base_offsets: Sequence[int], end: int = 0
 ) -> Iterator[tuple[int, int | None, str]]:
     """Yield the offsets that exist only in segments which a broker has yet to swap in (LogLoader, `.swap`).
 
@@ -347,7 +358,7 @@ def swapped_out(
             yield first, last, why
 
 
-def _swapped_gaps(segments: Sequence[Holding], noted: Noted) -> Iterator[_Gap]:
+def _swapped_gaps(segments: Sequence[Holding], noted: CheckpointedOffsets) -> Iterator[_Gap]:
     bases = [one.base_offset for one in segments]
     for first, last, why in swapped_out(noted, bases):
         before = [one for one in segments if one.base_offset < first]
