@@ -20,7 +20,7 @@ from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.open_partition import open_log
 from kafka_segments.log.partition import Partition
 from kafka_segments.log.replicas import resolve
-from kafka_segments.log.skipped_files import PassedOver, tell
+from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 
 __all__ = ["add_parser", "run"]
 
@@ -55,15 +55,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     status = console.CLEAN
-    places, passed = Places(keep_cache=True), list[PassedOver]()
+    places, skipped = Places(keep_cache=True), list[SkippedFiles]()
     with console.waiting("listing segments"):
         paths = [path for given in arguments.sources for path in matches_of(places, given)]
-        copies = discover(places, paths, passed=passed, prefer_names=True)
-    tell(passed, is_all=True)
+        copies = discover(places, paths, skipped=skipped, prefer_names=True)
+    log_skipped(skipped, is_all=True)
     asked = {segment.path for copy in copies for segment in copy.segments}
     # A transaction may begin and end in other segments than those that were asked for.
     with console.waiting("listing and opening segments"):
-        logs = resolve(places, discover(places, [copy.path for copy in copies], passed=[], prefer_names=True))
+        logs = resolve(
+            places, discover(places, [copy.path for copy in copies], skipped=[], prefer_names=True)
+        )
     try:
         for log in logs:
             status = max(status, _print(places, log, asked, arguments))

@@ -24,7 +24,7 @@ from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_check import check_log
 from kafka_segments.log.model import PartitionLog, Split
-from kafka_segments.log.skipped_files import PassedOver
+from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.offsets import Range
@@ -102,16 +102,16 @@ def run(arguments: argparse.Namespace) -> int:
     for words in unused_options(options):
         console.say(words)
     places = Places(store_settings(options))
-    passed: list[PassedOver] = []
+    skipped: list[SkippedFiles] = []
     with console.waiting("listing and opening segments"):
-        logs, committed, changed = _logs(arguments, query, options, places, passed)
+        logs, committed, changed = _logs(arguments, query, options, places, skipped)
     with console.waiting(f"planning partitions: {len(logs)}"):
         made = _checked(plan(logs, query, places, committed), logs, query, places)
         if arguments.compare_copies:
             made = _compared(made, places)
     try:
         with console.writing() as stdout:
-            for values, words in _lines(made, query, changed, passed):
+            for values, words in _lines(made, query, changed, skipped):
                 is_jsonl = arguments.format == "jsonl"
                 stdout.write(jsonl.encode(values) if is_jsonl else f"{shown(words)}\n".encode())
             stdout.flush()
@@ -173,7 +173,7 @@ def _logs(
     query: Query,
     options: Mapping[str, str],
     places: Places,
-    passed: list[PassedOver],
+    skipped: list[SkippedFiles],
 ) -> tuple[list[PartitionLog], dict[TopicPartition, Committed], list[Changed]]:
     if arguments.snapshot is not None:
         if arguments.sources or arguments.take_snapshot:
@@ -184,7 +184,7 @@ def _logs(
     if not arguments.sources:
         raise OptionError("give what to read: log directories, partitions' directories, .log files")
     paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
-    logs = logs_asked_for(places, paths, query, files_of(options), passed)
+    logs = logs_asked_for(places, paths, query, files_of(options), skipped)
     if arguments.take_snapshot is None:
         return logs, {}, []
     with_transactions = query.isolation == "read_committed"
@@ -251,7 +251,7 @@ def _condition(column: Column, operator: str, value: int, text: str) -> Conditio
 
 
 def _lines(
-    made: Plan, query: Query, changed: Sequence[Changed], passed: Sequence[PassedOver]
+    made: Plan, query: Query, changed: Sequence[Changed], skipped: Sequence[SkippedFiles]
 ) -> Iterator[Line]:
     by_partition: dict[TopicPartition, list[tuple[int, Split]]] = {}
     for number, task in enumerate(made.tasks):
@@ -266,7 +266,7 @@ def _lines(
         yield from _left_out(left_out.get(key, ()))
     there = {(one.topic, one.partition) for one in made.ranges}
     yield from _left_out(chain.from_iterable(left_out[key] for key in left_out if key not in there))
-    for other in passed:
+    for other in skipped:
         yield {"type": "passed_over", "paths": list(other.paths), "why": other.why}, str(other)
     for loss in made.of(Kind.LOST):
         where = {"first_offset": loss.first_offset, "last_offset": loss.last_offset}

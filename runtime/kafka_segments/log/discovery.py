@@ -24,7 +24,7 @@ from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.log_dir import is_deleted, segments_in, swaps_in, without_log
 from kafka_segments.log.model import LogEnd, PartitionCopy, StoredFile, StoredSegment
 from kafka_segments.log.partition_dirs import Directory, PartitionFinder, Wanted, run_at_once
-from kafka_segments.log.skipped_files import PassedOver, tell
+from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.log.stored_segments import read_file
 from kafka_segments.log.tiers import read_tier
 from kafka_segments.segment.index_files import LeaderEpoch, read_leader_epochs, read_partition_metadata
@@ -49,7 +49,7 @@ class FileOptions:
         modified_before: nanoseconds since 1970; a file must have been written before.
         modified_after: likewise, after.
         recursive: look for partitions at all depths (`recursiveFileLookup`).
-        ignore_missing: what vanishes after a pattern was resolved is passed over (`ignoreMissingFiles`). A
+        ignore_missing: what vanishes after a pattern was resolved is skipped (`ignoreMissingFiles`). A
             path that is given and does not exist is an error in any case, as in Spark.
     """
 
@@ -65,7 +65,7 @@ def discover(
     paths: Iterable[str],
     options: FileOptions | None = None,
     wanted: Wanted | None = None,
-    passed: list[PassedOver] | None = None,
+    skipped: list[SkippedFiles] | None = None,
     *,
     prefer_names: bool = False,
 ) -> list[PartitionCopy]:
@@ -77,7 +77,7 @@ def discover(
         options: which files count.
         wanted: which partitions do: called with a topic and a partition's number, or None for "any of them".
             The directories of others are not listed.
-        passed: gets what is passed over there; None logs it, but for what is about to be deleted.
+        skipped: gets what is skipped there; None logs it, but for what is about to be deleted.
         prefer_names: a path that exists is no pattern, whatever characters are in it.
 
     Returns:
@@ -95,10 +95,10 @@ def discover(
             _add_matches(places, finder, path, options.ignore_missing)
         else:
             finder.add(path)
-    if passed is None:
-        tell(finder.passing.found, is_all=False)
+    if skipped is None:
+        log_skipped(finder.skipped.found, is_all=False)
     else:
-        passed[:] = finder.passing.found
+        skipped[:] = finder.skipped.found
     chooser = _Chooser(options)
     reader = _Reader(places, chooser, Checkpoints(places))
     directories = list(finder.found.values())

@@ -5,7 +5,7 @@ Strategy: what lies in a directory says what it is, and its name says whose. A b
 `TOPIC-PARTITION-ID/<20 digits>-<id>.log`, and Aiven's tiered storage the same file in `TOPIC-ID/PARTITION/`
 (ObjectKeyFactory). What a broker passes over when it loads its logs is passed over here: directories renamed
 for deletion or for a move between disks (`-delete`, `-future`, `-stray`: LocalLog.parseTopicPartitionName),
-and files with other names (LogLoader: `.deleted`, `.cleaned`, `.swap`). `passing` gathers what that is.
+and files with other names (LogLoader: `.deleted`, `.cleaned`, `.swap`). `skipped` gathers what that is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kafka_segments.formats.file_names import (
 )
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.skipped_files import Passing
+from kafka_segments.log.skipped_files import SkipCollector
 
 __all__ = ["Directory", "PartitionFinder", "Wanted", "run_at_once"]
 
@@ -99,7 +99,7 @@ class PartitionFinder:
 
     Attributes:
         found: by where they really are.
-        passing: what was passed over.
+        skipped: what was skipped.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class PartitionFinder:
         wanted: Wanted | None = None,
     ) -> None:
         self.found: dict[str, Directory] = {}
-        self.passing = Passing()
+        self.skipped = SkipCollector()
         self._places = places
         self._tiers = tiers
         self._recursive = recursive
@@ -178,7 +178,7 @@ class PartitionFinder:
         if found is None:
             if not is_match:
                 raise OptionError(_why_nameless(name_in(path or ".")), path=path)
-            self.passing.add(path, _why_nameless(name_in(path)))
+            self.skipped.add(path, _why_nameless(name_in(path)))
             return False
         self._take(path, *found, entries, only=only)
         return True
@@ -196,7 +196,7 @@ class PartitionFinder:
         interesting = {one.path: self._is_of_interest(one, topic) for one in directories}
         for one in entries:
             if one.is_directory and interesting.get(one.path, False) is False and self._is_worth_telling(one):
-                self.passing.directory(one)
+                self.skipped.directory(one)
         listed = [one for one in directories if interesting[one.path]]
         # Where there are segments, as far as names tell, and nobody wants them, nothing is missing.
         held = None in interesting.values()
@@ -237,7 +237,7 @@ class PartitionFinder:
         if not _is_brokers(children):
             found = next(((name, id_) for name, id_ in tiered if isinstance(name, TopicPartition)), None)
         if found is None:
-            self.passing.add(entry.path, _why_nameless(entry.name))
+            self.skipped.add(entry.path, _why_nameless(entry.name))
             return False
         self._take(entry.path, *found, children, beside=beside)
         return True
@@ -278,7 +278,7 @@ class PartitionFinder:
         if key not in self.found:
             self.found[key] = Directory(path, name, entries, topic_id, beside=beside)
             if topic_id is None:
-                self.passing.files(entries)
+                self.skipped.files(entries)
         self.found[key].want(only)
 
     def _name_of(self, path: str, entries: Sequence[FileEntry]) -> tuple[TopicPartition, str | None] | None:

@@ -9,7 +9,7 @@ from kafka_segments.formats.file_names import LEFT_ALONE, SEGMENT_NAME
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.loggers import get_logger
 
-__all__ = ["PassedOver", "Passing", "tell"]
+__all__ = ["SkipCollector", "SkippedFiles", "log_skipped"]
 
 _log = get_logger(__name__)
 
@@ -30,7 +30,7 @@ _NOT_TOLD = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class SkippedFiles:
     """Files or directories that are passed over for the same reason.
 
     Attributes:
@@ -47,16 +47,16 @@ class PassedOver:
         return f"{', '.join(self.paths[:_NUM_NAMED])}{more}: {self.why}; left out"
 
 
-class Passing:
+class SkipCollector:
     """Gathers what is passed over."""
 
     def __init__(self) -> None:
         self._paths: dict[str, dict[str, None]] = {}
 
     @property
-    def found(self) -> list[PassedOver]:
+    def found(self) -> list[SkippedFiles]:
         """All of it, by reason."""
-        return [PassedOver(tuple(paths), why) for why, paths in self._paths.items()]
+        return [SkippedFiles(tuple(paths), why) for why, paths in self._paths.items()]
 
     def add(self, path: str, why: str) -> None:
         """Add a file or directory; what comes twice counts once."""
@@ -77,7 +77,7 @@ class Passing:
                 self.add(entry.path, "not the name of a segment")
 
 
-def tell(found: Iterable[PassedOver], *, is_all: bool) -> None:
+def log_skipped(found: Iterable[SkippedFiles], *, is_all: bool) -> None:
     """Log what was passed over.
 
     Args:

@@ -11,7 +11,7 @@ from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.replicas import resolve
-from kafka_segments.log.skipped_files import PassedOver
+from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.prune import drop_by_partition
 from kafka_segments.query.query import Query, Topics, topic_pattern
 
@@ -31,7 +31,7 @@ def logs_asked_for(
     paths: Sequence[str],
     query: Query,
     files: FileOptions,
-    passed: list[PassedOver] | None = None,
+    skipped: list[SkippedFiles] | None = None,
 ) -> list[PartitionLog]:
     """The logs at some paths, each offset once; partitions that nobody asks for are not looked at.
 
@@ -41,7 +41,7 @@ def logs_asked_for(
         query: what is asked for; if there is no such topic or partition, everything is listed, so that it
             can be said what there is.
         files: which files count.
-        passed: see `discover`.
+        skipped: see `discover`.
 
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
@@ -58,11 +58,11 @@ def logs_asked_for(
             return False
         return partition is None or drop_by_partition(topic, partition, query.conditions) is None
 
-    logs = resolve(places, discover(places, paths, files, is_wanted, passed))
+    logs = resolve(places, discover(places, paths, files, is_wanted, skipped))
     try:
         select(logs, topics)
     except OptionError:
-        return resolve(places, discover(places, paths, files, None, passed))
+        return resolve(places, discover(places, paths, files, None, skipped))
     return logs
 
 

@@ -27,7 +27,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog, Split
-from kafka_segments.log.skipped_files import PassedOver, tell
+from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.query.query import Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.spark.publish import check_destination, partition_path
@@ -103,10 +103,10 @@ def plan_ingest(
 
     places = Places()
     query = Query(topics=topics or Topics())
-    passed: list[PassedOver] = []
+    skipped: list[SkippedFiles] = []
     paths = [os.path.abspath(source) for source in sources]
-    found = logs_asked_for(places, paths, query, FileOptions(), passed)
-    tell(passed, is_all=True)
+    found = logs_asked_for(places, paths, query, FileOptions(), skipped)
+    log_skipped(skipped, is_all=True)
     logs, hidden = choose(found, sources, query.topics)
     for log in logs:
         partition_path(log.topic, log.partition)
