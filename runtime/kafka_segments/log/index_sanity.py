@@ -88,13 +88,13 @@ def _against_log(
                 for check in list(checks):
                     if isinstance(head, Damage):
                         check.damaged(head)
-                    elif (detail := check.passed(head)) is not None:
+                    elif (detail := check.check_up_to(head)) is not None:
                         yield _wrong(detail, check.path)
                         checks.remove(check)
                 if not checks:
                     return
         for check in checks:
-            if (detail := check.ended(is_newest=is_newest)) is not None:
+            if (detail := check.check_rest(is_newest=is_newest)) is not None:
                 yield _wrong(detail, check.path)
     except UNOPENED as error:
         raise_unless_file_at_fault(error)  # whoever reads the segment tells
@@ -117,7 +117,7 @@ class _Positions:
         while self._left and self._left[0].value < region.end_position:
             self._left.popleft()
 
-    def passed(self, head: HeaderSummary) -> str | None:
+    def check_up_to(self, head: HeaderSummary) -> str | None:
         """What is wrong with the entries up to a batch."""
         while self._left and self._left[0].value <= head.position:
             offset, position = self._left.popleft()
@@ -132,7 +132,7 @@ class _Positions:
         self._end_position = head.end_position
         return None
 
-    def ended(self, *, is_newest: bool) -> str | None:  # noqa: ARG002
+    def check_rest(self, *, is_newest: bool) -> str | None:  # noqa: ARG002
         """What is wrong with the entries that are left."""
         if self._left and self._left[0].value < self._end_position:
             offset, position = self._left[0]
@@ -153,7 +153,7 @@ class _Times:
         """Take note that batches are missing."""
         self._is_damaged = True
 
-    def passed(self, head: HeaderSummary) -> str | None:
+    def check_up_to(self, head: HeaderSummary) -> str | None:
         """What is wrong with the entries up to a batch."""
         while self._left and self._left[0].offset <= head.last_offset:
             offset, timestamp = self._left.popleft()
@@ -168,7 +168,7 @@ class _Times:
         self._greatest = max(self._greatest, head.max_timestamp)
         return None
 
-    def ended(self, *, is_newest: bool) -> str | None:
+    def check_rest(self, *, is_newest: bool) -> str | None:
         """What is wrong with the entries that are left."""
         if self._left and not self._is_damaged and not is_newest:
             offset, timestamp = self._left[0]

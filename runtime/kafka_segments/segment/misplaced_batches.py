@@ -33,7 +33,7 @@ class MisplacedBatches:
     last: int = -1
     replaced: tuple[int, int] | None = None
 
-    def passed(self, last_offset: int) -> None:
+    def note_sound(self, last_offset: int) -> None:
         """Record the last offset of an entry, or the greatest and then the last of some."""
         if last_offset < 0 and self.replaced is None:
             self.replaced = last_offset, self.highest + 1
@@ -45,7 +45,7 @@ class MisplacedBatches:
         if batch.crc_valid is not False:
             # The messages in a wrapper may have any order: its own offset counts, as in its header.
             first = batch.last_offset if batch.base_offset is None or batch.magic < 2 else batch.base_offset
-            self.passed(max(first, batch.last_offset))
+            self.note_sound(max(first, batch.last_offset))
 
     def watch(self, events: Iterator[_Event]) -> Iterator[_Event]:
         """Yield events, and record the entries among them."""

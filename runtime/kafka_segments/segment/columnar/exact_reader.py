@@ -84,6 +84,6 @@ class ExactRecords:
                 last_offset = record.offset
                 if number >= num_known:
                     yield record
-            self._scan.passed(batch)
+            self._scan.note_sound(batch)
         except KafkaFormatError as error:
             damages.append(self._scan.damage_of(batch, error, last_offset))

@@ -219,7 +219,7 @@ class ColumnarReader:
             self._coverage.entries(entries)
         if self._straying is not None:
             for last_offset in entries.telling_offsets():
-                self._straying.passed(last_offset)
+                self._straying.note_sound(last_offset)
         first = 0 if sweep is None else sweep.num_decoded
         if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
             self._has_edges = True

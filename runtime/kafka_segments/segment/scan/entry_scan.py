@@ -103,7 +103,7 @@ class Scan:
                 yield damage
                 position = damage.end_position
             elif checked.batch is not None:
-                self.passed(checked.batch)
+                self.note_sound(checked.batch)
                 yield checked.batch
                 position = checked.batch.end_position
 
@@ -134,7 +134,7 @@ class Scan:
             )
         return replace(checked.batch, crc_valid=True) if self._check_crc else checked.batch
 
-    def passed(self, batch: Batch) -> None:
+    def note_sound(self, batch: Batch) -> None:
         """Record a batch as the last sound one so far."""
         self.sound_offset = _last_offset(batch)
 

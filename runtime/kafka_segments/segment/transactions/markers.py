@@ -111,7 +111,7 @@ def _control(batch: Batch, scan: Scan, markers: Markers) -> Iterator[Step]:
         is_abort = markers.read(scan.payload(batch), is_usual=is_usual, batch=lambda: batch)
     except KafkaFormatError as error:
         yield Lost(scan.damage_of(batch, error, None), batch.producer_id)
-        scan.passed(batch)
+        scan.note_sound(batch)
         return
     if is_abort is not None:
         yield Marker(batch.producer_id, batch.base_offset, is_abort)

@@ -191,12 +191,12 @@ class Transactions:
             elif isinstance(step, Padding):
                 self._padding = step
             else:
-                self.passed(step)
+                self.note_sound(step)
 
     def begin_file(self, base_offset: int) -> None:
         """Begin the next segment."""
         self.file_end_offset, self._padding = base_offset, None
-        self.passed(base_offset - 1)
+        self.note_sound(base_offset - 1)
         self.straying = MisplacedBatches()
 
     def end_file(self, following: int | None) -> None:
@@ -242,11 +242,11 @@ class Transactions:
             self.bare_aborts.extend((producer_id, offset))
         self._ends[producer_id] = offset
 
-    def passed(self, last_offset: int) -> None:
+    def note_sound(self, last_offset: int) -> None:
         """Apply any sound batch: the log extends to `last_offset`."""
         self.end_offset = max(self.end_offset, last_offset + 1)
         self.file_end_offset = max(self.file_end_offset, last_offset + 1)
-        self.straying.passed(last_offset)
+        self.straying.note_sound(last_offset)
 
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Apply damage; `producer_id` if only a marker of this producer can be in it."""
