@@ -145,7 +145,7 @@ def rows_of(splits: Iterable[Split]) -> list[Row]:
     for split in splits:
         with open_segment_of(PLACES, split.segment) as segment:
             events = segment.iter_columnar(
-                ["offset", "timestamp_ms"], (split.start, split.end), ExcludedBatches.of(split.void)
+                ["offset", "timestamp_ms"], (split.start, split.end), ExcludedBatches.of(split.excluded)
             )
             for event in events:
                 if hasattr(event, "num_rows"):

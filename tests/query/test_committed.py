@@ -207,7 +207,7 @@ def test_a_range_is_told_of_every_void_batch_that_reaches_into_it(
 ) -> None:
     void = tuple((producer, first, first + more) for producer, first, more in found)
     spans = [(start, end) for start, end in zip(cuts, [*cuts[1:], None], strict=True)]
-    given_to = Committed(99, 99, void).void_of(spans)
+    given_to = Committed(99, 99, void).excluded_of(spans)
     for (start, end), own in zip(spans, given_to, strict=True):
         inside = {one for one in void if one[2] >= start and (end is None or one[1] < end)}
         before = [one[2] for one in void if one[2] < start]

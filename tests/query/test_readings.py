@@ -225,7 +225,7 @@ def test_a_batch_that_is_being_written_is_pending(log: Path) -> None:
 def test_void_batches_are_left_out(tmp_path: Path) -> None:
     fields = {"attributes": 1 << 4, "producer_id": 7}
     path = write(tmp_path, 0, one(0) + one(5, **fields) + one(10, **fields) + one(15))
-    split = split_of(stored(path), 2, 18, void=((7, 5, 9),), following=20)
+    split = split_of(stored(path), 2, 18, excluded=((7, 5, 9),), following=20)
     got, told = offsets(split)
     assert got == [2, 3, 4, *range(10, 18)]
     assert losses(told) == []

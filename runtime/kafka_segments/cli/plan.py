@@ -325,7 +325,7 @@ def _splits(splits: Iterable[tuple[int, Split]]) -> Iterator[Line]:
         values = {"type": "split", "task": number, "topic": split.topic, "partition": split.partition}
         values |= {"start": split.start, "end": split.end, "path": split.segment.file.path}
         values |= {"position": split.position, "end_position": split.end_position}
-        values |= {"num_bytes": num_bytes_of(split), "num_void": len(split.void)}
+        values |= {"num_bytes": num_bytes_of(split), "num_void": len(split.excluded)}
         end = "the end" if split.end is None else f"{split.end}"
         words = f"    task {number}: offsets {split.start} to {end}, {num_bytes_of(split)} bytes of "
         yield values, words + split.segment.file.path

@@ -64,7 +64,7 @@ class LostSegment:
         self,
         columns: Sequence[str] | None,  # noqa: ARG002
         offsets: Offsets,  # noqa: ARG002
-        void: ExcludedBatches | None = None,  # noqa: ARG002
+        excluded: ExcludedBatches | None = None,  # noqa: ARG002
         stretch: ReadRange | None = None,  # noqa: ARG002
     ) -> Iterator[Damage]:
         """See `Segment.iter_columnar`."""
@@ -140,9 +140,9 @@ class IsolatedSegment:
         """See `Segment.iter_columnar`."""
         from kafka_segments.segment.columnar.read_range import ReadRange
 
-        void, straying = None if self.outcome is None else self.outcome.void, MisplacedBatches()
+        excluded, straying = None if self.outcome is None else self.outcome.excluded, MisplacedBatches()
         stretch = ReadRange(straying=straying)
-        for event in self.segment.iter_columnar(columns, self.offsets, void, stretch):
+        for event in self.segment.iter_columnar(columns, self.offsets, excluded, stretch):
             if not isinstance(event, Damage) or event.touches(*self.offsets):
                 yield event
         yield from self._told_behind(straying)
@@ -155,7 +155,7 @@ class IsolatedSegment:
         yield from self.doubts
 
     def _shows(self, batch: Batch) -> bool:
-        if self.outcome is not None and (batch.is_control or self.outcome.void.holds(batch)):
+        if self.outcome is not None and (batch.is_control or self.outcome.excluded.holds(batch)):
             return False
         start, end = self.offsets
         first = batch.last_offset if batch.base_offset is None else batch.base_offset

@@ -234,7 +234,7 @@ class Split:
         end_position: where the bytes probably end, None if that is the segment's end.
         following: base offset of the next segment; None behind the last one.
         cleaned_up_to: see `PartitionLog`; below it missing offsets are no loss.
-        void: producer id, first and last base offset of batches that are to be left out.
+        excluded: producer id, first and last base offset of batches that are to be left out.
         copies: directories in which to look if the segment is gone.
         preceding: base offset of the segment before this one in its directory; None for the first one.
         asked: the range of the query that this is a part of; what lies outside it is nobody's loss, and what
@@ -256,7 +256,7 @@ class Split:
     end_position: int | None = None
     following: int | None = None
     cleaned_up_to: int | None = None
-    void: tuple[tuple[int, int, int], ...] = ()
+    excluded: tuple[tuple[int, int, int], ...] = ()
     copies: tuple[str, ...] = ()
     reached: int | None = None
     preceding: int | None = None

@@ -62,7 +62,7 @@ class TransactionOutcome:
         damage: what of the records could not be read.
         findings: files beside the segments that could not be used.
         file_ends: behind the last offset of each segment, as far as is known.
-        void: the batches whose records nobody is to be given.
+        excluded: the batches whose records nobody is to be given.
         bare_aborts: of ABORT markers of which no record was read, producer id and offset in turn.
     """
 
@@ -74,7 +74,7 @@ class TransactionOutcome:
     damage: tuple[Damage, ...]
     findings: tuple[KafkaFormatError, ...]
     file_ends: tuple[int, ...] = field(repr=False)
-    void: ExcludedBatches = field(repr=False, compare=False)
+    excluded: ExcludedBatches = field(repr=False, compare=False)
     bare_aborts: array[int] = field(repr=False, compare=False)
 
 
@@ -140,7 +140,7 @@ def by_indexes(
     try:
         indexed = _indexed(files, at)
         for one in indexed:
-            state.void.add(one.producer_id, one.first_offset, one.last_offset)
+            state.excluded.add(one.producer_id, one.first_offset, one.last_offset)
         ends = _follow(state, files[at:])
         for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
             raise wrong
@@ -173,7 +173,7 @@ def _outcome(
     findings: Iterable[KafkaFormatError],
     file_ends: Sequence[int],
 ) -> TransactionOutcome:
-    state.void.seal()
+    state.excluded.seal()
     return TransactionOutcome(
         state.aborted,
         tuple(state.doubtful),
@@ -183,7 +183,7 @@ def _outcome(
         tuple(state.damage),
         tuple(findings),
         tuple(file_ends),
-        state.void,
+        state.excluded,
         state.bare_aborts,
     )
 

@@ -30,7 +30,7 @@ __all__ = ["Committed", "Pin", "read_committed"]
 
 _MOST_HEADS = 4096
 
-Void = tuple[int, int, int]
+ExcludedBatch = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Committed:
     Attributes:
         last_stable_offset: up to it everything is decided.
         end_offset: behind the last offset of the log.
-        void: producer id, first and last base offset of batches that nobody is to be given.
+        void: producer id, first and last base offset of excluded batches; snapshots have it by this name.
         pin: what holds the last stable offset back; None if it is the log's end.
         doubts: transactions of which damage has taken the end, as far as they are left out.
         num_unread: bytes of segments of which nobody read the headers: indexes were believed instead.
@@ -63,20 +63,20 @@ class Committed:
 
     last_stable_offset: int
     end_offset: int
-    void: tuple[Void, ...] = ()
+    void: tuple[ExcludedBatch, ...] = ()
     pin: Pin | None = None
     doubts: tuple[Damage, ...] = ()
     num_unread: int = 0
 
-    def void_of(self, ranges: Sequence[tuple[int, int | None]]) -> list[tuple[Void, ...]]:
-        """The void batches that may hold offsets of each range.
+    def excluded_of(self, ranges: Sequence[tuple[int, int | None]]) -> list[tuple[ExcludedBatch, ...]]:
+        """The excluded batches that may hold offsets of each range.
 
         Args:
             ranges: starts and ends, ascending.
         """
         waiting = sorted(self.void, key=lambda one: one[1], reverse=True)
-        active: list[Void] = []
-        before: list[Void] = []
+        active: list[ExcludedBatch] = []
+        before: list[ExcludedBatch] = []
         found = []
         for start, end in ranges:
             while waiting and (end is None or waiting[-1][1] < end):
@@ -167,7 +167,7 @@ def _committed(log: PartitionLog, places: Places, outcome: TransactionOutcome) -
         doubts.append(held_back(damage, outcome))
     void = [
         (producer_id, first, last)
-        for producer_id, (firsts, lasts) in outcome.void.ranges.items()
+        for producer_id, (firsts, lasts) in outcome.excluded.ranges.items()
         for first, last in zip(firsts, lasts, strict=True)
     ]
     return Committed(outcome.last_stable_offset, outcome.end_offset, tuple(sorted(void)), pin, tuple(doubts))

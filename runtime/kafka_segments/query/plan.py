@@ -237,7 +237,7 @@ class _Planner:
         cut = cutter.cut_all(splits)
         parts, left_out = drop_by_offsets(cut, self._query.conditions, self._log_end)
         self._findings += [*left_out, *cutter.findings]
-        return self._with_void(parts) if self._committed else parts
+        return self._with_excluded(parts) if self._committed else parts
 
     def _reopened(self, split: Split) -> Split:
         """The last split of a log with an open end, which only counting needed to be closed.
@@ -280,14 +280,14 @@ class _Planner:
             return None
         return None if found is None else max(found, split.start)
 
-    def _with_void(self, splits: Sequence[Split]) -> list[Split]:
+    def _with_excluded(self, splits: Sequence[Split]) -> list[Split]:
         by_partition: dict[TopicPartition, list[Split]] = {}
         for split in splits:
             by_partition.setdefault((split.topic, split.partition), []).append(split)
         found = []
         for key, own in by_partition.items():
-            void = self._committed[key].void_of([(split.start, split.end) for split in own])
-            found += [replace(split, void=one) for split, one in zip(own, void, strict=True)]
+            excluded = self._committed[key].excluded_of([(split.start, split.end) for split in own])
+            found += [replace(split, excluded=one) for split, one in zip(own, excluded, strict=True)]
         return found
 
 

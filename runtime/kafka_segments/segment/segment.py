@@ -244,12 +244,12 @@ class Segment(Handle):
         self,
         columns: Sequence[str] | None,
         offsets: tuple[int | None, int | None],
-        void: ExcludedBatches | None = None,
+        excluded: ExcludedBatches | None = None,
         stretch: ReadRange | None = None,
     ) -> Iterator[Event]:
         """Yield Arrow batches as `read_batches`, and damage and other events in their places.
 
-        `void`: transactions whose records are left out. `stretch`: where to read; everywhere if None.
+        `excluded`: transactions whose records are left out. `stretch`: where to read; everywhere if None.
         """
         from kafka_segments.segment.columnar.arrow_schema import schema_of
         from kafka_segments.segment.columnar.reader import ColumnarReader
@@ -262,7 +262,7 @@ class Segment(Handle):
             end=end,
             check_crc=self._check_crc,
             max_decompressed=self._max_decompressed,
-            void=void,
+            excluded=excluded,
             stretch=stretch,
         )
         return reader.events()

@@ -87,7 +87,7 @@ class SmallSplits:
 def _known_end(split: Split) -> int | None:
     """Behind the last offset of a split that is all of a small file; None of any other."""
     segment, asked = split.segment, split.asked[1]
-    if segment.form != "plain" or not 0 < segment.size <= LARGEST_SMALL or split.void:
+    if segment.form != "plain" or not 0 < segment.size <= LARGEST_SMALL or split.excluded:
         return None
     if split.start != segment.base_offset or split.position or split.end_position not in (None, segment.size):
         return None

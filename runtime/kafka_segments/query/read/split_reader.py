@@ -100,7 +100,7 @@ class SplitReader:
         self.reading, self._findings = reading, findings
         self._columns = list(dict.fromkeys([*reading.columns, "offset"]))
         self._finder = SegmentFinder(split, places)
-        self._void = ExcludedBatches.of(split.void) if split.void else None
+        self._excluded = ExcludedBatches.of(split.excluded) if split.excluded else None
         self._losses = Losses(split, places, self._finder, findings)
         self._end, self._reached = self._losses.end, self._losses.reached
         self._has_read = False
@@ -261,7 +261,7 @@ class SplitReader:
             headers_only=False,
             max_decompressed=self.reading.max_decompressed,
         )
-        return segment.iter_columnar(self._columns, offsets, self._void, stretch)
+        return segment.iter_columnar(self._columns, offsets, self._excluded, stretch)
 
     def _stretch(self, found: Found, start: int, coverage: OffsetCoverage) -> ReadRange:
         """Where to read, and a note if that is not where it should be."""

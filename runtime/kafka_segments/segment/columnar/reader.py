@@ -58,7 +58,7 @@ class ColumnarReader:
         end: only records below this offset; None is open.
         check_crc: verify the checksum of every entry.
         max_decompressed: bytes that one batch may decompress to.
-        void: transactions whose records are left out.
+        excluded: transactions whose records are left out.
         stretch: the part of the source to read; all of it if None.
         module: the generated module with the scanner; what reads the records, its `CONTENTS` say. The slow
             way knows Kafka's own formats only.
@@ -73,14 +73,14 @@ class ColumnarReader:
         end: int | None,
         check_crc: bool,
         max_decompressed: int,
-        void: ExcludedBatches | None = None,
+        excluded: ExcludedBatches | None = None,
         stretch: ReadRange | None = None,
         module: ModuleType = kafka_log_segment,
     ) -> None:
         self._source = source
         self._stretch = stretch = stretch or ReadRange()
         self._coverage, self._straying = stretch.coverage, stretch.straying
-        self._void = ExcludedRows(void) if void else None
+        self._excluded = ExcludedRows(excluded) if excluded else None
         self._schema = schema
         self._module = module
         self._range = OffsetRange(start, end)
@@ -167,7 +167,7 @@ class ColumnarReader:
                 decoder,
                 content,
                 self._module,
-                is_selective=self._void is not None,
+                is_selective=self._excluded is not None,
                 offsets=self._bounds,
             )
         return self._sweeps[content]
@@ -198,7 +198,7 @@ class ColumnarReader:
                 return self._source.size
             else:
                 yield SoundBatches(1, entry.size)
-                if self._void is None or not self._void.holds(entry):
+                if self._excluded is None or not self._excluded.holds(entry):
                     yield from self._exact.events(entry, RecordPlace(), is_strict=self._is_strict)
         return position
 
@@ -255,8 +255,8 @@ class ColumnarReader:
 
     def _kinds(self, entries: EntryTable) -> Any:
         kinds = entries.kinds(*self._bounds, is_bounded=self._is_bounded)
-        if self._void is not None:
-            kinds[self._void.mask(entries)] = kinds_of.SKIPPED
+        if self._excluded is not None:
+            kinds[self._excluded.mask(entries)] = kinds_of.SKIPPED
         return kinds
 
     def _decode(self, entries: EntryTable, rows: Any, kind: int) -> _Steps:

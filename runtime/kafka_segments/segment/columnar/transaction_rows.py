@@ -32,19 +32,19 @@ class ExcludedRows:
     """Excluded batches, for tables; see `ExcludedBatches`.
 
     Args:
-        void: which transactions.
+        excluded: which transactions.
     """
 
-    def __init__(self, void: ExcludedBatches) -> None:
-        self._void = void
+    def __init__(self, excluded: ExcludedBatches) -> None:
+        self._excluded = excluded
         self._ranges = {
             producer_id: (np.asarray(firsts, np.int64), np.asarray(lasts, np.int64))
-            for producer_id, (firsts, lasts) in void.ranges.items()
+            for producer_id, (firsts, lasts) in excluded.ranges.items()
         }
 
     def holds(self, batch: Batch) -> bool:
         """Return whether one batch is excluded."""
-        return self._void.holds(batch)
+        return self._excluded.holds(batch)
 
     def mask(self, entries: EntryTable) -> Any:
         """Return a mask of the rows that are excluded batches."""

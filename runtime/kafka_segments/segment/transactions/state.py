@@ -158,7 +158,7 @@ class Transactions:
         damage: everything that could not be read.
         bare_aborts: producer id and offset in turn, of ABORT markers without a batch of their transaction.
         end_offset: after the last offset so far.
-        void: batches that are not delivered; not sealed.
+        excluded: batches that are not delivered; not sealed.
         file_end_offset: likewise, in the current segment.
         straying: detects batches of the segment that belong to a later one.
     """
@@ -169,7 +169,7 @@ class Transactions:
         self.damage: list[Damage] = []
         self.bare_aborts = array("q")
         self.end_offset = start_offset
-        self.void = ExcludedBatches()
+        self.excluded = ExcludedBatches()
         self.file_end_offset = start_offset
         self._first_damaged = -1  # the greatest first offset of all damage
         self.straying = MisplacedBatches()
@@ -313,7 +313,7 @@ class Transactions:
 
     def _exclude(self, producer_id: int, state: _Open, before: int) -> None:
         for first, last in state.ranges(self._ends.get(producer_id, -1), before):
-            self.void.add(producer_id, first, last)
+            self.excluded.add(producer_id, first, last)
 
 
 def _zeros(padding: Padding, end_offset: int, following: int) -> Damage:
