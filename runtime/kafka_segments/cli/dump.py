@@ -334,10 +334,10 @@ class _Dump:
         return _select(partial(self._events, segment), self._offsets, self._headers_only, self._span)
 
     def _events(self, segment: Readable, wanted: Callable[[Batch], bool] | None = None) -> Iterator[Event]:
-        straying = MisplacedBatches()
+        misplaced = MisplacedBatches()
         if isinstance(segment, Segment):  # an isolated view reports misplaced batches itself
-            self._seen[os.path.normpath(segment.path)] = straying
-        return straying.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
+            self._seen[os.path.normpath(segment.path)] = misplaced
+        return misplaced.watch(segment.iter_events(on_damage="skip", wanted=wanted, rows=self._rows))
 
     def _tell_damage(self, damage: Damage) -> None:
         is_missing = isinstance(damage.error, MissingCodecError)

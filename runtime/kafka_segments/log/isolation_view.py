@@ -113,10 +113,10 @@ class IsolatedSegment:
         def is_wanted(batch: Batch) -> bool:
             return self._shows(batch) and (wanted is None or wanted(batch))
 
-        is_shown, waiting, straying = True, None, MisplacedBatches()
+        is_shown, waiting, misplaced = True, None, MisplacedBatches()
         for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
             if isinstance(event, Batch):
-                straying.batch(event)
+                misplaced.batch(event)
                 # What an opened wrapper has first and last does not bound what is between them.
                 waiting = event if self._is_cut and _is_wrapper(event) else None
                 is_shown = waiting is not None or event.crc_valid is False or self._shows(event)
@@ -133,23 +133,23 @@ class IsolatedSegment:
                     yield event
             else:
                 yield event
-        for damage in self._told_behind(straying):
+        for damage in self._damage_at_end(misplaced):
             yield from dispose(damage, on_damage)
 
     def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
         """See `Segment.iter_columnar`."""
         from kafka_segments.segment.columnar.read_range import ReadRange
 
-        excluded, straying = None if self.outcome is None else self.outcome.excluded, MisplacedBatches()
-        stretch = ReadRange(straying=straying)
+        excluded, misplaced = None if self.outcome is None else self.outcome.excluded, MisplacedBatches()
+        stretch = ReadRange(misplaced=misplaced)
         for event in self.segment.iter_columnar(columns, self.offsets, excluded, stretch):
             if not isinstance(event, Damage) or event.touches(*self.offsets):
                 yield event
-        yield from self._told_behind(straying)
+        yield from self._damage_at_end(misplaced)
 
-    def _told_behind(self, straying: MisplacedBatches) -> Iterator[Damage]:
+    def _damage_at_end(self, misplaced: MisplacedBatches) -> Iterator[Damage]:
         """What is known when the segment has been read."""
-        damage = straying.damage(self.path, self.size, self.end)
+        damage = misplaced.damage(self.path, self.size, self.end)
         if damage is not None and not self.is_astray:
             yield damage
         yield from self.doubts

@@ -218,7 +218,7 @@ def _follow(
         for gap in behind:
             if not any(_covers(own_damage, gap) for own_damage in state.damage[num_known:]):
                 state.damaged(gap)
-        stray = None if gaps is None else state.straying.damage(file.path, file.size, following)
+        stray = None if gaps is None else state.misplaced.damage(file.path, file.size, following)
         if stray is not None and not out_of_order(own.get(file.path, ())):
             state.damage.append(stray)
         ends.append(state.file_end_offset)

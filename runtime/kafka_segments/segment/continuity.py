@@ -200,9 +200,9 @@ _Held = tuple[Extent, Holding]
 def _gaps(
     segments: Sequence[Holding], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
 ) -> Iterator[_Gap]:
-    straying = [*_straying(segments, runs)]
+    misplaced = [*_misplaced_runs(segments, runs)]
     for gap in _gaps_by_content(segments, noted, runs):
-        yield from _without(gap, straying)
+        yield from _without(gap, misplaced)
 
 
 def _gaps_by_content(
@@ -261,7 +261,7 @@ def _is_mixed(one: Holding, end: int | None) -> bool:
     return one.extent is not None and one.extent.touches(one.base_offset, end)
 
 
-def _straying(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[Extent]:
+def _misplaced_runs(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[Extent]:
     """Yield the foreign offsets in segments that also hold some of their own."""
     for one, end in with_ends(segments):
         found = runs.get(one.path, ())
@@ -269,10 +269,10 @@ def _straying(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]])
             yield from (each for each in found if not each.is_within(one.base_offset, end))
 
 
-def _without(gap: _Gap, straying: Sequence[Extent]) -> Iterator[_Gap]:
+def _without(gap: _Gap, misplaced: Sequence[Extent]) -> Iterator[_Gap]:
     """Yield what remains of a gap after subtracting offsets that are not missing."""
     first, last = gap.first, gap.last
-    for one in sorted(straying):
+    for one in sorted(misplaced):
         if one.last < first or (last is not None and one.first > last):
             continue
         if one.first > first:

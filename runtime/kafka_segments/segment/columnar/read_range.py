@@ -38,7 +38,7 @@ class ReadRange:
         coverage: records the offsets that are present.
         is_shared: whether adjacent ranges are read in the same way. Entries that are inside the range by
             their headers are then taken whole.
-        straying: records the offsets of sound entries.
+        misplaced: records the offsets of sound entries.
     """
 
     position: int = 0
@@ -46,7 +46,7 @@ class ReadRange:
     end_position: int | None = None
     coverage: OffsetCoverage | None = None
     is_shared: bool = False
-    straying: MisplacedBatches | None = None
+    misplaced: MisplacedBatches | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class ColumnarReader:
     ) -> None:
         self._source = source
         self._stretch = stretch = stretch or ReadRange()
-        self._coverage, self._straying = stretch.coverage, stretch.straying
+        self._coverage, self._misplaced = stretch.coverage, stretch.misplaced
         self._excluded = ExcludedRows(excluded) if excluded else None
         self._schema = schema
         self._module = module
@@ -205,8 +205,8 @@ class ColumnarReader:
     def _ends_with(self, batch: Batch) -> bool:
         """Return whether reading ends with an entry that the scanner refused."""
         is_over = self._ending.is_with(batch, self._scan.sound_offset)
-        if self._straying is not None:
-            self._straying.batch(batch)
+        if self._misplaced is not None:
+            self._misplaced.batch(batch)
         if self._coverage is not None and is_over:
             self._coverage.is_ended = True
         elif self._coverage is not None:
@@ -217,9 +217,9 @@ class ColumnarReader:
         """The records of sound entries; of those that a sweep has taken already, none."""
         if self._coverage is not None:
             self._coverage.entries(entries)
-        if self._straying is not None:
+        if self._misplaced is not None:
             for last_offset in entries.telling_offsets():
-                self._straying.note_sound(last_offset)
+                self._misplaced.note_sound(last_offset)
         first = 0 if sweep is None else sweep.num_decoded
         if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
             self._has_edges = True

@@ -160,7 +160,7 @@ class Transactions:
         end_offset: after the last offset so far.
         excluded: batches that are not delivered; not sealed.
         file_end_offset: likewise, in the current segment.
-        straying: detects batches of the segment that belong to a later one.
+        misplaced: detects batches of the segment that belong to a later one.
     """
 
     def __init__(self, start_offset: int = 0) -> None:
@@ -172,7 +172,7 @@ class Transactions:
         self.excluded = ExcludedBatches()
         self.file_end_offset = start_offset
         self._first_damaged = -1  # the greatest first offset of all damage
-        self.straying = MisplacedBatches()
+        self.misplaced = MisplacedBatches()
         self._padding: Padding | None = None
         self._gaps = DamageGaps()
         self._open: dict[int, _Open] = {}
@@ -197,7 +197,7 @@ class Transactions:
         """Begin the next segment."""
         self.file_end_offset, self._padding = base_offset, None
         self.note_sound(base_offset - 1)
-        self.straying = MisplacedBatches()
+        self.misplaced = MisplacedBatches()
 
     def end_file(self, following: int | None) -> None:
         """End a segment; the next one begins with the offset `following`.
@@ -246,7 +246,7 @@ class Transactions:
         """Apply any sound batch: the log extends to `last_offset`."""
         self.end_offset = max(self.end_offset, last_offset + 1)
         self.file_end_offset = max(self.file_end_offset, last_offset + 1)
-        self.straying.note_sound(last_offset)
+        self.misplaced.note_sound(last_offset)
 
     def damaged(self, damage: Damage, producer_id: int | None = None) -> None:
         """Apply damage; `producer_id` if only a marker of this producer can be in it."""
