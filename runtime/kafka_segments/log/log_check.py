@@ -19,8 +19,8 @@ from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.missing_segments import is_cleaned_at
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
-from kafka_segments.log.segment_extents import hold_stored, runs_at
-from kafka_segments.segment.continuity import Extent, Holding, find_gaps
+from kafka_segments.log.segment_extents import contents_of_stored, runs_at
+from kafka_segments.segment.continuity import Extent, SegmentContents, find_gaps
 
 __all__ = ["check_log"]
 
@@ -75,7 +75,7 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
         for one in segments:
             _open(places, one, found)
         return found.findings
-    held = [_hold(places, piece, budget, found) for piece in log.pieces]
+    held = [_contents_of(places, piece, budget, found) for piece in log.pieces]
     unopened = {one.path for one in found.findings}
     num_unknown = sum(one.is_unknown and one.path not in unopened for one in held)
     if num_unknown:
@@ -84,10 +84,10 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
         found.remark(why)
     by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
 
-    def is_cleaned(one: Holding) -> bool:
+    def is_cleaned(one: SegmentContents) -> bool:
         return _look(is_cleaned_at, places, by_path[one.path], budget, False)
 
-    def look(one: Holding) -> list[Extent]:
+    def look(one: SegmentContents) -> list[Extent]:
         return _look(runs_at, places, by_path[one.path], budget, [])
 
     for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan tells of swaps
@@ -105,14 +105,14 @@ def _is_whole(segments: Sequence[StoredSegment]) -> bool:
     return all(one.end_offset == end for one, end in with_ends(segments))
 
 
-def _hold(places: Places, piece: LogPiece, budget: Budget, found: _Found) -> Holding:
+def _contents_of(places: Places, piece: LogPiece, budget: Budget, found: _Found) -> SegmentContents:
     """What a segment holds; one that cannot be read, or has no sound batch, is a finding."""
     segment = piece.segment
-    unknown = Holding(segment.file.path, segment.base_offset, segment.size, is_unknown=True)
+    unknown = SegmentContents(segment.file.path, segment.base_offset, segment.size, is_unknown=True)
     if "index" not in segment.beside and not budget.spend(segment.file):
         _open(places, segment, found)
         return unknown
-    held = _unless_lost(lambda: hold_stored(places, segment), segment, found)
+    held = _unless_lost(lambda: contents_of_stored(places, segment), segment, found)
     if held is None:
         return unknown
     if held.extent is None and held.is_damaged_before:

@@ -14,7 +14,7 @@ from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import ROOT_FILES
 from kafka_segments.log.model import StoredFile, StoredSegment
-from kafka_segments.segment.contents import hold
+from kafka_segments.segment.contents import contents_of
 
 __all__ = ["is_deleted", "log_dir_root", "segments_in", "swaps_in", "without_log"]
 
@@ -63,7 +63,7 @@ def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | N
         with closing(places.open(segment.path)) as source:
             if source.descriptor < 0:
                 return True
-            extent = hold(source, segment.base_offset).extent
+            extent = contents_of(source, segment.base_offset).extent
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         return True

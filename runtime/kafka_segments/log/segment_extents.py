@@ -19,17 +19,23 @@ from kafka_segments.log.found_cache import Remembered
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
-from kafka_segments.segment.contents import hold, hold_small, holding_of, runs_in, table_of_small
-from kafka_segments.segment.continuity import Extent, Holding
+from kafka_segments.segment.contents import (
+    contents_in_table,
+    contents_of,
+    contents_of_small,
+    runs_in,
+    table_of_small,
+)
+from kafka_segments.segment.continuity import Extent, SegmentContents
 
-__all__ = ["SmallTimes", "extent_of", "hold_stored", "runs_at", "times_in_small"]
+__all__ = ["SmallTimes", "contents_of_stored", "extent_of", "runs_at", "times_in_small"]
 
 LARGEST_SMALL = 64 << 10  # bytes of a segment that is sooner read whole than its indexes are
 _NUM_SLOW = 400  # segments that are looked into before the compiled scanner is loaded, which takes as long
 
 _NUM_SLOW_TIMES = 100  # likewise, by their indexes
 
-_kept: Remembered[Holding] = Remembered()
+_kept: Remembered[SegmentContents] = Remembered()
 _kept_times: Remembered[SmallTimes | None] = Remembered()
 _num_asked = count()
 
@@ -72,8 +78,8 @@ def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None
         table = table_of_small(source)
         if table is None:
             return None
-        holding = holding_of(table, source, segment.base_offset)
-        _kept.of(segment.file, lambda: holding)
+        contents = contents_in_table(table, source, segment.base_offset)
+        _kept.of(segment.file, lambda: contents)
         if table.has_disorder() or table.may_exceed_last_offsets():
             return None
         times, kinds = table.column("max_timestamp").tolist(), table.column("timestamp_type")
@@ -87,19 +93,19 @@ def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
     """The offsets that a segment holds; None if it holds no sound entry, or cannot be read."""
     try:
-        return hold_stored(places, segment).extent
+        return contents_of_stored(places, segment).extent
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
         return None  # whoever reads the offsets that its name stands for tells of it
 
 
-def hold_stored(places: Places, segment: StoredSegment) -> Holding:
+def contents_of_stored(places: Places, segment: StoredSegment) -> SegmentContents:
     """What a segment holds, wherever it lies.
 
     Raises:
         KafkaFormatError: it cannot be opened.
     """
-    return _kept.of(segment.file, lambda: _hold(places, segment))
+    return _kept.of(segment.file, lambda: _contents_of(places, segment))
 
 
 def runs_at(places: Places, segment: StoredSegment) -> list[Extent]:
@@ -115,14 +121,14 @@ def runs_at(places: Places, segment: StoredSegment) -> list[Extent]:
         source.close()
 
 
-def _hold(places: Places, segment: StoredSegment) -> Holding:
+def _contents_of(places: Places, segment: StoredSegment) -> SegmentContents:
     source = open_stored(places, segment)
     try:
         if len(_kept) >= _NUM_SLOW and segment.form == "plain" and not is_remote(segment.file):
-            found = hold_small(source, segment.base_offset)
+            found = contents_of_small(source, segment.base_offset)
             if found is not None:
                 return found
-        held = hold(source, segment.base_offset, partial(look_up, places, segment))
+        held = contents_of(source, segment.base_offset, partial(look_up, places, segment))
         return replace(held, path=segment.file.path)
     finally:
         source.close()

@@ -18,7 +18,13 @@ from typing import TypeVar
 from kafka_segments.formats.entries import Damage
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.log_files import UNOPENED, LogFile
-from kafka_segments.segment.continuity import CheckpointedOffsets, Extent, Holding, find_gaps, out_of_order
+from kafka_segments.segment.continuity import (
+    CheckpointedOffsets,
+    Extent,
+    SegmentContents,
+    find_gaps,
+    out_of_order,
+)
 from kafka_segments.segment.segment import Segment
 
 __all__ = ["Arranged", "up_to"]
@@ -44,9 +50,9 @@ class Arranged:
         self._by_path = {file.path: file for file in files}
 
     @cached_property
-    def holdings(self) -> tuple[Holding, ...]:
+    def contents(self) -> tuple[SegmentContents, ...]:
         """What each segment holds, in the order of the names."""
-        return tuple(map(_hold, self._named))
+        return tuple(map(_contents_of, self._named))
 
     @cached_property
     def gaps(self) -> tuple[Damage, ...]:
@@ -54,7 +60,7 @@ class Arranged:
         if not self._is_whole or not self._named:
             return ()
         is_cleaned, look = self._asking(Segment.is_cleaned, False), self._asking(Segment.runs, list[Extent]())
-        return tuple(find_gaps(self.holdings, self._noted, is_cleaned, look, self._name))
+        return tuple(find_gaps(self.contents, self._noted, is_cleaned, look, self._name))
 
     @cached_property
     def astray(self) -> frozenset[str]:
@@ -73,7 +79,7 @@ class Arranged:
             return self._named
         found = [
             (file if one.extent is None else replace(file, base_offset=one.extent.first), one)
-            for file, one in zip(self._named, self.holdings, strict=True)
+            for file, one in zip(self._named, self.contents, strict=True)
         ]
         found.sort(key=lambda pair: pair[0].base_offset)
         joins = [_joins(one, other) for (_, one), (_, other) in pairwise(found)]
@@ -88,10 +94,10 @@ class Arranged:
         found = ((places[gap.path] + (gap.position > 0), gap) for gap in self.gaps)
         return deque(sorted(found, key=itemgetter(0)))
 
-    def _asking(self, ask: Callable[[Segment], T], otherwise: T) -> Callable[[Holding], T]:
+    def _asking(self, ask: Callable[[Segment], T], otherwise: T) -> Callable[[SegmentContents], T]:
         """A question to a segment, with the answer for one that cannot be opened."""
 
-        def answer(held: Holding) -> T:
+        def answer(held: SegmentContents) -> T:
             with suppress(*UNOPENED), self._by_path[held.path].open_file() as segment:
                 return ask(segment)
             return otherwise
@@ -99,14 +105,14 @@ class Arranged:
         return answer
 
 
-def _hold(file: LogFile) -> Holding:
+def _contents_of(file: LogFile) -> SegmentContents:
     """What a segment holds of the offsets that are its own."""
     base_offset = file.base_offset if file.start is None else file.start
     try:
         with file.open_file() as segment:
-            held = segment.hold(file.segment.base_offset, partial(look_up, file.places, file.segment))
+            held = segment.contents(file.segment.base_offset, partial(look_up, file.places, file.segment))
     except UNOPENED:
-        return Holding(file.path, base_offset, file.size, is_unknown=True)
+        return SegmentContents(file.path, base_offset, file.size, is_unknown=True)
     if held.extent is None or (file.start is None and file.end is None):
         return held
     first = held.extent.first if file.start is None else max(held.extent.first, file.start)
@@ -114,7 +120,7 @@ def _hold(file: LogFile) -> Holding:
     return replace(held, base_offset=base_offset, extent=Extent(first, last) if first <= last else None)
 
 
-def _joins(one: Holding, other: Holding) -> bool:
+def _joins(one: SegmentContents, other: SegmentContents) -> bool:
     """Whether the offsets of a segment end where those of another begin."""
     return one.extent is not None and other.extent is not None and one.extent.last + 1 == other.extent.first
 

@@ -19,7 +19,7 @@ from kafka_segments.errors import MissingExtraError, ReadError, TruncatedError
 from kafka_segments.formats.entries import Batch, Damage, Padding
 from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import WINDOW_SIZE, Source
-from kafka_segments.segment.continuity import Extent, Holding
+from kafka_segments.segment.continuity import Extent, SegmentContents
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ __all__ = [
     "SegmentEnd",
     "SegmentStart",
     "begin_of",
+    "contents_in_table",
+    "contents_of",
+    "contents_of_small",
     "end_of",
-    "hold",
-    "hold_small",
-    "holding_of",
     "is_cleaned",
     "is_sound_at",
     "near_end",
@@ -56,7 +56,7 @@ def _no_hint() -> None:
     return None
 
 
-def hold(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> Holding:
+def contents_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> SegmentContents:
     """What a segment holds.
 
     Args:
@@ -70,13 +70,13 @@ def hold(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> Holdin
     path, size = source.name, source.size
     begin = begin_of(source)
     if begin.first is None:
-        return Holding(path, base_offset, size, is_damaged_before=begin.is_damaged)
+        return SegmentContents(path, base_offset, size, is_damaged_before=begin.is_damaged)
     end = end_of(source, base_offset, find_hint)
     first = begin.first
     last = first if end.highest is None else max(first, end.highest)
     if end.last is not None and end.last.base_offset is not None and end.last.base_offset >= 0:
         first = min(first, end.last.base_offset)
-    return Holding(
+    return SegmentContents(
         path,
         base_offset,
         size,
@@ -160,10 +160,10 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
     return SegmentEnd(end_offset, highest, position, last, tail, isinstance(entry, Padding))
 
 
-def hold_small(source: Source, base_offset: int) -> Holding | None:
+def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
     """What the ends of a small segment show, by the compiled scanner; None unless all of it is sound."""
     table = table_of_small(source)
-    return None if table is None else holding_of(table, source, base_offset)
+    return None if table is None else contents_in_table(table, source, base_offset)
 
 
 def table_of_small(source: Source) -> EntryTable | None:
@@ -180,7 +180,7 @@ def table_of_small(source: Source) -> EntryTable | None:
     return table if table is not None and table.is_batch().all() else None
 
 
-def holding_of(table: EntryTable, source: Source, base_offset: int) -> Holding:
+def contents_in_table(table: EntryTable, source: Source, base_offset: int) -> SegmentContents:
     """What such headers show of a segment."""
     names = "base_offset", "crc"
     bases, checksums = (table.column(name).tolist() for name in names)
@@ -190,7 +190,7 @@ def holding_of(table: EntryTable, source: Source, base_offset: int) -> Holding:
     if is_overlapped and (bases[1], checksums[1]) != (bases[0], checksums[0]):
         first, misplaced = min(bases[:2]), bases[0]
     extent = Extent(min(first, bases[-1]), max(first, *lasts[-2:]))
-    return Holding(source.name, base_offset, source.size, extent, misplaced=misplaced)
+    return SegmentContents(source.name, base_offset, source.size, extent, misplaced=misplaced)
 
 
 @dataclass(frozen=True, slots=True)

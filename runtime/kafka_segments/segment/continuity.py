@@ -18,8 +18,8 @@ from kafka_segments.segment.cleaner_traces import Traces
 __all__ = [
     "CheckpointedOffsets",
     "Extent",
-    "Holding",
     "Look",
+    "SegmentContents",
     "find_gaps",
     "out_of_order",
     "swapped_out",
@@ -47,7 +47,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class SegmentContents:
     """Content of a segment.
 
     Attributes:
@@ -73,7 +73,7 @@ class Holding:
     misplaced: int | None = None
 
 
-Look = Callable[[Holding], Sequence[Extent]]
+Look = Callable[[SegmentContents], Sequence[Extent]]
 """A function that returns the offsets of all entries in a segment, in file order; consecutive ones merged."""
 
 
@@ -100,9 +100,9 @@ class CheckpointedOffsets:
 
 
 def find_gaps(
-    segments: Sequence[Holding],
+    segments: Sequence[SegmentContents],
     noted: CheckpointedOffsets,
-    is_cleaned: Callable[[Holding], bool],
+    is_cleaned: Callable[[SegmentContents], bool],
     look: Look,
     name: tuple[str, int] | None = None,
 ) -> list[Damage]:
@@ -136,7 +136,7 @@ def find_gaps(
 
 
 def traces_in(
-    segments: Sequence[Holding], noted: int | None, is_cleaned: Callable[[Holding], bool]
+    segments: Sequence[SegmentContents], noted: int | None, is_cleaned: Callable[[SegmentContents], bool]
 ) -> Traces:
     """Return the cleaner's progress in a partition.
 
@@ -154,7 +154,7 @@ def traces_in(
 class _Gap:
     """Missing offsets; `is_certain`: the cleaner cannot have removed them."""
 
-    before: Holding
+    before: SegmentContents
     first: int
     last: int | None
     why: str
@@ -194,11 +194,11 @@ def _unlawful(gaps: Sequence[_Gap], traces: Traces) -> Iterator[_Gap]:
             yield replace(gap, first=first)
 
 
-_Held = tuple[Extent, Holding]
+_Held = tuple[Extent, SegmentContents]
 
 
 def _gaps(
-    segments: Sequence[Holding], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
+    segments: Sequence[SegmentContents], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
 ) -> Iterator[_Gap]:
     misplaced = [*_misplaced_runs(segments, runs)]
     for gap in _gaps_by_content(segments, noted, runs):
@@ -206,7 +206,7 @@ def _gaps(
 
 
 def _gaps_by_content(
-    segments: Sequence[Holding], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
+    segments: Sequence[SegmentContents], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
 ) -> Iterator[_Gap]:
     by_content = sorted(_covered(segments, runs), key=lambda one: one[0])
     yield from _gap_before(segments[0], by_content[0][0], noted)
@@ -231,7 +231,7 @@ def _gaps_by_content(
     yield from _gap_after(segments[-1], reached, noted)
 
 
-def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Held]:
+def _covered(segments: Sequence[SegmentContents], runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Held]:
     """Yield what each segment holds, including its damage; its name counts if it holds nothing.
 
     Of an examined segment only its own offsets count, if it has any.
@@ -256,12 +256,14 @@ def _covered(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) 
             yield Extent(first, last), one
 
 
-def _is_mixed(one: Holding, end: int | None) -> bool:
+def _is_mixed(one: SegmentContents, end: int | None) -> bool:
     """Return whether a segment may hold some of its own offsets, and others."""
     return one.extent is not None and one.extent.touches(one.base_offset, end)
 
 
-def _misplaced_runs(segments: Sequence[Holding], runs: Mapping[str, Sequence[Extent]]) -> Iterator[Extent]:
+def _misplaced_runs(
+    segments: Sequence[SegmentContents], runs: Mapping[str, Sequence[Extent]]
+) -> Iterator[Extent]:
     """Yield the foreign offsets in segments that also hold some of their own."""
     for one, end in with_ends(segments):
         found = runs.get(one.path, ())
@@ -282,7 +284,7 @@ def _without(gap: _Gap, misplaced: Sequence[Extent]) -> Iterator[_Gap]:
         yield replace(gap, first=first)
 
 
-def _gap_before(lowest: Holding, covered: Extent, noted: CheckpointedOffsets) -> Iterator[_Gap]:
+def _gap_before(lowest: SegmentContents, covered: Extent, noted: CheckpointedOffsets) -> Iterator[_Gap]:
     """Yield gaps before all segments."""
     start, first = noted.log_start_offset, min(lowest.base_offset, covered.first)
     if start is not None and start < first:
@@ -311,7 +313,7 @@ def _gap_between(before: _Held, after: _Held, first: int) -> _Gap:
     return _Gap(one, first, last, f"{why}shows that the cleaner has been there")
 
 
-def _gap_after(newest: Holding, reached: _Held, noted: CheckpointedOffsets) -> Iterator[_Gap]:
+def _gap_after(newest: SegmentContents, reached: _Held, noted: CheckpointedOffsets) -> Iterator[_Gap]:
     """Yield gaps after all segments."""
     if _is_reported(newest) or newest.is_damaged_after:
         return
@@ -358,7 +360,7 @@ def swapped_out(
             yield first, last, why
 
 
-def _swapped_gaps(segments: Sequence[Holding], noted: CheckpointedOffsets) -> Iterator[_Gap]:
+def _swapped_gaps(segments: Sequence[SegmentContents], noted: CheckpointedOffsets) -> Iterator[_Gap]:
     bases = [one.base_offset for one in segments]
     for first, last, why in swapped_out(noted, bases):
         before = [one for one in segments if one.base_offset < first]
@@ -366,17 +368,17 @@ def _swapped_gaps(segments: Sequence[Holding], noted: CheckpointedOffsets) -> It
         yield _Gap(one, first, last, why, is_certain=True, is_at_beginning=not before)
 
 
-def _is_reported(one: Holding) -> bool:
+def _is_reported(one: SegmentContents) -> bool:
     """Return whether the reader of a segment without a sound entry reports the reason."""
     return one.is_unknown or (one.extent is None and one.is_damaged_before)
 
 
-def _is_zeros(one: Holding) -> bool:
+def _is_zeros(one: SegmentContents) -> bool:
     """Return whether a segment holds only zeros, which the cleaner never writes."""
     return one.extent is None and one.size > 0 and not _is_reported(one)
 
 
-def _wrong_segments(segments: Sequence[Holding]) -> Iterator[Damage]:
+def _wrong_segments(segments: Sequence[SegmentContents]) -> Iterator[Damage]:
     """Yield segments with offsets that belong to others by the names, and impossible runs of zeros."""
     for one, end in with_ends(segments):
         if one.extent is None:
@@ -405,6 +407,6 @@ def out_of_order(gaps: Iterable[Damage]) -> dict[str, Damage]:
     return {gap.path: gap for gap in gaps if isinstance(gap.error, SegmentOrderError)}
 
 
-def _wrong(one: Holding, error: KafkaFormatError) -> Damage:
+def _wrong(one: SegmentContents, error: KafkaFormatError) -> Damage:
     before = None if one.extent is None else one.extent.first - 1
     return Damage(one.path, 0, one.size, error, None, None, before, None)

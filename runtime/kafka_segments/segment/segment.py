@@ -15,8 +15,8 @@ from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.handles import Handle
 from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
 from kafka_segments.segment.batch_records import Rows, open_records
-from kafka_segments.segment.contents import Hint, hold, is_cleaned, runs_in
-from kafka_segments.segment.continuity import Extent, Holding
+from kafka_segments.segment.contents import Hint, contents_of, is_cleaned, runs_in
+from kafka_segments.segment.continuity import Extent, SegmentContents
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.scan.entry_scan import Scan, read_payload
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
@@ -290,9 +290,9 @@ class Segment(Handle):
         """Yield summaries of headers, and damage; no checksum is verified."""
         return iter_header_summaries(self._source)
 
-    def hold(self, base_offset: int, find_hint: Hint) -> Holding:
-        """The offsets that the segment holds; see `contents.hold`."""
-        return hold(self._source, base_offset, find_hint)
+    def contents(self, base_offset: int, find_hint: Hint) -> SegmentContents:
+        """Summarize the offsets in the segment; see `contents.contents_of`."""
+        return contents_of(self._source, base_offset, find_hint)
 
     def runs(self) -> list[Extent]:
         """The offsets of all entries, in file order; see `contents.runs_in`."""

@@ -17,12 +17,12 @@ from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.missing_segments import is_cleaned_at
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import open_stored
-from kafka_segments.log.segment_extents import hold_stored
+from kafka_segments.log.segment_extents import contents_of_stored
 from kafka_segments.segment.cleaner_traces import Traces
 from kafka_segments.segment.columnar.header_table import iter_tables
 from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
-from kafka_segments.segment.continuity import Holding, traces_in
+from kafka_segments.segment.continuity import SegmentContents, traces_in
 
 __all__ = ["shows_cleaner", "traces_of"]
 
@@ -40,22 +40,22 @@ def traces_of(places: Places, directory: Sequence[StoredSegment], noted: int | N
         noted: up to which offset, by what the cleaner has noted; None if it has not.
     """
     budget = Budget(_MAX_WALK)
-    held = [_hold(places, stored) for stored in directory]
+    held = [_contents_of(places, stored) for stored in directory]
     stored_at = dict(zip(map(id, held), directory, strict=True))
 
-    def shows(one: Holding) -> bool:
+    def shows(one: SegmentContents) -> bool:
         stored = stored_at[id(one)]
         return budget.spend(stored.file) and shows_cleaner(places, stored)
 
     return traces_in(held, noted, shows)
 
 
-def _hold(places: Places, stored: StoredSegment) -> Holding:
+def _contents_of(places: Places, stored: StoredSegment) -> SegmentContents:
     try:
-        return hold_stored(places, stored)
+        return contents_of_stored(places, stored)
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
-        return Holding(stored.file.path, stored.base_offset, stored.size, is_unknown=True)
+        return SegmentContents(stored.file.path, stored.base_offset, stored.size, is_unknown=True)
 
 
 def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
