@@ -195,7 +195,7 @@ def test_depth(tmp_path: Path) -> None:
     (tmp_path / "a" / "b" / "up").symlink_to(tmp_path / "a")
     assert names(find(tmp_path, recursive=True)) == ["t-0", "u-0"]
     assert names(find(tmp_path / "a")) == ["u-0"]
-    with pytest.raises(OptionError, match=r"give the log directories themselves, such as .*/a"):
+    with pytest.raises(OptionError, match=r"give the log directories themselves, for example .*/a"):
         find(tmp_path)
 
 

@@ -258,7 +258,7 @@ def test_directory_without_segments(tmp_path: Path) -> None:
     says("put aside")
     says("copy it to a directory named TOPIC-PARTITION", gone)
     make(tmp_path / "disk1" / "t-0", 0)
-    says("such as .*disk1", tmp_path)
+    says("for example .*disk1", tmp_path)
     (tmp_path / "u-0").mkdir()
     says("no segments here", tmp_path / "u-0")
     says("name it TOPIC-PARTITION", make(tmp_path / "backup", 0))

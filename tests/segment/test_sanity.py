@@ -59,7 +59,7 @@ def changed(entry: bytes, at: int, by: int) -> bytes:
     [
         ("index", 8, 1, "where no batch begins"),
         ("index", 8, -61, "where no batch begins"),
-        ("index", 4, -5, "and stands before it|stands behind"),
+        ("index", 4, -5, "and stands before it|comes after"),
         ("timeindex", 8, 1, "whose batch has"),
         ("timeindex", 8, -1, "whose batch has"),
         ("timeindex", 12, 3, "whose batch has|which no batch has"),

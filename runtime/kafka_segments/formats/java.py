@@ -13,7 +13,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def wrap_long(value: int) -> int:
-    """`value` wrapped as a Java long."""
+    """Wrap a value as a Java long."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

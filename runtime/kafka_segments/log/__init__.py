@@ -1,1 +1,1 @@
-"""One partition: where its segments lie, their order, copies, ends and records."""
+"""One partition: its directories, segments and their order, replicas, log end and records."""

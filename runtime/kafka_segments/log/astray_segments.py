@@ -1,8 +1,8 @@
-"""Segments that hold offsets which belong to others by the names, for those who look something up by time.
+"""Segments with offsets outside the range of their names, for lookups by timestamp.
 
-Strategy: planning asks the segment that has an offset by its name. Where files were renamed or swapped, or
-overlap, the record is in another one, so that the times in the first one say nothing of it. Segments of tiers
-are not looked into: their names carry ids, and manifests say what they hold.
+Strategy: planning finds the segment of an offset by its name. Where files were renamed or swapped, or
+overlap, the record is in another segment, and the timestamps of the first do not apply. Segments of tiers are
+not opened: their names have ids, and manifests have their offsets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["astray_in", "touches_any"]
 
 
 def astray_in(places: Places, log: PartitionLog) -> tuple[Extent, ...]:
-    """What each segment holds that holds other offsets than its name says; empty where names are right."""
+    """Return the offsets of each segment that has others than its name says; empty where names are right."""
     segments = [piece.segment for piece in log.pieces if _is_brokers(piece.segment)]
     if any(is_remote(one.file) for one in segments):
         with ThreadPoolExecutor(NUM_REQUESTS) as pool:
@@ -43,5 +43,5 @@ def _if_astray(segment: StoredSegment, extent: Extent | None) -> Extent | None:
 
 
 def touches_any(extents: Sequence[Extent], start: int, end: int | None) -> bool:
-    """Whether one of these segments may hold an offset in `[start, end)`."""
+    """Return whether one of the segments may hold an offset in `[start, end)`."""
     return any(extent.touches(start, end) for extent in extents)

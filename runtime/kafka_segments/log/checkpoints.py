@@ -1,8 +1,8 @@
-"""What a broker notes of all partitions at the top of a log directory, and whether one holds it open.
+"""Checkpoint files at the top of a log directory, and whether a broker has the directory open.
 
-Strategy: each log directory's files are read once. Offsets are noted from time to time, so they lag: the high
-watermark by `replica.high.watermark.checkpoint.interval.ms` (5 s), the log start offset by a minute. A file
-that cannot be read is told and passed over, as a broker does (LogManager.loadLogs).
+Strategy: each log directory's files are read once. Checkpoints lag: the high watermark by
+`replica.high.watermark.checkpoint.interval.ms` (5 s), the log start offset by a minute. A file that cannot be
+read is reported and skipped, as a broker does (LogManager.loadLogs).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HIGH_WATERMARK = "replication-offset-checkpoint"
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
 ROOT_FILES = (LOG_START, RECOVERY_POINT, "meta.properties")
-"""Files by which the top of a log directory is known."""
+"""Files that identify the top of a log directory."""
 _LOCK = ".lock"
 
 Offsets = Mapping[tuple[str, int], int]
@@ -40,31 +40,31 @@ class Checkpoints:
         self._places = places
         self._errors: dict[str, KafkaFormatError] = {}
         self._offsets: dict[str, Offsets | None] = {}
-        self._roots: dict[str, list[str]] = {}  # by directory: to find out where it lies takes a while
+        self._roots: dict[str, list[str]] = {}  # by directory: resolving links is slow
         self._is_live: dict[str, bool] = {}
         self._lock = threading.Lock()
 
     def log_start_offset(self, directory: Directory) -> int | None:
-        """Below it records are deleted ones; None if that is not noted, as where the log begins anyway."""
+        """Return the offset below which records are deleted; None if there is no checkpoint of it."""
         return self._noted(directory, LOG_START)
 
     def high_watermark(self, directory: Directory) -> int | None:
-        """As it was noted last; None if it was not."""
+        """Return the last checkpoint of the high watermark; None if there is none."""
         return self._noted(directory, HIGH_WATERMARK)
 
     def recovery_point(self, directory: Directory) -> int | None:
-        """Below it everything was flushed to the disk; None if that was not noted."""
+        """Return the offset below which everything was flushed to disk; None if there is no checkpoint."""
         return self._noted(directory, RECOVERY_POINT)
 
     def cleaned_up_to(self, directory: Directory) -> int | None:
-        """Below this offset the log cleaner was here, and had not come to it; None if that is not noted.
+        """Return the offset up to which the log cleaner has cleaned; None if there is no checkpoint of it.
 
-        A follower may have fetched cleaned records, of which nothing is noted.
+        A follower may have fetched cleaned records, for which there is no checkpoint.
         """
         return self._noted(directory, CLEANED)
 
     def is_live(self, directory: Directory) -> bool:
-        """Whether a broker holds the log directory open at this moment; see `is_locked`."""
+        """Return whether a broker has the log directory open at this moment; see `is_locked`."""
         for root in self._roots_of(directory):
             if root not in self._is_live:
                 self._is_live[root] = not is_address(root) and is_locked(_join(root, _LOCK))
@@ -73,7 +73,7 @@ class Checkpoints:
         return False
 
     def unused(self, directory: Directory) -> list[KafkaFormatError]:
-        """The errors of checkpoints that could not be read."""
+        """Return the errors of checkpoints that could not be read."""
         roots = self._roots_of(directory)
         return [error for path, error in self._errors.items() if above(path) in roots]
 
@@ -89,14 +89,14 @@ class Checkpoints:
         return None
 
     def _roots_of(self, directory: Directory) -> list[str]:
-        """The directory above, as it was given and where it really lies."""
+        """Return the parent directory, as given and with links resolved."""
         path = directory.path or "."
         if path not in self._roots:
             self._roots[path] = list(dict.fromkeys((above(path), above(real_path(path)))))
         return self._roots[path]
 
     def _read(self, path: str) -> Offsets | None:
-        with self._lock:  # threads ask for several directories below one
+        with self._lock:  # threads share the parent of several directories
             if path not in self._offsets:
                 self._offsets[path] = self._read_anew(path)
             return self._offsets[path]
@@ -107,7 +107,7 @@ class Checkpoints:
                 return None
             source = self._places.open(path)
             try:
-                size = min(source.size, formats.MAX_LEN_OFFSET_CHECKPOINT + 1)  # one more, to be refused
+                size = min(source.size, formats.MAX_LEN_OFFSET_CHECKPOINT + 1)  # one more, to be rejected
                 return formats.read_offset_checkpoint(source.read(0, size))
             finally:
                 source.close()

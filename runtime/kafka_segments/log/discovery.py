@@ -1,8 +1,8 @@
-"""From paths to the copies of partitions that lie there, with all that stands beside their segments.
+"""Discovery of partitions' copies at paths, with the indexes and checkpoints of their segments.
 
-Strategy: directories are listed once and no file is looked at twice. Opened are small files only: what a
-broker notes of a partition and of all of them, and the manifests of a tier. The file options choose segments
-by their `.log`, as Spark's file sources choose files; what stands beside a segment goes with it.
+Strategy: directories are listed once. Only small files are opened: the broker's checkpoints and metadata, and
+the manifests of a tier. The file options choose segments by their `.log`, as Spark's file sources choose
+files; the indexes of a segment go with it.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _log = get_logger(__name__)
 
 _LEADER_EPOCHS = "leader-epoch-checkpoint"
 _METADATA = "partition.metadata"
-_LARGEST_KEPT = 256  # bytes of a note that is kept
+_LARGEST_KEPT = 256  # bytes of a small file whose content is cached
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """Spark's options for files, under its names; they choose among `.log` files.
+    """Spark's file options, under its names; they select `.log` files.
 
     Attributes:
         path_glob_filter: what a name must match; see `globs`.
         modified_before: nanoseconds since 1970; a file must have been written before.
         modified_after: likewise, after.
         recursive: look for partitions at all depths (`recursiveFileLookup`).
-        ignore_missing: what vanishes after a pattern was resolved is skipped (`ignoreMissingFiles`). A
-            path that is given and does not exist is an error in any case, as in Spark.
+        ignore_missing: skip files that vanish after a pattern was resolved (`ignoreMissingFiles`). A given
+            path that does not exist is always an error, as in Spark.
     """
 
     path_glob_filter: str | None = None
@@ -73,20 +73,20 @@ def discover(
 
     Args:
         places: where they are.
-        paths: log directories, partitions' directories, tiers, segments, or patterns of such; any mixture.
+        paths: log directories, partitions' directories, tiers, segments, or glob patterns of these.
         options: which files count.
-        wanted: which partitions do: called with a topic and a partition's number, or None for "any of them".
+        wanted: selects partitions: called with a topic and a partition's number, or None for "any of them".
             The directories of others are not listed.
-        skipped: gets what is skipped there; None logs it, but for what is about to be deleted.
-        prefer_names: a path that exists is no pattern, whatever characters are in it.
+        skipped: receives the skipped files; None logs them, except those about to be deleted.
+        prefer_names: take a path that exists as it is, also with the characters of a pattern.
 
     Returns:
-        By topic, number and path. A copy may have no segments, if options left them out.
+        Copies by topic, number and path; without segments if the options left them out.
 
     Raises:
         ReadError: a path does not exist or cannot be listed.
-        OptionError: nothing of use is there, or a pattern is none.
-        KafkaFormatError: a tier's manifest cannot be read or is not to be used, e.g. because it is encrypted.
+        OptionError: there are no segments, or a pattern is invalid.
+        KafkaFormatError: a tier's manifest cannot be read or not be used, e.g. because of encryption.
     """
     options = options or FileOptions()
     finder = PartitionFinder(places, tiers=True, recursive=options.recursive, wanted=wanted)
@@ -130,7 +130,7 @@ def _add_match(finder: PartitionFinder, entry: FileEntry, ignore_missing: bool) 
 
 
 class _Chooser:
-    """Which segments the file options let pass."""
+    """Filter of segments by the file options."""
 
     def __init__(self, options: FileOptions) -> None:
         self._options = options
@@ -139,7 +139,7 @@ class _Chooser:
             self._pattern = compile_glob(options.path_glob_filter)
 
     def why_not(self, log: StoredFile) -> str | None:
-        """Why a segment's file is left out; None if it is not."""
+        """Return why a segment's file is left out; None if it is not."""
         options = self._options
         if self._pattern is not None and not self._pattern.fullmatch(log.name):
             return f"pathGlobFilter {options.path_glob_filter!r}"
@@ -152,7 +152,7 @@ class _Chooser:
 
 @dataclass(slots=True)
 class _Notes:
-    """What is noted in a broker's directory beside the segments."""
+    """Metadata of a partition in a broker's directory."""
 
     topic_id: str | None = None
     leader_epochs: tuple[LeaderEpoch, ...] = ()
@@ -160,7 +160,7 @@ class _Notes:
 
 
 class _Reader:
-    """From a directory to the copy in it."""
+    """Reader of the copy in a directory."""
 
     def __init__(self, places: Places, chooser: _Chooser, checkpoints: Checkpoints) -> None:
         self._places = places
@@ -234,10 +234,10 @@ class _Reader:
         return notes
 
     def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
-        """What a small file says; None if it cannot be understood."""
+        """Parse a small file; None if it cannot be parsed."""
         try:
             data = read_file(self._places, StoredFile.of(entry))
-            if (read, data) in self._known:  # most partitions of a topic note the same
+            if (read, data) in self._known:  # most partitions of a topic have the same content
                 return self._known[read, data]  # type: ignore[no-any-return]
             found = read(data)
             if len(data) <= _LARGEST_KEPT:

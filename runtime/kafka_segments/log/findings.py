@@ -1,6 +1,6 @@
-"""Findings: what is reported beside records, as values, with their one rendering to text and to rows.
+"""Findings: reports in addition to records, as values, rendered to text and to rows here.
 
-`Finding.kind` is what code decides by; `detail` is for people, and nothing parses it.
+Code decides by `Finding.kind`; `detail` is for people and is never parsed.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ class Kind(Enum):
     """Kinds of findings."""
 
     DAMAGE = "damage"
-    """Bytes that could not be read as they should; a transaction whose end damage has taken."""
+    """Bytes that could not be decoded; a transaction whose marker may be in damaged bytes."""
     PENDING = "pending"
     """The newest segment's last batch is incomplete: a broker may be writing it."""
     NOT_OPENED = "not opened"
-    """A segment that cannot be opened, or is another program's."""
+    """A segment that cannot be opened, or belongs to another program."""
     LOST = "lost"
-    """Offsets that were asked for, that no file holds, and that neither retention nor cleaning explains."""
+    """Requested offsets that are in no file, and that neither retention nor the cleaner has removed."""
     LEFT_OUT = "left out"
-    """Segments that the query does not ask for."""
+    """Segments outside the query."""
     AFTER_END = "after end"
     """Records after the high watermark or the last stable offset."""
     DIVERGED = "diverged"
     """Records of a replica that are not part of the log."""
     UNUSED = "unused"
-    """A file beside the segments that is wrong and was not used."""
+    """An index, snapshot or checkpoint that is wrong and was not used."""
     NOTE = "note"
-    """Something that is not where, or not what, its name says; it costs no record."""
+    """A contradiction between a name and a content that costs no record."""
     REMARK = "remark"
-    """Worth knowing; nothing is wrong."""
+    """Information; nothing is wrong."""
 
 
 LEFT_OUT_KINDS = (Kind.LEFT_OUT, Kind.AFTER_END, Kind.DIVERGED)
-"""Records that are there and are not read."""
+"""Kinds of existing records that are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Finding:
         topic: name.
         partition: number.
         detail: the reason, for people.
-        first_offset: of the offsets concerned; None if unknown, or for a whole partition.
-        last_offset: likewise; None also where the log's end is not known.
+        first_offset: of the affected offsets; None if unknown, or for a whole partition.
+        last_offset: likewise; None also if the log's end is unknown.
         path: the file, or the partition's first directory.
         position: where in the file.
         end_position: likewise.
-        num_bytes: that are not read, of what is left out.
+        num_bytes: bytes that are left out.
         error: of damage, or of a file that was not used.
         damage: the event of the scan that this wraps.
     """
@@ -103,7 +103,7 @@ class Finding:
 
     @property
     def is_missing_codec(self) -> bool:
-        """Whether a package that is not installed is the cause, and not the file."""
+        """Whether the cause is a package that is not installed."""
         return isinstance(self.error, MissingCodecError)
 
     @property
@@ -138,7 +138,7 @@ class Finding:
         return f"{self.topic}-{self.partition}: {self.message}"
 
     def as_row(self) -> dict[str, Any]:
-        """The columns of the Spark view `damage`; findings that cost no record are its notes."""
+        """Render as a row of the Spark view `damage`; findings that cost no record are notes there."""
         is_own = self.kind in (Kind.DAMAGE, Kind.PENDING, Kind.LOST)
         return {
             "topic": self.topic,
@@ -156,9 +156,9 @@ class Finding:
 
 @dataclass
 class Findings:
-    """Collector of a reading's findings, in the order of the log, and of its counts.
+    """Collector of findings, in the order of the log, and of counts.
 
-    Subclasses may raise in `add`: the reading ends then.
+    Subclasses may raise in `add` to stop the reader.
     """
 
     num_batches: int = 0
@@ -166,26 +166,26 @@ class Findings:
     findings: list[Finding] = field(default_factory=list)
 
     def count(self, batches: SoundBatches) -> None:
-        """Count sound batches that hold offsets of a range; at its edges other ranges count them too."""
+        """Count sound batches with offsets of a range; adjacent ranges count those at its edges too."""
         self.num_batches += batches.num_batches
         self.num_bytes += batches.num_bytes
 
     def add(self, finding: Finding) -> None:
-        """Take a finding."""
+        """Add a finding."""
         self.findings.append(finding)
 
     def of(self, *kinds: Kind) -> list[Finding]:
-        """The findings of some kinds."""
+        """Select the findings of some kinds."""
         return of_kinds(self.findings, *kinds)
 
 
 def of_kinds(findings: Iterable[Finding], *kinds: Kind) -> list[Finding]:
-    """The findings of some kinds, in their order."""
+    """Select the findings of some kinds, in their order."""
     return [one for one in findings if one.kind in kinds]
 
 
 def data_loss(loss: Finding, advice: str = "") -> DataLossError:
-    """The error of lost offsets."""
+    """Make the error for lost offsets."""
     return DataLossError(
         f"{loss}{advice}",
         topic=loss.topic,
@@ -196,7 +196,7 @@ def data_loss(loss: Finding, advice: str = "") -> DataLossError:
 
 
 def summarize_damage(damage: Damage) -> str:
-    """Where damage is, what is wrong, and the offsets that it may have cost, for people."""
+    """Render damage for people: place, error, and the offsets that may be lost."""
     first, last = damage.first_lost_offset, damage.last_lost_offset
     if first is None and last is None:
         lost = "offsets lost: unknown or none"

@@ -1,4 +1,4 @@
-"""What was found in files, for as long as they stay the same: many ranges of one directory ask."""
+"""Cache of lookups in files, valid while a file is unchanged: many ranges of one directory share it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """Answers by file; the ones that were asked for longest ago are forgotten. Threads may share it."""
+    """LRU cache by file; thread-safe."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[tuple[str, str, int, int], T] = OrderedDict()
@@ -27,7 +27,7 @@ class Remembered(Generic[T]):
         return len(self._found)
 
     def of(self, file: StoredFile, find: Callable[[], T]) -> T:
-        """The answer for a file, which `find` gives if it is not known; an error is not remembered."""
+        """Return the value of a file, from `find` if it is not cached; errors are not cached."""
         key = file.path, file.identity, file.size, file.modified_ns
         with self._lock:
             if key in self._found:
@@ -41,6 +41,6 @@ class Remembered(Generic[T]):
         return found
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Empty the cache."""
         with self._lock:
             self._found.clear()

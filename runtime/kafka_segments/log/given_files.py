@@ -1,7 +1,7 @@
 """Gaps between segments that were given as single files.
 
-Strategy: files of one directory are a partition's. If all of its segments were given, everything that
-`continuity` knows is looked at; else what lies between two that follow on each other.
+Strategy: files of one directory belong to one partition. If all of its segments were given, all checks of
+`continuity` apply; else only gaps between two adjacent ones.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kafka_segments.segment.misplaced_batches import MisplacedBatches
 __all__ = ["gaps_between"]
 
 Seen = Mapping[str, MisplacedBatches]
-"""What was seen of files when they were read, by their paths."""
+"""Detectors of misplaced batches that the files' readers have filled, by path."""
 
 
 def gaps_between(places: Places, paths: Iterable[str], seen: Seen) -> Iterator[Damage]:
     """Find gaps between segments that were given by their paths; see `continuity.find_gaps`.
 
-    A directory that cannot be listed is passed over: the reading of its files reports why.
+    A directory that cannot be listed is skipped: the readers of its files report why.
     """
     by_directory: dict[str, set[str]] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""How far those who plan may walk through segments."""
+"""Limit of the bytes that planning may scan."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["Budget"]
 
 
 class Budget:
-    """How many bytes of segments may still be walked through while planning."""
+    """Bytes of segments that planning may still scan."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._left = max_bytes
 
     def spend(self, file: StoredFile, position: int = 0) -> bool:
-        """Whether a file, from a position on, may be walked; it then counts."""
+        """Return whether a file may be scanned from a position on, and subtract its bytes if so."""
         needed = max(0, file.size - position)
         if needed > self._left:
             return False

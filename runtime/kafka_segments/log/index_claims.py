@@ -1,11 +1,11 @@
-"""What indexes claim, held against the log before anything is left out by it.
+"""Verification of index entries against the log, before records are left out because of them.
 
 Strategy: neither `.index` nor `.timeindex` has a checksum, and after a crash of the machine the end of one
-may be missing: a broker makes them anew then, a reader of its disk finds them as they are. So a time and its
-offset are looked up in the log, where one or two reads tell; and before a whole segment counts as early, what
-stands behind the last entries is looked at too. What an index hides between two true entries is not found
-out: no broker writes such a one, and its own answers would be as wrong. Of small segments, where there are
-many, all headers are read instead: that takes less time.
+may be missing: a broker rebuilds them then, a reader of its disk finds them as they are. So a timestamp and
+its offset are verified in the log, with one or two reads; and before a whole segment counts as earlier, the
+batches after the last entries are read too. A wrong omission between two correct entries is not detected: no
+broker writes such an index, and its own lookups would be as wrong. Of many small segments all headers are
+read instead, which is faster.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from kafka_segments.segment.scan.entry_scan import first_offset_at
 
 __all__ = ["TimeClaims", "is_before", "iter_claims", "position_of", "read_claims", "verify_claim"]
 
-_MOST_HEADS = 4096  # that lie between two entries of an index: 4096 bytes with a batch of 61 each, many times
+_MOST_HEADS = 4096  # between two entries of an index: many times more than batches of 61 bytes in 4096 bytes
 
 
 @dataclass(frozen=True, slots=True)
 class TimeClaims:
-    """What a time index says of a time and is borne out by the log.
+    """Verified lookup of a timestamp in a time index.
 
     Attributes:
-        before: up to this offset all records are earlier; None if nothing is said.
-        is_all: that is so of the whole segment.
-        greatest: the greatest timestamp of what `before` speaks of; None if nothing is said.
-        source: what says so.
+        before: all records up to this offset are earlier; None if unknown.
+        is_all: all records of the segment are earlier.
+        greatest: the greatest timestamp up to `before`; None if unknown.
+        source: the source of this, for people.
     """
 
     before: int | None = None
@@ -52,16 +52,16 @@ class TimeClaims:
 def read_claims(
     places: Places, segment: StoredSegment, timestamp: int, unused: list[KafkaFormatError]
 ) -> TimeClaims:
-    """What the segment's time index says of records earlier than `timestamp`.
+    """Look up in a segment's time index which records are earlier than a timestamp.
 
     Args:
-        places: where files are opened.
-        segment: which.
+        places: opens files.
+        segment: the segment.
         timestamp: milliseconds.
-        unused: gets the errors of its indexes.
+        unused: receives the errors of its indexes.
     """
     try:
-        is_indexed = "timeindex" in segment.beside  # else a planner may read so many headers only
+        is_indexed = "timeindex" in segment.beside  # else the planner's budget of headers applies
         small = times_in_small(places, segment) if is_indexed and not segment.is_newest else None
         if small is not None:
             return _of_headers(small, segment, timestamp)
@@ -73,7 +73,7 @@ def read_claims(
             is_any, is_last = len(times) > 0, claim is not None and claim == times.last()
         if claim is None:
             return TimeClaims(segment.base_offset - 1) if is_any else TimeClaims()
-        # While a broker writes, later records may stand behind the last entry.
+        # While a broker writes, there may be later records after the last entry.
         is_all = _verify(places, segment, claim, has_end=is_last and not segment.is_newest)
         return TimeClaims(claim[1], is_all, claim[0])
     except KafkaFormatError as error:
@@ -83,7 +83,7 @@ def read_claims(
 
 
 def _of_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> TimeClaims:
-    """The same by all headers of a small segment."""
+    """Look up a timestamp in all headers of a small segment."""
     at = bisect_left(small.latest, timestamp)
     if at == 0:
         return TimeClaims(segment.base_offset - 1)
@@ -94,7 +94,7 @@ def _of_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> Ti
 def iter_claims(
     places: Places, segments: Sequence[StoredSegment], timestamp: int, unused: list[KafkaFormatError]
 ) -> Iterator[TimeClaims]:
-    """The same of segments one after the other; of those behind a network a few are asked at a time."""
+    """Yield the lookup in each segment; lookups in remote segments run in parallel."""
     for at in range(0, len(segments), NUM_REQUESTS):
         some = segments[at : at + NUM_REQUESTS]
         if not any(is_remote(segment.file) for segment in some):
@@ -116,15 +116,15 @@ def _claims_at(
 
 
 def verify_claim(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> None:
-    """See that the batch at an offset has a timestamp as its greatest, and holds records that readers get.
+    """Verify that the batch at an offset has this greatest timestamp, and has records for readers.
 
     Args:
-        places: where files are opened.
-        segment: whose time index it is.
+        places: opens files.
+        segment: the segment of the time index.
         claim: timestamp and offset.
 
     Raises:
-        OptionError: it has another, or there is no such batch, or no index says where it is.
+        OptionError: it has another, or there is no such batch, or no index has its position.
         KafkaFormatError: an index or the segment cannot be read.
     """
     _verify(places, segment, claim, needs_records=True)
@@ -138,11 +138,11 @@ def _verify(
     has_end: bool = False,
     needs_records: bool = False,
 ) -> bool:
-    """See that a claim is true, and, for one that may be of the whole segment, whether it is."""
+    """Verify an entry; return whether it holds for the whole segment, if `has_end` (it is the last one)."""
     timestamp, offset = claim
     lookup = open_offsets(places, segment)
     if lookup is None:
-        raise _unproved(segment, claim, "no index tells where that is")
+        raise _unproved(segment, claim, "there is no index to find that")
     source = open_stored(places, segment)
     try:
         with lookup:
@@ -156,14 +156,14 @@ def _verify(
                 raise _unproved(segment, claim, f"the batch at {found.position} has {found.max_timestamp}")
             if not has_end:
                 return False
-            behind = max(position, _position_in(lookup, (1 << 63) - 1, segment.size))
-        return _is_early(source, behind, timestamp)
+            last_position = max(position, _position_in(lookup, (1 << 63) - 1, segment.size))
+        return _is_early(source, last_position, timestamp)
     finally:
         source.close()
 
 
 def _first(source: Source, position: int, is_wanted: Callable[[HeaderSummary], bool]) -> HeaderSummary | None:
-    """The first header from a position on that is wanted, unless damage or too many others come before."""
+    """Find the first wanted header from a position on; None if damage or too many others come first."""
     for num, head in enumerate(iter_header_summaries(source, position)):
         if isinstance(head, Damage) or num > _MOST_HEADS:
             return None
@@ -173,7 +173,7 @@ def _first(source: Source, position: int, is_wanted: Callable[[HeaderSummary], b
 
 
 def _is_early(source: Source, position: int, timestamp: int) -> bool:
-    """Whether all batches from a position on are sound, few, and not later than a time."""
+    """Return whether all batches from a position on are sound, few, and not later than a timestamp."""
     for num, head in enumerate(iter_header_summaries(source, position)):
         if isinstance(head, Damage) or num > _MOST_HEADS or head.max_timestamp > timestamp:
             return False
@@ -186,7 +186,7 @@ def _unproved(segment: StoredSegment, claim: tuple[int, int], why: str) -> Optio
 
 
 def position_of(places: Places, segment: StoredSegment, offset: int) -> int | None:
-    """A position from which on everything with this offset or a greater one stands; None without an index.
+    """Return a position at or before the first batch from an offset on; None if there is no index.
 
     Raises:
         KafkaFormatError: the index cannot be read.
@@ -204,9 +204,9 @@ def _position_in(lookup: OffsetLookup, offset: int, size: int) -> int:
 
 
 def is_before(source: Source, position: int, offset: int) -> bool:
-    """Whether a sound entry stands at a position and begins at an offset or before it.
+    """Return whether there is a sound entry at a position that begins at an offset or before it.
 
-    Then everything from that offset on stands there or behind, and a hint was right.
+    Then all offsets from that one on are there or later, and a hint was right.
     """
     if position == 0:
         return True

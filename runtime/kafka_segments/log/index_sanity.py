@@ -1,9 +1,9 @@
-"""Whether the `.index` and `.timeindex` beside a segment are true, by themselves and held against it.
+"""Check of a segment's `.index` and `.timeindex`, by themselves and against the segment.
 
-Strategy: by themselves, as Kafka's sanityCheck (OffsetIndex, TimeIndex), and what its writer never breaks:
-offsets and positions grow, times do not fall, positions lie inside the segment. Then the headers of the
-segment are gone through once, without checksums, beside the entries of both. Where bytes are damaged nothing
-is said of entries that lead there, nor of those behind the end of the newest segment, which may have grown.
+Strategy: by themselves as Kafka's sanityCheck (OffsetIndex, TimeIndex) and by what its writer guarantees:
+offsets and positions increase, timestamps do not decrease, positions are inside the segment. Then the headers
+of the segment are read once, without checksums, and compared with the entries of both. Entries that lead into
+damage are not judged, nor those after the end of the newest segment, which may have grown.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _NO_TIMESTAMP = -1
 
 
 class _Entry(NamedTuple):
-    """An entry of either index: the offset, and what it says of that."""
+    """Entry of either index: an offset with its position or timestamp."""
 
     offset: int
     value: int
 
 
 def check_sanity(files: Sequence[LogFile]) -> Iterator[KafkaFormatError]:
-    """What is wrong with the indexes of segments: one error for each file that is."""
+    """Check the indexes of segments; yield one error for each file that is wrong."""
     for file in files:
         size = None if file is files[-1] else file.size
         checks: list[_Positions | _Times] = []
@@ -55,7 +55,7 @@ def _read_offsets(file: LogFile, size: int | None) -> Iterator[_Positions]:
     for before, entry in pairwise(zip(index.offsets, index.positions, strict=True)):
         if entry[0] <= before[0] or entry[1] <= before[1]:
             raise _wrong(
-                f"offset {entry[0]}, position {entry[1]} stands behind {before[0]}, {before[1]}", index.path
+                f"offset {entry[0]}, position {entry[1]} comes after {before[0]}, {before[1]}", index.path
             )
     if size is not None and index.positions and index.positions[-1] >= size:
         detail = f"the last entry is of position {index.positions[-1]}, and the segment has {size} bytes"
@@ -72,7 +72,7 @@ def _read_times(file: LogFile) -> Iterator[_Times]:
     for before, entry in pairwise(zip(index.timestamps, index.offsets, strict=True)):
         if entry[0] < before[0] or entry[1] < before[1]:
             raise _wrong(
-                f"timestamp {entry[0]}, offset {entry[1]} stands behind {before[0]}, {before[1]}", index.path
+                f"timestamp {entry[0]}, offset {entry[1]} comes after {before[0]}, {before[1]}", index.path
             )
     if index.offsets:
         yield _Times(index)
@@ -81,7 +81,7 @@ def _read_times(file: LogFile) -> Iterator[_Times]:
 def _against_log(
     file: LogFile, checks: list[_Positions | _Times], *, is_newest: bool
 ) -> Iterator[KafkaFormatError]:
-    """What entries say that the segment does not bear out: the first error of each index."""
+    """Compare entries with the segment; yield the first error of each index."""
     try:
         with file.open_file() as segment:
             for head in segment.iter_header_summaries():
@@ -97,13 +97,13 @@ def _against_log(
             if (detail := check.check_rest(is_newest=is_newest)) is not None:
                 yield _wrong(detail, check.path)
     except UNOPENED as error:
-        raise_unless_file_at_fault(error)  # whoever reads the segment tells
+        raise_unless_file_at_fault(error)  # the segment's reader reports it
 
 
 class _Positions:
-    """Entries of a `.index`: everything from an offset on stands at a position or behind.
+    """Check of a `.index`, whose entries have the last offset of an append and the position where it begins.
 
-    The offset is the last one of what was appended at once; until Kafka 1.1 the first.
+    Until Kafka 1.1 they have its first offset.
     """
 
     def __init__(self, index: OffsetIndex) -> None:
@@ -113,7 +113,7 @@ class _Positions:
         self._end_position = 0
 
     def damaged(self, region: Damage) -> None:
-        """Pass over the entries that lead into a region."""
+        """Skip the entries that lead into a region."""
         while self._left and self._left[0].value < region.end_position:
             self._left.popleft()
 
@@ -141,7 +141,7 @@ class _Positions:
 
 
 class _Times:
-    """Entries of a `.timeindex`: the batch of an offset has a timestamp, and up to there none is greater."""
+    """Check of a `.timeindex`, whose entries have the greatest timestamp up to an offset, and its offset."""
 
     def __init__(self, index: TimeIndex) -> None:
         self.path = index.path
@@ -150,7 +150,7 @@ class _Times:
         self._is_damaged = False
 
     def damaged(self, _region: Damage) -> None:
-        """Take note that batches are missing."""
+        """Note that batches are missing."""
         self._is_damaged = True
 
     def check_up_to(self, head: HeaderSummary) -> str | None:

@@ -1,4 +1,4 @@
-"""A segment as it is seen at an isolation level, and what there is to tell of transactions in doubt."""
+"""View of a segment at an isolation level, and reports of transactions in doubt."""
 
 from __future__ import annotations
 
@@ -36,18 +36,17 @@ Offsets = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class LostSegment:
-    """A segment that cannot be opened; `damage` says so, and is all that is in it."""
+    """Segment that cannot be opened; its only event is `damage`, with the reason."""
 
     damage: Damage
 
     @property
     def path(self) -> str:
-        """The file."""
         return self.damage.path
 
     @property
     def size(self) -> int:
-        """Its bytes, 0 if that is unknown."""
+        """Bytes of the file; 0 if unknown."""
         return self.damage.end_position
 
     def iter_events(
@@ -73,15 +72,15 @@ class LostSegment:
 
 @dataclass(frozen=True, slots=True)
 class IsolatedSegment:
-    """A segment of which only what is to be seen at an isolation level is seen.
+    """View of a segment at an isolation level.
 
     Attributes:
-        segment: what is read.
-        offsets: which offsets; None is open.
+        segment: the segment.
+        offsets: the range that is read; None is open.
         outcome: of the partition's transactions; None shows everything.
-        doubts: what is to be told behind the segment.
+        doubts: damage to report after the segment.
         end: the next segment's base offset; None if there is none.
-        is_astray: whether it is told elsewhere that offsets in the segment are another one's.
+        is_astray: another report says that the segment has offsets of another one.
     """
 
     segment: Segment | LostSegment
@@ -93,12 +92,10 @@ class IsolatedSegment:
 
     @property
     def path(self) -> str:
-        """The file."""
         return self.segment.path
 
     @property
     def size(self) -> int:
-        """Its bytes."""
         return self.segment.size
 
     def iter_events(
@@ -117,16 +114,16 @@ class IsolatedSegment:
         for event in self.segment.iter_events(on_damage=on_damage, wanted=is_wanted, rows=rows):
             if isinstance(event, Batch):
                 misplaced.batch(event)
-                # What an opened wrapper has first and last does not bound what is between them.
+                # The first and last offset of a wrapper's messages do not bound those between them.
                 waiting = event if self._is_cut and _is_wrapper(event) else None
                 is_shown = waiting is not None or event.crc_valid is False or self._shows(event)
                 if is_shown and waiting is None:
                     yield event
             elif isinstance(event, Record | Damage):
-                is_told = (
+                is_inside = (
                     event.touches(*self.offsets) if isinstance(event, Damage) else self._holds(event.offset)
                 )
-                if is_told and (is_shown or isinstance(event, Damage)):
+                if is_inside and (is_shown or isinstance(event, Damage)):
                     if waiting is not None:
                         yield waiting
                         waiting = None
@@ -148,7 +145,7 @@ class IsolatedSegment:
         yield from self._damage_at_end(misplaced)
 
     def _damage_at_end(self, misplaced: MisplacedBatches) -> Iterator[Damage]:
-        """What is known when the segment has been read."""
+        """Yield the damage that is known after the whole segment was read."""
         damage = misplaced.damage(self.path, self.size, self.end)
         if damage is not None and not self.is_astray:
             yield damage
@@ -172,21 +169,21 @@ class IsolatedSegment:
 
 
 def _is_wrapper(batch: Batch) -> bool:
-    """Whether it is a message of an old format that holds others, whose offsets may be in any order."""
+    """Return whether it is a wrapper of an old format, whose messages may have offsets in any order."""
     return batch.magic < 2 and batch.compression != "none"
 
 
 def left_out(one: DoubtfulTransaction) -> Damage:
-    """What is not shown because of a doubt, at the place where that comes from."""
+    """Report the records that are left out because of a doubt, at the damage that causes it."""
     detail = f"its records up to offset {one.last_offset} are left out"
     return _doubt(one.damage, one.producer_id, one.first_offset, detail, one.last_offset)
 
 
 def held_back_by(outcome: TransactionOutcome) -> Damage | None:
-    """The damage for which the reading stops, if it does not stop for an open transaction alone.
+    """Return the damage that the last stable offset is held back by; None if by an open transaction alone.
 
-    The earliest open transaction may have ended there: behind all of it, or behind a part of it, which is in
-    doubt if more follows. One that is open beyond doubt is lawful.
+    The earliest open transaction may have ended in the damage: after all of it, or after a part of it, which
+    is in doubt if more follows. One that is certainly open is legitimate.
     """
     for first in outcome.open[:1]:
         own = (part for part in outcome.doubtful if part.producer_id == first.producer_id)
@@ -196,16 +193,16 @@ def held_back_by(outcome: TransactionOutcome) -> Damage | None:
 
 
 def held_back(damage: Damage, outcome: TransactionOutcome, noted_end: int = 0) -> Damage:
-    """What is not shown because the reading stops.
+    """Report the records from the last stable offset on, which are not read.
 
     Args:
         damage: where the earliest open transaction may have ended.
-        outcome: of all.
-        noted_end: where the log ended, as a broker noted it; 0 if it did not.
+        outcome: of all transactions.
+        noted_end: the log end by the broker's checkpoints; 0 if unknown.
     """
     one = outcome.open[0]
     detail = "it counts as open, and nothing from there on is committed"
-    # What is damaged behind the last sound batch is not told besides: nothing behind the stop is shown.
+    # Damage after the last sound batch is not reported by itself: nothing after this offset is read.
     is_torn = any(
         each.first_lost_offset is not None and each.last_lost_offset is None for each in outcome.damage
     )
@@ -228,14 +225,14 @@ def _doubt(
 
 
 def greatest(one: int | None, other: int | None) -> int | None:
-    """The greater of two offsets, of which None is no bound."""
+    """Return the greater of two offsets; None is no bound."""
     if one is None or other is None:
         return other if one is None else one
     return max(one, other)
 
 
 def least(one: int | None, other: int) -> int:
-    """The lower of two offsets; None is no bound."""
+    """Return the lower of two offsets; None is no bound."""
     return other if one is None else min(one, other)
 
 

@@ -1,7 +1,7 @@
-"""What the segments of a log say together, looked up without reading them: for `plan`.
+"""Check of a log's continuity without reading it, for `plan`.
 
-Strategy: the ends of every segment are looked at (`segment_extents`), as far as the budget for walking allows
-    it, and `continuity` judges them. Tasks that read find the same by reading.
+Strategy: the first and last entries of every segment are read (`segment_extents`), within the budget, and
+`continuity` judges them. Tasks that read the log find the same.
 """
 
 from __future__ import annotations
@@ -45,18 +45,17 @@ class _Found:
 
 
 def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding]:
-    """Look whether the segments of a log follow on each other, and whether they can be read.
+    """Check that the segments of a log are consecutive and can be read.
 
     Args:
-        places: where they are.
-        log: segments of stores are not looked into, nor those of a tier with manifests, which say where they
-            end, nor logs of several copies, of which planning itself has compared the ends.
-        budget: bytes that may be walked through where no index says where a segment ends, or to see whether
-            the cleaner has been there.
+        places: opens files.
+        log: its segments are not read if they are in a store, or in a tier with manifests, which have their
+            ends, or in several copies, whose ends planning has compared.
+        budget: bytes to read for the ends of segments without an index, or for traces of the cleaner.
 
     Returns:
-        Offsets that are in no segment; segments that cannot be read, or hold other offsets than their names
-        say; a remark on what was not looked at.
+        Offsets that are in no segment; segments that cannot be read, or have other offsets than their names
+        say; a remark on the parts that were not checked.
     """
     found = _Found(log)
     segments = [piece.segment for piece in log.pieces]
@@ -90,7 +89,7 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
     def look(one: SegmentContents) -> list[Extent]:
         return _look(runs_at, places, by_path[one.path], budget, [])
 
-    for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan tells of swaps
+    for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan reports swaps
         if gap.first_lost_offset is None:
             if not is_tiered:  # where segments may overlap
                 found.add_error(gap.error)
@@ -101,12 +100,12 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
 
 
 def _is_whole(segments: Sequence[StoredSegment]) -> bool:
-    """Whether no segment of a directory was left out between others, or behind them."""
+    """Return whether no segment of the directory was left out between these or after them."""
     return all(one.end_offset == end for one, end in with_ends(segments))
 
 
 def _contents_of(places: Places, piece: LogPiece, budget: Budget, found: _Found) -> SegmentContents:
-    """What a segment holds; one that cannot be read, or has no sound batch, is a finding."""
+    """Summarize a segment; add a finding if it cannot be read or has no sound batch."""
     segment = piece.segment
     unknown = SegmentContents(segment.file.path, segment.base_offset, segment.size, is_unknown=True)
     if "index" not in segment.beside and not budget.spend(segment.file):
@@ -122,12 +121,12 @@ def _contents_of(places: Places, piece: LogPiece, budget: Budget, found: _Found)
 
 
 def _open(places: Places, segment: StoredSegment, found: _Found) -> None:
-    """See that a segment can be opened, where nothing more is asked of it."""
+    """Check only that a segment can be opened."""
     _unless_lost(lambda: open_stored(places, segment).close(), segment, found)
 
 
 def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: _Found) -> T | None:
-    """What is found in a segment; None, and a finding, if it cannot be read."""
+    """Call a function for a segment; return None and add a finding if the segment cannot be read."""
     try:
         return look()
     except KafkaFormatError as error:
@@ -144,7 +143,7 @@ def _look(
     budget: Budget,
     otherwise: T,
 ) -> T:
-    """What is found in a segment, if that may be looked into."""
+    """Call a function for a segment within the budget; else return a default."""
     if budget.spend(segment.file):
         with suppress(KafkaFormatError):  # it is among the findings already
             return look(places, segment)

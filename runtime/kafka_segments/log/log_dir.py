@@ -1,4 +1,4 @@
-"""The files in a broker's log directory: which are segments, and what is to be said of the others."""
+"""Files in a broker's log directory: segments, and what the other files say about them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["is_deleted", "log_dir_root", "segments_in", "swaps_in", "without_log
 _BESIDE = frozenset(["log", "index", "timeindex", "txnindex", "snapshot"])
 _CLEANED = re.compile(r"(\d{20})\..*\.cleaned", re.ASCII)
 _WITH_LOG = frozenset(["log", "index", "timeindex"])
-"""What is of a segment; a snapshot of the producers stands at any offset."""
+"""Suffixes of a segment's files; a producer snapshot may have any offset."""
 
 
 def log_dir_root(path: str | os.PathLike[str]) -> str:
-    """The log directory that `path` belongs to, so far as it can be told; else the nearest directory.
+    """Find the log directory that a path belongs to; the nearest directory if there is none.
 
-    For a partition's directory or a file in one that is the directory above, if it has a broker's files.
+    For a partition's directory or a file in one, this is the parent directory if it has a broker's files.
     """
     path = os.path.realpath(path)
     directory = path if os.path.isdir(path) else os.path.dirname(path)
@@ -37,7 +37,7 @@ def log_dir_root(path: str | os.PathLike[str]) -> str:
 
 
 def segments_in(entries: Iterable[FileEntry]) -> list[StoredSegment]:
-    """The segments in a partition's directory, each with the files of its name, by base offset."""
+    """Return the segments in a partition's directory, each with its other files, by base offset."""
     groups: dict[str, dict[str, StoredFile]] = {}
     for entry in entries:
         stem, _, suffix = entry.name.partition(".")
@@ -53,9 +53,9 @@ def segments_in(entries: Iterable[FileEntry]) -> list[StoredSegment]:
 
 
 def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | None) -> bool:
-    """Whether a segment's records are deleted: by its name, and by what it holds, should its name be wrong.
+    """Return whether a segment's records are deleted: by its name, and by its content if that may be wrong.
 
-    Segments of stores are not looked into.
+    Of segments in stores only the name counts.
     """
     if log_start_offset is None or segment.end_offset is None or segment.end_offset > log_start_offset:
         return False
@@ -71,7 +71,7 @@ def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | N
 
 
 def without_log(entries: Iterable[FileEntry]) -> tuple[int, ...]:
-    """The base offsets of indexes whose segment is not there."""
+    """Return the base offsets of indexes without a segment."""
     stems: dict[str, set[str]] = {}
     for entry in entries:
         stem, _, suffix = entry.name.partition(".")
@@ -81,9 +81,9 @@ def without_log(entries: Iterable[FileEntry]) -> tuple[int, ...]:
 
 
 def swaps_in(entries: Iterable[FileEntry]) -> tuple[tuple[int, str], ...]:
-    """Base offset and path of each segment that a broker has yet to take in, and that stands for others.
+    """Return base offset and path of each `.swap` segment that a broker has yet to swap in for its originals.
 
-    A broker deletes those from the least `.cleaned` file on, which were not finished (KAFKA-6264).
+    Those from the lowest `.cleaned` file on are unfinished, and a broker deletes them (KAFKA-6264).
     """
     entries = list(entries)
     names = {entry.name for entry in entries}

@@ -1,10 +1,9 @@
-"""Where a segment ends.
+"""End of a segment.
 
-Strategy: the end is found from the last entry of the `.index`, held against the batch that it points to;
-without a sound one, all headers are walked. Only the last batches' checksums are verified. Where many small
-segments are asked for, the compiled scanner goes through each whole one. Behind the last
-whole and valid batch of the newest segment there may be an incomplete one: a broker was writing it, or was
-killed while it did. It is pending, no damage.
+Strategy: read from the last entry of the `.index` on, verified against the batch at its position; without a
+sound one, all headers are read. Only the last batches' checksums are verified. The compiled scanner reads
+many small segments as a whole. After the last whole batch of the newest segment there may be an incomplete
+one: a broker was writing it, or was killed while it did. It is pending, which is no damage.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from kafka_segments.segment.scan.entry_scan import Scan
 __all__ = ["find_end", "find_end_of_small", "find_reached", "last_sound_batch", "look_up"]
 
 _MAX_TAIL = 16 << 20
-_MAX_WALK = 1 << 20  # where no index says where the tail begins
-_SMALL = 64 << 10  # read faster than an index is looked up
-_NUM_SLOW = 100  # small segments that are read before the compiled scanner is loaded, which takes as long
+_MAX_WALK = 1 << 20  # bytes to read without an index
+_SMALL = 64 << 10  # bytes of a segment that is read faster than its index
+_NUM_SLOW = 100  # small segments to read before loading the compiled scanner, which takes as long
 
 _num_small = count()
 
@@ -33,12 +32,12 @@ _num_small = count()
 def find_end(
     places: Places, segment: StoredSegment, findings: list[KafkaFormatError] | None = None
 ) -> SegmentEnd:
-    """Find where a segment ends.
+    """Find the end of a segment.
 
     Args:
-        places: where it is.
-        segment: whose end is wanted.
-        findings: gets what is wrong with its `.index`.
+        places: opens files.
+        segment: the segment.
+        findings: receives the error of its `.index`.
 
     Raises:
         ReadError: it cannot be opened.
@@ -47,7 +46,7 @@ def find_end(
     source = open_stored(places, segment)
     try:
         find_hint = partial(look_up, places, segment, findings=findings)
-        if findings is not None:  # then it is looked up, whether it is needed or not
+        if findings is not None:  # check the index even if it is not needed
             found = find_hint()
             return end_of(source, segment.base_offset, lambda: found)
         return end_of(source, segment.base_offset, find_hint)
@@ -56,7 +55,7 @@ def find_end(
 
 
 def last_sound_batch(places: Places, segment: StoredSegment, end: int) -> Batch | None:
-    """The last whole and valid batch of a segment that begins below an offset, by its header.
+    """Return the header of the last whole, valid batch of a segment that begins below an offset.
 
     Raises:
         ReadError: see `find_end`; likewise DecodeError.
@@ -85,9 +84,9 @@ def look_up(
     end: int | None = None,
     findings: list[KafkaFormatError] | None = None,
 ) -> tuple[int, int] | None:
-    """Offset and position of the last entry (below `end`) of a segment's index; None if there is none.
+    """Look up offset and position of the last index entry (below `end`) of a segment; None if there is none.
 
-    An index that cannot be read is a finding, and counts as none.
+    An index that cannot be read is a finding, and counts as missing.
     """
     try:
         lookup = open_offsets(places, segment)
@@ -103,11 +102,10 @@ def look_up(
 
 
 def find_reached(places: Places, segment: StoredSegment) -> int | None:
-    """Find behind which offset a segment ends now, if its last bytes tell; None if they do not.
+    """Find the current end offset of a segment by its last bytes; None if they do not suffice.
 
-    Only what stands behind the last entry of its index is read. Batches whose headers leave their last offset
-    open do not tell; nor does a segment whose last batch lies below its base offset, which is another
-    segment's under this name.
+    Only the batches after the last entry of its index are read. Batches without a certain last offset in
+    their headers do not suffice, nor a last batch below the base offset, which belongs to another segment.
 
     Raises:
         ReadError: see `find_end`; likewise DecodeError.
@@ -136,9 +134,9 @@ def find_reached(places: Places, segment: StoredSegment) -> int | None:
 
 
 def find_end_of_small(places: Places, segment: StoredSegment) -> int | None:
-    """The same of a small segment in which everything is sound and in its place, by the compiled scanner.
+    """Find the end offset of a small segment of sound, ordered batches by the compiled scanner.
 
-    None of any other, and of the first few that are asked for: the scanner takes a while to load.
+    None for any other segment, and for the first 100 calls: the scanner takes as long to load.
 
     Raises:
         ReadError: see `find_end`.

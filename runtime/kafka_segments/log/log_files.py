@@ -1,4 +1,4 @@
-"""The segments of a log, each with its own offsets, for readers and for judging transactions."""
+"""Segments of a log, each with its own offsets, for readers and for transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafka_segments.segment.transactions.state import DataBatch, Lost, Marker, S
 __all__ = ["UNOPENED", "LogFile", "Unplaced", "is_unopened", "lost_file"]
 
 UNOPENED = (ReadError, UnknownFormatError)
-"""What opening a segment raises for the file's sake."""
+"""Errors of opening a segment that the file causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class LogFile:
     """A segment of a log.
 
     Attributes:
-        segment: where it lies.
-        places: opens what belongs to it.
+        segment: the stored segment.
+        places: opens its other files.
         open_file: opens it.
-        base_offset: where it belongs in the log: by its name, or by its content where that decides.
-        start: what it has below this offset belongs to another segment; None for everything. (0 would leave
-            out batches with negative offsets, whose base offset was changed.)
+        base_offset: its place in the log: by its name, or by its content if the name is wrong.
+        start: records below this offset belong to another segment; None for no bound. (0 would leave out
+            batches with negative offsets, whose base offset was changed.)
         end: likewise from this offset on.
-        is_unplaced: its name is wrong, and where it belongs is in doubt.
+        is_unplaced: its name is wrong, and its place in the log is in doubt.
     """
 
     segment: StoredSegment
@@ -49,40 +49,38 @@ class LogFile:
 
     @property
     def path(self) -> str:
-        """The path of the segment, for people."""
         return self.segment.path
 
     @property
     def size(self) -> int:
-        """The bytes of the segment."""
         return self.segment.size
 
     def open_beside(self, suffix: str) -> Source | None:
-        """Open what belongs to it, by suffix (`txnindex`); None if there is no such file."""
+        """Open one of its other files by suffix (`txnindex`); None if it does not exist."""
         return open_beside(self.places, self.segment, suffix)
 
     def path_beside(self, suffix: str) -> str:
-        """The path of what belongs to it, which need not be there."""
+        """Return the path of one of its other files, which need not exist."""
         if suffix in self.segment.beside:
             return self.segment.beside[suffix].path
         folder, slash, _name = self.path.rpartition("/")
         return f"{folder}{slash}{self.segment.base_offset:020d}.{suffix}"
 
     def steps_of(self, segment: Segment) -> Iterator[Step]:
-        """What the segment shows of the offsets that are its own."""
+        """Yield the transaction steps of the segment's own offsets."""
         steps = segment.iter_steps()
         is_whole = self.end is None and (self.start is None or self.start <= self.base_offset)
         return steps if is_whole else _inside(steps, self.start, self.end)
 
 
 class Unplaced:
-    """Where the end of a transaction may be missing because it is in a segment that is read elsewhere.
+    """Places where a transaction's marker may be missing because it is in an unplaced segment.
 
-    That is in front of an unplaced segment and behind it, and at the place that its name says.
+    These are before and after an unplaced segment, and at the place of its name.
 
     Args:
         files: the segments in the order in which they are read.
-        gaps: what `continuity` finds; of an unplaced segment, that it is wrong.
+        gaps: the damage that `continuity` reports, also for unplaced segments.
     """
 
     def __init__(self, files: Sequence[LogFile], gaps: Iterable[Damage]) -> None:
@@ -93,21 +91,21 @@ class Unplaced:
         self._waiting = deque(sorted(named, key=itemgetter(0)))
 
     def before(self, file: LogFile | None) -> Iterator[Damage]:
-        """What may be missing in front of a segment; None is the end of the log."""
+        """Yield the possible gaps before a segment; None is the end of the log."""
         if file is not None and file.is_unplaced:
             yield self._own[file.path]
             return
         while self._waiting and (file is None or self._waiting[0][0] < file.base_offset):
             yield self._waiting.popleft()[1]
 
-    def behind(self, file: LogFile) -> Iterator[Damage]:
-        """What may be missing behind a segment."""
+    def after(self, file: LogFile) -> Iterator[Damage]:
+        """Yield the possible gaps after a segment."""
         if file.is_unplaced:
             yield self._own[file.path]
 
 
 def lost_file(file: LogFile, following: int | None, error: KafkaFormatError) -> Damage:
-    """A whole segment as damage, because it cannot be opened.
+    """Report a whole segment as damage because it cannot be opened.
 
     Args:
         file: the segment.
@@ -119,13 +117,13 @@ def lost_file(file: LogFile, following: int | None, error: KafkaFormatError) -> 
 
 
 def is_unopened(damage: Damage) -> bool:
-    """Whether damage is a segment that cannot be opened; what cannot be read in one has a position."""
+    """Return whether damage is a segment that cannot be opened; other read errors have a position."""
     error = damage.error
     return isinstance(error, UnknownFormatError) or (isinstance(error, ReadError) and error.position is None)
 
 
 def _inside(steps: Iterable[Step], start: int | None, end: int | None) -> Iterator[Step]:
-    """What a segment shows of some offsets; the others are another segment's to tell."""
+    """Yield the steps of an offset range; other segments have the others."""
     for step in steps:
         if isinstance(step, DataBatch | Marker):
             offset = step.base_offset if isinstance(step, DataBatch) else step.offset

@@ -1,9 +1,9 @@
-"""Segments that a copy has lost from its middle, seen because another copy has more there.
+"""Segments missing in the middle of a copy, detected by comparison with another copy.
 
-Strategy: a segment is taken to reach up to the next one of its copy, as their names say. Where a `.log` is
-gone, the one before it seems to hold what that had. To read the end of each segment would cost too much, so
-only those are looked at which are small against what another copy has for the same offsets, or between whose
-neighbours another copy has one more. What goes unnoticed here a reader still finds missing.
+Strategy: a segment is assumed to end where the next one of its copy begins by its name. If a `.log` is
+missing, the one before it seems to have its offsets. Reading the end of each segment would cost too much, so
+only those are read that are small compared with another copy of the same offsets, or where another copy has
+one more segment. A reader still finds gaps that are missed here.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from kafka_segments.segment.header_summaries import iter_header_summaries
 
 __all__ = ["find_holes", "first_missing", "is_cleaned_at"]
 
-_LEAST_SHARE = 0.75  # of the bytes that another copy has; copies that rolled elsewhere differ by less
+_LEAST_SHARE = 0.75  # of another copy's bytes; copies that rolled at other offsets differ by less
 
 
 def find_holes(places: Places, own: Sequence[Span], others: Sequence[Sequence[Span]]) -> dict[int, int]:
-    """Where segments of a copy really end, if that is before the next one begins.
+    """Find the end offsets of a copy's segments that end before the next one begins.
 
     Args:
-        places: where they are.
+        places: opens files.
         own: the segments of a copy, by offset.
         others: those of other copies, likewise.
 
     Returns:
-        By number in `own`, the offset behind the last batch. Where something is damaged behind it, the
-        segment counts to its end: its reader tells of that.
+        By number in `own`, the offset after the last batch. A segment with damage after that is left out: its
+        reader reports it.
 
     Raises:
         ReadError: a segment cannot be opened.
@@ -54,18 +54,18 @@ def find_holes(places: Places, own: Sequence[Span], others: Sequence[Sequence[Sp
 def first_missing(
     places: Places, before: LogPiece, piece: LogPiece, offset: int, budget: Budget
 ) -> int | None:
-    """The first of the offsets that are lost right before the first record of a piece.
+    """Return the first offset that is missing right before the first record of a piece.
 
     Args:
-        places: where they are.
-        before: the piece in front of it.
-        piece: it begins where nobody has noted the cleaner.
+        places: opens files.
+        before: the piece before it.
+        piece: it begins after the checkpoint of the cleaner.
         offset: of a record in it.
-        budget: of headers that may be read to see whether the cleaner took those offsets; where it does not
-            allow that, they count as lost, as they do for a reader that sees no trace of the cleaner.
+        budget: bytes to read for traces of the cleaner; if it is spent, the offsets count as lost, as for a
+            reader that finds no trace.
 
     Returns:
-        None if that record is not the first one, or nothing is missing, or the cleaner has been there.
+        None if the record is not the first one, or nothing is missing, or the cleaner has been there.
 
     Raises:
         ReadError: a segment cannot be opened.
@@ -75,7 +75,7 @@ def first_missing(
     reached = before.end
     if reached is None or reached >= piece.start:
         end = find_end(places, before.segment)
-        if end.tail is not None:  # whoever looks there is told
+        if end.tail is not None:  # the segment's reader reports it
             return None
         reached = max(before.start, end.end_offset)
     if reached >= piece.start:
@@ -98,7 +98,7 @@ def _is_first(places: Places, piece: LogPiece, offset: int) -> bool:
 
 
 def is_cleaned_at(places: Places, segment: StoredSegment) -> bool:
-    """Whether a segment shows that the cleaner has been in it."""
+    """Return whether a segment has traces of the cleaner."""
     source = open_stored(places, segment)
     try:
         return is_cleaned(source)
@@ -107,24 +107,24 @@ def is_cleaned_at(places: Places, segment: StoredSegment) -> bool:
 
 
 class _Sizes:
-    """How many bytes a copy has for some offsets, about."""
+    """Estimates of the bytes that a copy has for offset ranges."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._spans = spans
         self._starts = [start for start, _end, _segment in spans]
 
     def is_suspicious(self, start: int, end: int, size: int) -> bool:
-        """Whether a segment of this size, of another copy, may lack some of the offsets [start, end)."""
+        """Return whether a segment of this size, of another copy, may lack offsets of [start, end)."""
         first = max(0, bisect_right(self._starts, start) - 1)
         last = bisect_left(self._starts, end)
         inside = self._spans[first:last]
         if last - bisect_right(self._starts, start) < 1:
-            return False  # it does not roll in between
+            return False  # this copy does not roll in between
         has_both = inside[0][0] == start and inside[-1][1] == end
         return has_both or size < _LEAST_SHARE * sum(_bytes_in(span, start, end) for span in inside)
 
 
 def _bytes_in(span: Span, start: int, end: int) -> float:
-    first, behind, segment = span
-    common = min(end, behind) - max(start, first)
-    return segment.size * max(0, common) / max(1, behind - first)
+    first, span_end, segment = span
+    common = min(end, span_end) - max(start, first)
+    return segment.size * max(0, common) / max(1, span_end - first)

@@ -1,4 +1,4 @@
-"""What is known of logs before their records are read."""
+"""Data model of logs: partitions, copies, segments and splits, as known before records are read."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file, or a part of one, as a listing showed it.
+    """File, or part of one, from a directory listing.
 
     Attributes:
-        path: a path or address for `places`.
+        path: a path or address for `Places`.
         size: bytes (of the part).
-        identity: of the file; see `places.Entry`.
+        identity: of the file; see `FileEntry`.
         modified_ns: of the file; likewise.
-        position: where the part begins.
+        position: start of the part.
     """
 
     path: str
@@ -50,19 +50,19 @@ class StoredFile:
 
     @classmethod
     def of(cls, entry: FileEntry) -> StoredFile:
-        """A file of a listing."""
+        """Make it from a listing's entry."""
         return cls(entry.path, entry.size, entry.identity, entry.modified_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """How a segment was cut into chunks that were compressed one by one, as a manifest says.
+    """Chunks of a segment that were compressed one by one, from its manifest.
 
     Attributes:
-        len_chunk: bytes of a chunk before it was compressed; the last one may have fewer.
+        len_chunk: uncompressed bytes of a chunk; the last one may have fewer.
         size: bytes of the segment.
-        stored: how many bytes each has in the file, as the manifest has it (`stored_segments.chunk_sizes`
-            reads it): with thousands of segments, most are never opened.
+        stored: compressed bytes of each chunk, as encoded in the manifest (`stored_segments.chunk_sizes`
+            decodes it): of thousands of segments, most are never opened.
     """
 
     len_chunk: int
@@ -72,20 +72,20 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True)
 class StoredSegment:
-    """One copy of one segment.
+    """Copy of a segment.
 
     Attributes:
         file: the `.log`.
-        base_offset: by its name, or what stands in for it.
+        base_offset: by its name or its manifest.
         is_newest: the last of its copy; a broker may be writing there.
-        beside: what belongs to it, by suffix: `index`, `timeindex`, `txnindex`, `snapshot`,
+        beside: its other files, by suffix: `index`, `timeindex`, `txnindex`, `snapshot`,
             `leader-epoch-checkpoint`.
-        form: how the bytes are stored: `plain`, or a name that `stored_segments` knows.
-        end_offset: behind its last offset: the next segment's base offset (there may be no record close
-            before it), or what a manifest says; None where neither is known, as of the newest segment.
-        leader_epochs: the lineage up to this segment's end, where each has its own: in a tier; else None.
+        form: storage form: `plain`, or one of `stored_segments`.
+        end_offset: the offset after its last one: the next segment's base offset (there may be no record just
+            before it), or from a manifest; None if unknown, as for the newest segment.
+        leader_epochs: in a tier, the lineage up to this segment's end; else None.
         chunks: of a segment in such a form.
-        size: bytes of the segment, however many are stored.
+        size: uncompressed bytes of the segment.
     """
 
     file: StoredFile
@@ -99,7 +99,7 @@ class StoredSegment:
 
     @property
     def path(self) -> str:
-        """The path or address of the `.log`."""
+        """Path or address of the `.log`."""
         return self.file.path
 
     @property
@@ -109,13 +109,13 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """Where a copy's committed log may end.
+    """End of a copy's log by its broker's checkpoints.
 
     Attributes:
         is_live: a broker has the log directory open at this moment.
-        high_watermark: as last noted by a broker, which may be seconds ago; None if it is not.
-        recovery_point: likewise; everything below it was on the disk, and a broker that truncates the log
-            below it notes a lower one (UnifiedLog.truncateTo).
+        high_watermark: the last checkpoint, which may be seconds old; None if there is none.
+        recovery_point: likewise; everything below it was flushed to disk, and a broker that truncates the log
+            below it writes a lower one (UnifiedLog.truncateTo).
     """
 
     is_live: bool = False
@@ -125,23 +125,22 @@ class LogEnd:
 
 @dataclass(frozen=True, slots=True)
 class PartitionCopy:
-    """One copy of a partition: a directory of a broker's disk, or of a tier.
+    """Copy of a partition: a directory on a broker's disk, or in a tier.
 
     Attributes:
         path: the directory.
         topic: its name.
         partition: its number.
         segments: by base offset.
-        topic_id: 22 characters of base64url; None if it is not noted.
-        log_start_offset: below it records are deleted ones; None if it is not noted.
-        leader_epochs: the lineage; empty if it is not noted.
+        topic_id: 22 characters of base64url; None if unknown.
+        log_start_offset: records below it are deleted; None if unknown.
+        leader_epochs: the lineage; empty if unknown.
         end: see `LogEnd`.
-        is_tiered: it is a tier's, not a broker's.
+        is_tiered: whether it is in a tier.
         cleaned_up_to: see `continuity.CheckpointedOffsets`.
-        without_log: base offsets of indexes whose segment is not there.
+        without_log: base offsets of indexes without a segment.
         swaps: see `continuity.CheckpointedOffsets`.
-        findings: segments that are there and do not count, and files beside the segments that could not be
-            read; what they note counts as not noted.
+        findings: segments that are left out, and other files that could not be read and are ignored.
     """
 
     path: str
@@ -161,13 +160,13 @@ class PartitionCopy:
 
 @dataclass(frozen=True, slots=True)
 class LogPiece:
-    """Offsets of a partition that one segment is to be read for.
+    """Range of a partition's offsets that is read from one segment.
 
     Attributes:
         start: first offset.
-        end: behind the last offset; None is the segment's end.
-        segment: the copy that is preferred.
-        others: copies that hold some of these offsets too; of each, what is below its `end_offset` counts.
+        end: offset after the last one; None is the segment's end.
+        segment: the preferred copy.
+        others: copies with some of these offsets too; each counts up to its `end_offset`.
     """
 
     start: int
@@ -178,20 +177,20 @@ class LogPiece:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLog:
-    """A partition, each offset once.
+    """Log of a partition, merged from its copies; each offset is in one piece.
 
     Attributes:
         topic: its name.
         partition: its number.
         pieces: by offset, without overlap.
         topic_id: if it is known.
-        log_start_offset: the first offset there is to read; None is that of the first piece.
-        end: of the copy that reaches farthest.
-        copies: the directories it was made from, without those in which something does not count.
-        findings: of the copies, and what of them is not part of the log.
-        leader_epochs: the lineage of the log as it was put together; empty if it is not known.
-        cleaned_up_to: the greatest that is noted of a copy which counts; None if of none.
-        without_log: see `PartitionCopy`; of a log that is of one copy, as the next.
+        log_start_offset: the first offset to read; None is that of the first piece.
+        end: the highest of the copies.
+        copies: the directories it was merged from, except those with diverged records.
+        findings: those of the copies, and records of them that are not part of the log.
+        leader_epochs: the merged lineage; empty if unknown.
+        cleaned_up_to: the greatest of the trusted copies; None if unknown.
+        without_log: see `PartitionCopy`; only for a log of one copy.
         swaps: likewise.
     """
 
@@ -210,7 +209,7 @@ class PartitionLog:
 
     @property
     def noted(self) -> CheckpointedOffsets:
-        """What brokers note beside the segments, but for what a running one may change."""
+        """The checkpoints, without those that a running broker may change."""
         if self.end.is_live:
             return CheckpointedOffsets(self.log_start_offset, cleaned_up_to=self.cleaned_up_to)
         marks = self.end.high_watermark, self.end.recovery_point
@@ -221,29 +220,28 @@ class PartitionLog:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A range of offsets for one task, and hints where its bytes are; the offsets alone decide.
+    """Range of offsets for one task, with hints for the position of its bytes; the offsets alone decide.
 
     Attributes:
         topic: name.
         partition: number.
         start: first offset.
-        end: behind the last offset; None is the log's end.
-        segment: where the range is expected.
-        others: copies that hold some of it too.
-        position: where in the segment to begin; what stands there is verified by the reader.
-        end_position: where the bytes probably end, None if that is the segment's end.
-        following: base offset of the next segment; None behind the last one.
-        cleaned_up_to: see `PartitionLog`; below it missing offsets are no loss.
-        excluded: producer id, first and last base offset of batches that are to be left out.
-        copies: directories in which to look if the segment is gone.
+        end: offset after the last one; None is the log's end.
+        segment: the segment that should have the range.
+        others: copies with some of it too.
+        position: start position in the segment, which the reader verifies.
+        end_position: probable end position; None is the segment's end.
+        following: base offset of the next segment; None after the last one.
+        cleaned_up_to: see `PartitionLog`; missing offsets below it are no loss.
+        excluded: producer id, first and last base offset of batches that are left out.
+        copies: directories to search if the segment is gone.
         preceding: base offset of the segment before this one in its directory; None for the first one.
-        asked: the range of the query that this is a part of; what lies outside it is nobody's loss, and what
-            lies behind it is not read.
-        floor: of a log's first split, if reading begins where the log does: its files may hold offsets down
-            to here although their names say otherwise, and no other split reads them.
-        reached: of a range that goes to the log's end: behind the last offset that was there when it was
-            planned. Up to it, what is not there is a loss; from it on, what comes later is not read. None is
-            not known.
+        asked: the query's range that this is a part of; missing offsets outside it are not reported, and
+            later ones are not read.
+        floor: for a log's first split, if the query begins at the log's start: files may have offsets down to
+            this one although their names say otherwise, and no other split reads them.
+        reached: for a range to the log's end: the end offset at planning time. Missing offsets below it are a
+            loss; later ones are not read. None if unknown.
     """
 
     topic: str
@@ -265,13 +263,13 @@ class Split:
 
 
 def name_partition(error: KafkaFormatError, split: Split) -> KafkaFormatError:
-    """The error, with file, topic and partition in its message."""
+    """Add file, topic and partition to an error."""
     suffix = "" if error.topic is not None else f" (topic {split.topic}, partition {split.partition})"
     path = error.path or split.segment.file.path
     return error.with_context(suffix, path=path, topic=split.topic, partition=split.partition)
 
 
 def is_reported_before(finding: Finding, split: Split, is_continued: bool) -> bool:
-    """Whether damage begins in the split before this one, which has reported it if it is read too."""
+    """Return whether damage begins in the split before this one, which reports it if it is read too."""
     before = None if finding.damage is None else finding.damage.previous_offset
     return is_continued and finding.kind is Kind.DAMAGE and before is not None and before + 1 < split.start

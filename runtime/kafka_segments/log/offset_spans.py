@@ -1,4 +1,4 @@
-"""Ranges of offsets that are filled by segments, each offset by the first that comes."""
+"""Assignment of offset ranges to segments; of overlapping ones the first added wins."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Filled = tuple[int, int, StoredSegment]
 
 
 class OffsetSpans:
-    """Which segment is read for which offsets."""
+    """Map of offset ranges to segments."""
 
     def __init__(self) -> None:
         self._filled: list[Filled] = []  # by start, without overlap
         self._all: list[Filled] = []
 
     def add(self, start: int, end: int, segment: StoredSegment) -> None:
-        """Fill what is still free of [start, end)."""
+        """Assign the free part of [start, end) to a segment."""
         if start >= end:
             return
         self._all.append((start, end, segment))
@@ -31,23 +31,23 @@ class OffsetSpans:
         new = []
         stop = at
         while stop < len(self._filled) and self._filled[stop][0] < end:
-            before, behind, _ = self._filled[stop]
-            if start < before:
-                new.append((start, before, segment))
-            start = max(start, behind)
+            filled_start, filled_end, _ = self._filled[stop]
+            if start < filled_start:
+                new.append((start, filled_start, segment))
+            start = max(start, filled_end)
             stop += 1
         if start < end:
             new.append((start, end, segment))
         self._filled[at:stop] = sorted([*self._filled[at:stop], *new], key=_start)
 
     def pieces(self) -> Iterator[LogPiece]:
-        """What is read, by offset, with the other segments that hold some of the same offsets."""
+        """Yield the pieces by offset, each with the other segments that have some of its offsets."""
         ordered = sorted(self._all, key=_start)
         farthest = list(accumulate((end for _, end, _ in ordered), max))
         for start, end, segment in self._filled:
             first = bisect_right(farthest, start)
             last = bisect_left(ordered, end, key=_start)
-            touching = [other for _, behind, other in ordered[first:last] if behind > start]
+            touching = [other for _, other_end, other in ordered[first:last] if other_end > start]
             yield LogPiece(start, end, segment, tuple(other for other in touching if other is not segment))
 
 

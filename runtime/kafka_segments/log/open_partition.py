@@ -1,4 +1,4 @@
-"""From a path or address to the one partition there."""
+"""Open a single partition by its path or address."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def open_partition(
     outcomes_from: Literal["records", "indexes"] = "records",
     places: Places | None = None,
 ) -> Partition:
-    """Open a partition for reading. Nothing is ever written or locked.
+    """Open a partition for reading, without writing or locking any file.
 
     Args:
-        directory: the path or address of a directory `TOPIC-PARTITION` with live segments in it, of a
-            tier's directory of the partition, of a directory around one, or a pattern that leads to one.
+        directory: the path or address of a directory `TOPIC-PARTITION` with live segments, of a tier's
+            directory of the partition, of the parent of one, or a glob pattern that matches one.
         check_crc: verify the checksum of every batch.
-        max_decompressed: bytes that one batch may decompress to.
-        outcomes_from: what says how transactions ended. The records always can. The `.txnindex` and
-            `.snapshot` files spare a pass over all but the newest segments, if a broker has left them in
-            order; see `transaction_outcomes` for what is checked, and what cannot be.
-        places: where addresses lead, with the settings of stores; by the environment if None.
+        max_decompressed: limit in bytes of one decompressed batch.
+        outcomes_from: the source of transactions' outcomes: the records, or the `.txnindex` and `.snapshot`
+            files, which save a pass over all but the newest segments if a broker has left them in order; see
+            `transaction_outcomes` for their checks and limits.
+        places: opens addresses, with the settings of stores; from the environment if None.
 
     Raises:
         ReadError: the directory does not exist or cannot be listed.
-        OptionError: it holds no segments, those of several partitions, or several copies of one, of which
-            `scan` makes one log.
+        OptionError: it has no segments, those of several partitions, or several copies of one, which `scan`
+            merges into one log.
     """
     if outcomes_from not in ("records", "indexes"):
         raise OptionError(f"outcomes_from is {outcomes_from!r}; give 'records' or 'indexes'")
@@ -72,11 +72,11 @@ def open_partition(
 
 
 def open_log(places: Places, log: PartitionLog, outcomes_from: str = "records", **options: Any) -> Partition:
-    """Open a log that was found already.
+    """Open a log that was discovered before.
 
     Args:
-        places: where it is.
-        log: one segment at least.
+        places: opens its files.
+        log: a log with one segment or more.
         outcomes_from: see `open_partition`.
         options: see `open_segment_of`.
     """
@@ -84,13 +84,13 @@ def open_log(places: Places, log: PartitionLog, outcomes_from: str = "records", 
 
 
 def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
-    """Open the partition that a file is a live segment of.
+    """Open the partition of a live segment's file.
 
-    A file that is none (by its name, or its directory's), or standard input, is a partition by itself: then
-    `is_whole` is False, and what stands in no file but this is not known.
+    Any other file (by its name, or its directory's) and standard input are a partition by themselves, with
+    `is_whole` False.
 
     Args:
-        places: where it is.
+        places: opens files.
         path: the path or address of the file; `-` is standard input.
         options: see `open_segment_of`.
 
@@ -114,7 +114,7 @@ def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
 
 
 def log_in(places: Places, directory: str) -> PartitionLog:
-    """The log of the segments in a directory; without a name, if that is not called as a partition is.
+    """Return the log of the segments in a directory; without a topic if its name is not a partition's.
 
     Raises:
         ReadError: it cannot be listed.

@@ -1,4 +1,4 @@
-"""Segments as handles, and their indexes to look things up in, wherever and in whatever form they are."""
+"""Open segments and their indexes, in any place and storage form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 NUM_REQUESTS = 32
-"""At a time, to files behind a network."""
+"""Parallel requests to remote files."""
 
 
 def open_segment_of(
@@ -33,7 +33,7 @@ def open_segment_of(
     headers_only: bool = False,
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
 ) -> Segment:
-    """Open a segment where it lies; close it afterwards.
+    """Open a segment; close it afterwards.
 
     Raises:
         KafkaFormatError: see `stored_segments.open_stored` and `open_segment`.
@@ -47,7 +47,7 @@ def open_segment_of(
 
 
 def is_remote(file: StoredFile) -> bool:
-    """Whether reading a few bytes takes a request over a network."""
+    """Return whether reading a file takes requests over a network."""
     scheme, colon, _rest = file.path.partition(":/")
     return bool(colon) and scheme.isalnum() and scheme.lower() != "file"
 
@@ -64,7 +64,7 @@ def open_offsets(places: Places, segment: StoredSegment) -> OffsetLookup | None:
 
 
 def open_times(places: Places, segment: StoredSegment) -> TimeLookup | None:
-    """Open a segment's `.timeindex`; as `open_offsets`.
+    """Open a segment's `.timeindex`, as `open_offsets`.
 
     Raises:
         CorruptIndexError: see `index_lookup.times_in`.

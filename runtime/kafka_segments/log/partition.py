@@ -1,16 +1,15 @@
-"""A partition: its segments one behind the other, as a consumer reads them with either isolation level.
+"""Reader of a partition, segment by segment, at either isolation level of a consumer.
 
-Strategy: whether a record was committed, only what stands behind it can tell. So for `read_committed` the log
-is gone through twice: first its headers and markers alone (`transaction_outcomes`), then its records, without
-the batches that the first pass has found void, and up to the last stable offset. What is there for
-`read_committed`:
+Strategy: the marker of a transaction comes after its records. So `read_committed` reads the log twice: first
+its headers and markers (`transaction_outcomes`), then its records, without the excluded batches, and up to
+the last stable offset. With `read_committed`
 
 * control batches and the batches of aborted transactions are left out;
-* the reading stops at the first offset of the earliest open transaction (a broker would also stop at its high
-  watermark, which is not on disk: here the log's end stands for it);
-* what damage has put in doubt is left out too, and told as damage.
+* the reader stops at the first offset of the earliest open transaction (a broker would also stop at its high
+  watermark, which is not on disk: here the log's end is used instead);
+* transactions that damage has put in doubt are left out too, and reported as damage.
 
-The newest segment stays open between the passes, so that what a broker appends meanwhile is in neither.
+The newest segment stays open between the passes, so that neither has what a broker appends meanwhile.
 """
 
 from __future__ import annotations
@@ -58,21 +57,21 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 class Partition(Handle):
-    """A partition that is open for reading; a context manager. An iterator is for one thread.
+    """Open partition; a context manager. Use each iterator in one thread.
 
     Args:
         log: the partition, with all its live segments.
-        places: opens what belongs to segments.
+        places: opens the segments' other files.
         open_stored: opens a segment.
         outcomes_from: "records" or "indexes"; see `open_partition`.
-        is_whole: whether these are all of its segments, as far as the disk tells.
+        is_whole: whether these are all of its segments on disk.
 
     Attributes:
         path: the directory.
         topic: by the directory's name.
         partition: its number.
         segments: the live ones, by base offset.
-        log_start_offset: below it records are deleted ones, and left out; None if that is not known.
+        log_start_offset: records below it are deleted, and left out; None if unknown.
         is_whole: as given.
     """
 
@@ -100,7 +99,7 @@ class Partition(Handle):
         self._arranged = Arranged(self._named, log.noted, (log.topic, log.partition), is_whole=is_whole)
 
     def close(self) -> None:
-        """Close what is open; idempotent."""
+        """Close the partition; idempotent."""
         super().close()
         if self._newest is not None:
             self._newest.close()
@@ -108,16 +107,16 @@ class Partition(Handle):
 
     @property
     def gaps(self) -> tuple[Damage, ...]:
-        """Offsets that are in no segment, and segments that begin or end with others than they should."""
+        """Offsets that are in no segment, and segments with offsets outside the range of their names."""
         return self._arranged.gaps
 
     @cached_property
     def _files(self) -> Sequence[LogFile]:
-        # Indexes are trusted where a directory is taken to be in order, which spares looking into segments.
+        # With indexes the directory is assumed to be in order, so no segment has to be opened here.
         return self._named if self._by_indexes else self._arranged.files
 
     def _file_of(self, piece: LogPiece) -> LogFile:
-        """A segment, cut to the offsets of its piece where other segments have some of its own."""
+        """Return a segment, cut to the offsets of its piece if other segments have some of its own."""
         segment = piece.segment
         start = None if piece.start <= segment.base_offset else piece.start
         end = None if piece.end == segment.end_offset else piece.end
@@ -134,21 +133,21 @@ class Partition(Handle):
 
     @cached_property
     def outcome(self) -> TransactionOutcome:
-        """How the transactions ended; worked out when first asked for."""
+        """Outcomes of the transactions; computed at first use."""
         if self._by_indexes:
             return by_indexes(self._files, self.log_start_offset)
         return by_records(self._files, self.log_start_offset, gaps=self.gaps)
 
     def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
-        """Those that an ABORT marker has ended, in the order of the markers."""
+        """Return the transactions with an ABORT marker, in the order of the markers."""
         return tuple(self.outcome.aborted)
 
     def doubtful_transactions(self) -> tuple[DoubtfulTransaction, ...]:
-        """Those of which damage may have taken the marker, as far as they are in doubt."""
+        """Return the transactions whose marker may be in damaged bytes, with the range that is in doubt."""
         return self.outcome.doubtful
 
     def open_transactions(self) -> tuple[OpenTransaction, ...]:
-        """Those that no marker has ended, by their first offsets."""
+        """Return the transactions without a marker, by their first offsets."""
         return self.outcome.open
 
     @property
@@ -157,14 +156,14 @@ class Partition(Handle):
         return self.outcome.last_stable_offset
 
     def check_indexes(self) -> list[KafkaFormatError]:
-        """What is wrong with the indexes beside the segments, by themselves or held against the records."""
+        """Check the segments' indexes, by themselves and against the records; return their errors."""
         outcome, files = self.outcome, self._files
         if self._by_indexes:
             outcome = by_records(files, self.log_start_offset, gaps=self.gaps)
         return [*outcome.findings, *check_indexes(files, outcome), *check_sanity(files)]
 
     def _open_file(self, segment: StoredSegment) -> AbstractContextManager[Segment]:
-        """Open one of the segments; the newest one is the same each time, and closed with the partition."""
+        """Open one of the segments; the newest one only once, and it is closed with the partition."""
         self._check_open("partition")
         if not segment.is_newest:
             return self._open_stored(segment)
@@ -176,10 +175,10 @@ class Partition(Handle):
     def open_isolated(
         self, path: str | os.PathLike[str], isolation: Isolation = "read_committed"
     ) -> Iterator[IsolatedSegment]:
-        """Open one of the segments, by its path, as it is seen at an isolation level.
+        """Open one of the segments, by its path, at an isolation level.
 
         Raises:
-            OptionError: there is no such level, or the file is no live segment of the partition.
+            OptionError: unknown isolation level, or the file is no live segment of the partition.
             ReadError: it cannot be opened.
         """
         check_isolation(isolation)
@@ -190,7 +189,7 @@ class Partition(Handle):
             yield self._isolated(segment, at, isolation, (None, None))
 
     def holds(self, path: str | os.PathLike[str]) -> bool:
-        """Whether a file is one of the segments."""
+        """Return whether a file is one of the segments."""
         return self._place_of(os.fspath(path)) is not None
 
     def _place_of(self, path: str) -> int | None:
@@ -205,17 +204,17 @@ class Partition(Handle):
         on_damage: OnDamage = "raise",
         rows: Rows | None = None,
     ) -> Iterator[Batch | Record | Damage | Padding]:
-        """Yield everything in its place, segment by segment, from the log start offset on.
+        """Yield all events in order, segment by segment, from the log start offset on.
 
         Args:
-            isolation: "read_uncommitted" yields all batches, control batches too; "read_committed" those that
-                a consumer at that level is given records of.
-            on_damage: as for `Segment.iter_events`. A transaction in doubt is damage, told behind the segment
-                in which it begins.
+            isolation: "read_uncommitted" yields all batches, control batches too; "read_committed" those with
+                records that a consumer at that level receives.
+            on_damage: as for `Segment.iter_events`. A transaction in doubt is damage, reported after the
+                segment in which it begins.
             rows: as for `Segment.iter_events`.
 
         Raises:
-            OptionError: there is no such isolation level, or another `on_damage`.
+            OptionError: unknown isolation level or `on_damage`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
         check_isolation(isolation)
@@ -230,13 +229,12 @@ class Partition(Handle):
         *,
         isolation: Isolation = "read_uncommitted",
     ) -> pa.RecordBatchReader:
-        """The data records as a stream of arrow batches, as `Segment.read_batches` has them.
+        """Read the data records as a stream of Arrow batches, as `Segment.read_batches`.
 
         Control records are left out at either isolation level.
 
         Raises:
-            OptionError: an unknown column or isolation level, offsets that are no pair, or another
-                `on_damage`.
+            OptionError: unknown column, isolation level or `on_damage`, or offsets that are no pair.
             MissingExtraError: pyarrow or numba is not installed.
             KafkaFormatError: while reading, for damage.
         """
@@ -256,7 +254,7 @@ class Partition(Handle):
         *,
         isolation: Isolation = "read_uncommitted",
     ) -> pa.Table:
-        """The same as one table."""
+        """Read the data records as one Arrow table, as `read_batches`."""
         return self.read_batches(columns, offsets, on_damage, isolation=isolation).read_all()
 
     def _events(
@@ -290,10 +288,10 @@ class Partition(Handle):
             return nullcontext(LostSegment(lost_file(file, ends[file.path], error)))
 
     def _wanted(self, isolation: Isolation, offsets: Offsets) -> Iterator[int]:
-        """Which segments may hold offsets of a range that are to be read."""
+        """Yield the numbers of the segments that may have offsets of a range."""
         start, end = offsets
         if isolation == "read_committed":
-            # The segment that the reading stops in may have more to tell, if not to show.
+            # Include the segment with the last stable offset: its damage is reported.
             end = least(end, self.last_stable_offset + 1)
         for at, (file, file_end) in enumerate(zip(self._files, self._ends, strict=True)):
             is_before = start is not None and file_end is not None and file_end <= start
@@ -320,7 +318,7 @@ class Partition(Handle):
         return IsolatedSegment(segment, (start, end), outcome, doubts, self._ends[at], is_astray)
 
     def _doubts(self, at: int, offsets: Offsets, asked_end: int | None) -> Iterator[Damage]:
-        """What is to be told behind a segment: doubts about transactions that begin in it."""
+        """Yield damage to report after a segment: doubts about transactions that begin in it."""
         start, end = offsets
         outcome, file_end = self.outcome, self._ends[at]
         begins = self._files[at].base_offset if at else -1

@@ -1,11 +1,11 @@
-"""Which directories hold the segments of which partition: a broker's, and those of two tiered layouts.
+"""Directories of partitions: a broker's, and those of two tiered layouts.
 
-Strategy: what lies in a directory says what it is, and its name says whose. A broker's directory
-`TOPIC-PARTITION` holds `<20 digits>.log`; Kafka's LocalTieredStorage (KIP-405) keeps
+Strategy: the files in a directory identify its layout, and its name the partition. A broker's directory
+`TOPIC-PARTITION` has `<20 digits>.log`; Kafka's LocalTieredStorage (KIP-405)
 `TOPIC-PARTITION-ID/<20 digits>-<id>.log`, and Aiven's tiered storage the same file in `TOPIC-ID/PARTITION/`
-(ObjectKeyFactory). What a broker passes over when it loads its logs is passed over here: directories renamed
-for deletion or for a move between disks (`-delete`, `-future`, `-stray`: LocalLog.parseTopicPartitionName),
-and files with other names (LogLoader: `.deleted`, `.cleaned`, `.swap`). `skipped` gathers what that is.
+(ObjectKeyFactory). Skipped, as by a broker that loads its logs, are directories renamed for deletion or for a
+move between disks (`-delete`, `-future`, `-stray`: LocalLog.parseTopicPartitionName), and files with other
+names (LogLoader: `.deleted`, `.cleaned`, `.swap`).
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Wanted = Callable[[str, int | None], bool]
-"""Whether a partition is wanted, by topic and number; None for any partition of the topic."""
+"""Selects partitions by topic and number; None for any partition of the topic."""
 
 
 @dataclass(slots=True)
 class Directory:
-    """A directory with segments of a partition, as it was listed.
+    """Listed directory with segments of a partition.
 
     Attributes:
         path: by which it was found.
-        name: whose segments these are.
-        entries: all that is in it.
+        name: the partition.
+        entries: its listing.
         topic_id: in a tier's names; None elsewhere.
-        wanted: names of the files that were asked for; None asks for all.
-        beside: names of what stands beside the directory, if that was listed.
+        wanted: names of the requested files; None is all.
+        beside: names in the parent directory, if that was listed.
     """
 
     path: str
@@ -69,11 +69,11 @@ class Directory:
 
     @property
     def is_tiered(self) -> bool:
-        """Whether a tier keeps it, not a broker."""
+        """Whether it is in a tier."""
         return self.topic_id is not None
 
     def want(self, name: str | None) -> None:
-        """Ask for one more file, or (None) for all."""
+        """Request one more file, or (None) all."""
         if name is None or self.wanted is None:
             self.wanted = None
         else:
@@ -81,7 +81,7 @@ class Directory:
 
 
 def run_at_once(path: str, task: Callable[[T], R], arguments: Sequence[T]) -> list[R]:
-    """Results of a task for each argument: several at once if `path` is behind a network."""
+    """Return the results of a task for each argument, in parallel if `path` is remote."""
     if not is_address(path) or len(arguments) < 2:
         return list(map(task, arguments))
     with ThreadPoolExecutor(_NUM_AT_ONCE) as pool:
@@ -89,17 +89,17 @@ def run_at_once(path: str, task: Callable[[T], R], arguments: Sequence[T]) -> li
 
 
 class PartitionFinder:
-    """Directories with segments, below or at paths that are added one by one; each once.
+    """Finder of directories with segments, at or below paths that are added one by one.
 
     Args:
-        places: where the paths are.
+        places: lists the paths.
         tiers: look for tiered layouts too.
-        recursive: look at all depths, not only where a broker or a tier would put them.
-        wanted: says which partitions are to be looked at.
+        recursive: search at all depths, also where a broker or a tier would not put them.
+        wanted: selects partitions.
 
     Attributes:
-        found: by where they really are.
-        skipped: what was skipped.
+        found: the directories, once each, by resolved path.
+        skipped: the skipped files and directories.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class PartitionFinder:
         self._seen: set[str] = set()
 
     def add_match(self, entry: FileEntry) -> bool:
-        """Look at what matches a pattern; if nothing of use is there, that is no error.
+        """Add a match of a glob pattern, which need not have segments.
 
         Returns:
-            Whether there are segments, wanted or not.
+            Whether it has segments, wanted or not.
 
         Raises:
             ReadError: it cannot be listed.
@@ -131,11 +131,11 @@ class PartitionFinder:
         return add(entry.path, True)
 
     def add(self, path: str) -> None:
-        """Look at a path: a log directory, a partition's directory, a tier, or a segment's file.
+        """Add a path: a log directory, a partition's directory, a tier, or a segment's file.
 
         Raises:
             ReadError: it does not exist or cannot be listed.
-            OptionError: nothing of use is there.
+            OptionError: it has no segments.
         """
         entry = self._places.entry(path)
         if entry is None:
@@ -173,7 +173,7 @@ class PartitionFinder:
         return self._take_named(directory, self._places.entries(directory or "."), name, is_match)
 
     def _take_named(self, path: str, entries: list[FileEntry], only: str | None, is_match: bool) -> bool:
-        """Take a directory by its own name, which must say of which partition it is."""
+        """Take a directory by its own name, which must be a partition's."""
         found = self._name_of(path, entries)
         if found is None:
             if not is_match:
@@ -184,7 +184,7 @@ class PartitionFinder:
         return True
 
     def _descend(self, path: str, entries: Sequence[FileEntry]) -> bool:
-        """Look at the directories in one that holds no segments itself."""
+        """Search the directories in one without segments; return whether there are any segments."""
         if self._recursive:
             real = real_path(path)
             if real in self._seen:  # links may lead in a circle
@@ -195,10 +195,10 @@ class PartitionFinder:
         directories = [one for one in entries if one.is_directory and not one.name.endswith(LEFT_ALONE)]
         interesting = {one.path: self._is_of_interest(one, topic) for one in directories}
         for one in entries:
-            if one.is_directory and interesting.get(one.path, False) is False and self._is_worth_telling(one):
+            if one.is_directory and interesting.get(one.path, False) is False and self._is_reported(one):
                 self.skipped.directory(one)
         listed = [one for one in directories if interesting[one.path]]
-        # Where there are segments, as far as names tell, and nobody wants them, nothing is missing.
+        # Segments that are not wanted count, by the names of their directories.
         held = None in interesting.values()
         children = run_at_once(path, self._children, [one.path for one in listed])
         for entry, inside in zip(listed, children, strict=True):
@@ -206,12 +206,12 @@ class PartitionFinder:
                 held = self._look_into(entry, inside, topic, beside) or held
         return held
 
-    def _is_worth_telling(self, entry: FileEntry) -> bool:
-        """Whether it is none of a broker or a file system; `lost+found` may be empty, or for root alone."""
+    def _is_reported(self, entry: FileEntry) -> bool:
+        """Return whether to report a skipped directory; `lost+found` only if there is something to read."""
         return entry.name != _INDEX_CACHE and (entry.name != "lost+found" or any(self._peek(entry)))
 
     def _is_of_interest(self, entry: FileEntry, topic: tuple[str, str] | None) -> bool | None:
-        """Whether a directory is to be listed, by its name; None if only its partition is not wanted."""
+        """Return whether to list a directory, by its name; None if only its partition is not wanted."""
         plain = parse_directory_name(entry.name)
         tiered = tiered_names(entry.name, topic) if self._tiers else []
         possible = [*([plain] if plain else []), *(name for name, _ in tiered)]
@@ -228,7 +228,7 @@ class PartitionFinder:
         topic: tuple[str, str] | None,
         beside: frozenset[str],
     ) -> bool:
-        """Whether a directory in another one holds segments; `topic`: of the upper one, in a tier."""
+        """Take a directory in another one, if it has segments; `topic`: of the parent, in a tier."""
         plain = parse_directory_name(entry.name)
         tiered = tiered_names(entry.name, topic) if self._tiers else []
         if not self._holds(children):
@@ -248,7 +248,7 @@ class PartitionFinder:
         return self._wanted(name, None) if isinstance(name, str) else self._wanted(name.topic, name.partition)
 
     def _children(self, path: str) -> list[FileEntry] | None:
-        """What is in a directory; None if it has vanished since it was seen, as a deleted topic's may."""
+        """List a directory; None if it has vanished meanwhile, as a deleted topic's may."""
         try:
             return self._places.entries(path)
         except ReadError as error:
@@ -282,7 +282,7 @@ class PartitionFinder:
         self.found[key].want(only)
 
     def _name_of(self, path: str, entries: Sequence[FileEntry]) -> tuple[TopicPartition, str | None] | None:
-        """Whose segments lie in a directory, by its name as it was given or where it really is."""
+        """Return the partition of a directory, by its name as given or with links resolved."""
         for given in dict.fromkeys((path or ".", real_path(path or "."))):
             name = name_in(given)
             if _is_brokers(entries):
@@ -305,7 +305,7 @@ class PartitionFinder:
             return why + "; these .log files are not a topic's (a broker's own messages?): see its log.dirs"
         inner = next((entry.path for entry in entries if any(map(_is_partition, self._peek(entry)))), None)
         if inner:
-            return why + f"; give the log directories themselves, such as {inner}"
+            return why + f"; give the log directories themselves, for example {inner}"
         if any(name.endswith(LEFT_ALONE) for name in names):
             return why + "; the broker has put aside what is here (-delete, -future, -stray)"
         return (
@@ -332,7 +332,7 @@ def _why_nameless(name: str) -> str:
 
 
 def _is_brokers(entries: Iterable[FileEntry]) -> bool:
-    """Whether files are named as a broker names segments, not as a tier does."""
+    """Return whether there are segments with a broker's names."""
     return any(SEGMENT_NAME.fullmatch(entry.name) for entry in entries)
 
 

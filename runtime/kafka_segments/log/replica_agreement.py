@@ -1,11 +1,10 @@
-"""Do two copies of a log hold the same batches? Asked at one place, which answers for all before it.
+"""Comparison of two copies of a log by one batch.
 
-Strategy: replicas are written in the order of the log, each from its leader, and cut from the end only. So
-where two of them hold the same batch at an offset, they hold the same below it; and the last place that both
-have is where they would differ first. One batch is compared: its header, the checksum in it too, which is of
-all its records.
+Strategy: replicas are written in the order of the log, each from its leader, and truncated at the end only.
+So if two of them have the same batch at an offset, they have the same below it, and would differ at the last
+offset in both. One batch is compared: its header, including the checksum of all its records.
 
-The log cleaner works on each replica alone, so that the batches of compacted ones differ lawfully.
+The log cleaner works on each replica by itself, so batches of compacted ones may legitimately differ.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ __all__ = ["Answer", "Span", "compare", "is_same_batch"]
 _NUM_TRIES = 8
 
 Span = tuple[int, int, StoredSegment]
-"""A segment, and the offsets [start, end) for which it counts."""
+"""A segment, with the offsets [start, end) for which it counts."""
 
 Answer = tuple[Batch, Batch] | bool | None
-"""Whether two copies agree (True), the batches in which they do not, or None: nothing can be compared."""
+"""True if two copies agree, the two batches if they differ, None if nothing can be compared."""
 
 
 def compare(places: Places, one: Sequence[Span], other: Sequence[Span], end: int) -> Answer:
-    """Compare two copies at the last place below an offset where both have a sound batch.
+    """Compare two copies at the last sound batch of both below an offset.
 
     Args:
-        places: where they are.
+        places: opens files.
         one: the segments of the first, by offset.
         other: those of the second.
-        end: behind the last offset that is to be compared.
+        end: offset after the last one to compare.
 
     Raises:
         ReadError: a segment cannot be opened.
@@ -52,13 +51,13 @@ def compare(places: Places, one: Sequence[Span], other: Sequence[Span], end: int
             return True
         if _first(mine) <= theirs.last_offset:
             return mine, theirs
-        # There is none at this place, for whatever reason: it is damaged there, or was cleaned.
+        # The other copy has no batch there: it is damaged or was cleaned.
         end = theirs.last_offset + 1
     return None
 
 
 def is_same_batch(one: Batch, other: Batch) -> bool:
-    """Whether two batches are the same, by their headers."""
+    """Return whether two batches are the same, by their headers."""
     return one == replace(other, path=one.path, position=one.position, crc_valid=one.crc_valid)
 
 

@@ -1,16 +1,16 @@
-"""From the copies of partitions to logs in which each offset is once.
+"""Merge of partitions' copies into logs with each offset once.
 
-Strategy: replicas, disks and tiers overlap lawfully. The copy that has seen the latest leader epoch, and of
-those the one that reaches farthest, is the log, as the leader that a broker would follow; others count up to
-where their lineage leaves it (`lineage`), and are read where those before them have nothing. A tier's segment
-has a lineage of its own, so each of them is judged alone.
+Strategy: replicas, disks and tiers legitimately overlap. The copy with the latest leader epoch, and of those
+the one with the highest end, is the log, as the leader that a broker would follow; others count up to where
+their lineage diverges from it (`lineage`), and are read where those before them have no segment. A tier's
+segment has its own lineage, so each of them is judged by itself.
 
-Where a copy notes no lineage (brokers before 0.11, segments that were copied without what stands beside
-them), its batches decide: it must agree with a copy that is trusted already at the last place that both have
-(`replica_agreement`). If it does not, nothing tells which one is right, and that is an error.
+A copy without a lineage (brokers before 0.11, segments copied without their checkpoint) is judged by its
+batches: it must agree with a trusted copy at the last batch of both (`replica_agreement`). If it does not, it
+is unknown which one is right, and that is an error.
 
-No segment is opened if a partition has one copy. Of several, the newest segments' ends are read, and those of
-segments behind which one seems to be lost (`missing_segments`).
+No segment is opened if a partition has one copy. Of several, the ends of the newest segments are read, and of
+those before a segment that seems to be missing (`missing_segments`).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _log = get_logger(__name__)
 
 
 def resolve(places: Places, copies: Iterable[PartitionCopy]) -> list[PartitionLog]:
-    """Put the copies of partitions together.
+    """Merge the copies of partitions.
 
     Args:
-        places: where they are.
-        copies: as `discover` found them, of any partitions.
+        places: opens files.
+        copies: of any partitions, from `discover`.
 
     Returns:
-        By topic and number.
+        Logs by topic and number.
 
     Raises:
-        OptionError: copies are of different topics of one name, or contradict each other; both are named.
+        OptionError: copies are of different topics with one name, or contradict each other; it names both.
         ReadError: a segment cannot be opened.
 
     Example:
@@ -64,13 +64,13 @@ def resolve(places: Places, copies: Iterable[PartitionCopy]) -> list[PartitionLo
 
 @dataclass(slots=True)
 class _Run:
-    """Segments that have one lineage: all of a broker's copy, or one of a tier's.
+    """Segments with one lineage: all of a broker's copy, or one of a tier's.
 
     Attributes:
-        copy: whose they are.
+        copy: their copy.
         spans: the segments, by offset.
         lineage: up to the end of the last one.
-        holes: what a segment seems to hold, and does not.
+        holes: offset ranges of missing segments, each with the segment before it.
     """
 
     copy: PartitionCopy
@@ -84,15 +84,15 @@ class _Run:
 
     @property
     def rank(self) -> tuple[int, int, bool]:
-        """The greatest leads; where nothing else differs, what a broker has is nearer than a tier."""
+        """Sort key of the leader, which is the greatest; of equal ones a broker's is nearer than a tier's."""
         return self.lineage.latest, self.lineage.end_offset, not self.copy.is_tiered
 
     @property
-    def rank_behind_leader(self) -> tuple[int, int, int, bool]:
-        """The greatest is trusted first among those behind the leader.
+    def follower_rank(self) -> tuple[int, int, int, bool]:
+        """Sort key of the others, of which the greatest is trusted first.
 
-        Where the leader has deleted an epoch, a copy counts up to the high watermark that it noted, and the
-        lineage of the log then ends that epoch there: so the one that knows most comes first.
+        If the leader has deleted an epoch, a copy counts up to its checkpoint of the high watermark, and the
+        lineage of the log then ends that epoch there: so the highest comes first.
         """
         latest, end_offset, is_near = self.rank
         high_watermark = self.copy.end.high_watermark
@@ -110,7 +110,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     if not runs:
         return _log_of(copies, (), ())
     runs.sort(key=lambda run: run.rank, reverse=True)
-    runs[1:] = sorted(runs[1:], key=lambda run: run.rank_behind_leader, reverse=True)
+    runs[1:] = sorted(runs[1:], key=lambda run: run.follower_rank, reverse=True)
     is_compacted = any(copy.cleaned_up_to is not None for copy in copies)
     if not is_compacted:  # else offsets may be missing anywhere
         _note_holes(places, runs)
@@ -118,13 +118,13 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     for run in runs[1:]:
         merger.add(run)
     log = _log_of(copies, list(merger.pieces()), merger.lineage.entries, merger.limits)
-    # Who looks into a directory for what is gone must not find there what does not count.
+    # A reader that searches a directory for a lost segment must not find diverged records.
     whole = tuple(path for path in log.copies if path not in merger.astray)
     return replace(log, copies=whole, findings=(*log.findings, *merger.left_out))
 
 
 def _note_holes(places: Places, runs: Sequence[_Run]) -> None:
-    """Let segments count as far as they reach, where another copy has what is lost behind them."""
+    """Cut segments to their real ends where another copy has the missing segments after them."""
     brokers = [run.spans for run in runs if not run.copy.is_tiered]
     tiered = {run.start: run.spans[0] for run in runs if run.copy.is_tiered}
     tiers = [tiered[start] for start in sorted(tiered)]
@@ -134,7 +134,7 @@ def _note_holes(places: Places, runs: Sequence[_Run]) -> None:
         others = [spans for spans in [*brokers, tiers] if spans and spans is not run.spans]
         for at, reached in find_holes(places, run.spans, others).items():
             start, end, segment = run.spans[at]
-            _log.info("%s ends before offset %d: one behind it is lost", segment.file.path, reached)
+            _log.info("%s ends before offset %d: the next segment is missing", segment.file.path, reached)
             run.spans[at] = start, reached, segment
             run.holes.append((reached, end, segment))
 
@@ -149,11 +149,11 @@ def _log_of(
     epochs: Sequence[LeaderEpoch],
     limits: Mapping[str, int] | None = None,
 ) -> PartitionLog:
-    """The log that copies make; `limits` says of the trusted ones up to where, None trusts all."""
+    """Make a log of copies; `limits` has the trusted ones with their end offsets, None trusts all."""
     trusted = [copy for copy in copies if limits is None or copy.path in limits]
     start = max((offset for offset in _noted_starts(trusted, limits)), default=None)
     name = copies[0].topic, copies[0].partition
-    # What one copy itself notes was held against the segments where they were found.
+    # The checkpoint of a single copy was applied to its segments by `discover`.
     noted = start if len(copies) > 1 else None
     why = f"its records are deleted: the log starts at offset {start}, as another copy notes"
     left_out = [
@@ -219,9 +219,7 @@ def _runs(places: Places, copy: PartitionCopy) -> Iterator[_Run]:
         known = segment.end_offset
         at = bisect_right(bases, segment.base_offset)
         if known is None and at < len(bases):
-            known = bases[
-                at
-            ]  # as a broker looks a segment up: the last one that begins at or before an offset
+            known = bases[at]  # a broker looks up the last segment that begins at or before an offset
         end = _end_of(places, segment, known)
         lineage = Lineage.of(segment.leader_epochs or (), end)
         yield _Run(copy, [(segment.base_offset, end, segment)], lineage)
@@ -232,12 +230,12 @@ def _end_of(places: Places, segment: StoredSegment, known: int | None) -> int:
 
 
 class _Merger:
-    """A log that grows by one run after the other.
+    """Merger of runs into a log, one after the other.
 
     Attributes:
         lineage: of the log so far.
-        left_out: what does not count of the runs.
-        astray: the directories that this is in.
+        left_out: diverged records of the runs.
+        astray: their directories.
     """
 
     def __init__(self, places: Places, leader: _Run, *, is_compacted: bool) -> None:
@@ -251,10 +249,10 @@ class _Merger:
         self._trusted: list[tuple[_Run, int]] = [(leader, leader.lineage.end_offset)]
 
     def add(self, run: _Run) -> None:
-        """Trust a run as far as it can be.
+        """Add a run up to the offset where it diverges.
 
         Raises:
-            OptionError: it contradicts what is trusted already.
+            OptionError: it contradicts the runs before it.
         """
         if run.lineage.entries and self.lineage.entries:
             limit = self._limit_by_lineage(run)
@@ -269,29 +267,29 @@ class _Merger:
 
     @property
     def limits(self) -> dict[str, int]:
-        """Up to where each copy is trusted, by its path."""
+        """End offset up to which each copy is trusted, by its path."""
         found: dict[str, int] = {}
         for run, limit in self._trusted:
             found[run.copy.path] = max(limit, found.get(run.copy.path, limit))
         return found
 
     def pieces(self) -> Iterator[LogPiece]:
-        """The log, by offset: what brokers have before what tiers have."""
+        """Yield the pieces of the log, by offset; brokers' copies are preferred to tiers'."""
         coverage = OffsetSpans()
         ordered = sorted(self._trusted, key=lambda one: one[0].copy.is_tiered)
-        # What nobody has stays with the one before it, whose reader finds out.
+        # A hole in all copies is assigned to the segment before it, whose reader reports it.
         for spans, limit in [
             *((run.spans, limit) for run, limit in ordered),
             *((run.holes, limit) for run, limit in ordered),
         ]:
             for start, end, segment in spans:
-                # Who turns to another copy for what is lost must not take what does not count there.
+                # A reader that replaces lost records from another copy must not take diverged ones.
                 counting = segment if end <= limit else replace(segment, end_offset=limit)
                 coverage.add(start, min(end, limit), counting)
         found = list(_joined(coverage.pieces()))
         whole = (run.spans[-1] for run, limit in self._trusted if limit == run.lineage.end_offset)
         start, _, newest = max(whole, key=lambda span: span[1])
-        # Where no end is noted the segment counts to its file's end: what is behind the last batch is seen.
+        # A segment without a known end counts to the end of its file, with damage after the last batch.
         if newest.end_offset is None:
             if found and found[-1].segment is newest:
                 found[-1] = replace(found[-1], end=None)
@@ -313,7 +311,7 @@ class _Merger:
             return limit  # nothing is uploaded before it is committed
         high_watermark = run.copy.end.high_watermark
         if self.lineage.end_of(run.lineage.latest)[0] is None and high_watermark is not None:
-            # All that is known of the log began later. What was taken back before that, nobody can tell.
+            # The known lineage begins later. Which records were truncated before that is unknown.
             limit = min(limit, max(run.start, high_watermark))
         self._compare(run, limit)
         return limit
@@ -323,7 +321,7 @@ class _Merger:
         return run.lineage.end_offset
 
     def _compare(self, run: _Run, end: int) -> None:
-        """Hold a run against one that is trusted, the first one with offsets in common."""
+        """Compare a run with the first trusted one that has offsets in common."""
         for trusted, limit in self._trusted:
             common = min(end, limit)
             if max(run.start, trusted.start) < common:
@@ -334,7 +332,7 @@ class _Merger:
                     return
 
     def _is_lawful(self, batches: tuple[Batch, Batch]) -> bool:
-        """Whether the log cleaner may have made the difference."""
+        """Return whether the log cleaner may have made the difference."""
         one, other = batches
         return self._is_compacted and one.partition_leader_epoch == other.partition_leader_epoch
 
@@ -348,7 +346,9 @@ class _Merger:
                 "where both have the same lineage (leader-epoch-checkpoint): one was changed; give the other"
             )
         else:
-            why = "and no leader-epoch-checkpoint beside both tells whose is the log's: give one of the two"
+            why = (
+                "and without a leader-epoch-checkpoint in both it is unknown which is right: give one of them"
+            )
         return OptionError(
             f"the batch at offset {offset} is another one than in {trusted.path()}, {why}", path=run.path()
         )
@@ -358,10 +358,10 @@ class _Merger:
         known = self.lineage.end_of(run.lineage.latest)[0]
         why = (
             f"leader epoch {run.lineage.latest} of this copy is older than all that is known of the log, and "
-            f"it noted {limit} as high watermark: what stands behind may have been taken back"
+            f"its high watermark is {limit}: later records may have been truncated"
             if known is None
             else f"this copy's history leaves the log's at offset {limit}, where leader epoch {known} ended: "
-            "what stands behind was taken back"
+            "later records were truncated"
         ) + f"; the log is that of {self._leader.path()}"
         _log.info("%s: offsets %d to %d are left out: %s", run.path(), first, end - 1, why)
         sizes = sum(segment.size for _, span_end, segment in run.spans if span_end > first)
@@ -375,7 +375,7 @@ class _Merger:
 
 
 def _joined(pieces: Iterable[LogPiece]) -> Iterator[LogPiece]:
-    """Pieces, neighbours of one segment as one."""
+    """Join adjacent pieces of one segment."""
     before: LogPiece | None = None
     for piece in pieces:
         if before is not None and before.end == piece.start and before.segment is piece.segment:

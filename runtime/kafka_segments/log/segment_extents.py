@@ -1,10 +1,9 @@
-"""The first and the last offset in a segment, by its content and not by its name.
+"""First and last offset of a segment by its content, cached.
 
-Strategy: the first and the last sound entry tell; the last entry of the `.index` says where the last ones
-are. Each file is opened once, and small ones are read at once where there are many. Files are renamed or
-swapped by hand, by recovery tools and by copies that failed half-way, but the batches in them keep their
-offsets. What was found is kept for as long as the file stays the same, since many ranges of one directory ask
-for it.
+Strategy: files are renamed or swapped by hand, by recovery tools and by copies that failed half-way, but
+their batches keep their offsets. So the first and the last sound entry are read; the last entry of the
+`.index` has the position of the latter. Each file is opened once, and the compiled scanner reads small ones
+if there are many. Results are cached while a file is unchanged, for many ranges of one directory share them.
 """
 
 from __future__ import annotations
@@ -30,9 +29,8 @@ from kafka_segments.segment.continuity import Extent, SegmentContents
 
 __all__ = ["SmallTimes", "contents_of_stored", "extent_of", "runs_at", "times_in_small"]
 
-LARGEST_SMALL = 64 << 10  # bytes of a segment that is sooner read whole than its indexes are
-_NUM_SLOW = 400  # segments that are looked into before the compiled scanner is loaded, which takes as long
-
+LARGEST_SMALL = 64 << 10  # bytes of a segment that is read faster than its indexes
+_NUM_SLOW = 400  # segments to read before loading the compiled scanner, which takes as long
 _NUM_SLOW_TIMES = 100  # likewise, by their indexes
 
 _kept: Remembered[SegmentContents] = Remembered()
@@ -42,12 +40,12 @@ _num_asked = count()
 
 @dataclass(frozen=True, slots=True)
 class SmallTimes:
-    """The timestamps of a small segment that is sound and in order, by the headers of all its batches.
+    """Timestamps of a small, sound and ordered segment, by the headers of all its batches.
 
     Attributes:
         last_offsets: of each batch.
         latest: the greatest timestamp up to each batch's end.
-        has_append_time: whether any batch has the time of its append.
+        has_append_time: whether any batch has log append time.
     """
 
     last_offsets: tuple[int, ...]
@@ -56,12 +54,10 @@ class SmallTimes:
 
 
 def times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None:
-    """What a small segment's headers say of its timestamps, by the compiled scanner.
-
-    What it holds is remembered on the way, for `extent_of`.
+    """Read the timestamps of a small segment's headers by the compiled scanner; cache its extent too.
 
     Returns:
-        None of any other segment, and of the first few that are asked for.
+        None for any other segment, and for the first 100 calls.
 
     Raises:
         KafkaFormatError: it cannot be opened.
@@ -91,16 +87,16 @@ def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None
 
 
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
-    """The offsets that a segment holds; None if it holds no sound entry, or cannot be read."""
+    """Return the first and last offset of a segment; None if it has no sound entry or cannot be read."""
     try:
         return contents_of_stored(places, segment).extent
     except KafkaFormatError as error:
         raise_unless_file_at_fault(error)
-        return None  # whoever reads the offsets that its name stands for tells of it
+        return None  # the segment's reader reports it
 
 
 def contents_of_stored(places: Places, segment: StoredSegment) -> SegmentContents:
-    """What a segment holds, wherever it lies.
+    """Summarize a stored segment; see `contents.contents_of`.
 
     Raises:
         KafkaFormatError: it cannot be opened.
@@ -109,7 +105,7 @@ def contents_of_stored(places: Places, segment: StoredSegment) -> SegmentContent
 
 
 def runs_at(places: Places, segment: StoredSegment) -> list[Extent]:
-    """The offsets of all entries in a segment, wherever it lies; see `contents.runs_in`.
+    """Return the offsets of all entries in a stored segment; see `contents.runs_in`.
 
     Raises:
         KafkaFormatError: it cannot be opened.

@@ -1,7 +1,7 @@
-"""The segments of a log in the order of their content, and what is missing between them.
+"""Order of a log's segments by content, and gaps between them.
 
-Strategy: `continuity` judges by the first and last offset of each segment. Where names are wrong the content
-decides in which order segments are read, so that records come in the order of the log.
+Strategy: `continuity` judges by the first and last offset of each segment. If names are wrong, segments are
+read in the order of their content, so that records come in the order of the log.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ T = TypeVar("T")
 
 
 class Arranged:
-    """What the segments of a log hold, looked up when it is first asked for.
+    """Segments of a log in order; they are opened at first use.
 
     Args:
         files: the segments, in the order of their names.
-        noted: what brokers note beside them.
+        noted: the broker's checkpoints.
         name: topic and partition.
-        is_whole: whether these are all segments; else nothing can be said of what is missing.
+        is_whole: whether these are all segments; else gaps are not reported.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Arranged:
 
     @cached_property
     def contents(self) -> tuple[SegmentContents, ...]:
-        """What each segment holds, in the order of the names."""
+        """Contents of each segment, in the order of the names."""
         return tuple(map(_contents_of, self._named))
 
     @cached_property
     def gaps(self) -> tuple[Damage, ...]:
-        """What is missing or in the wrong place; see `continuity.find_gaps`."""
+        """Gaps, and segments in the wrong place; see `continuity.find_gaps`."""
         if not self._is_whole or not self._named:
             return ()
         is_cleaned, look = self._asking(Segment.is_cleaned, False), self._asking(Segment.runs, list[Extent]())
@@ -64,16 +64,15 @@ class Arranged:
 
     @cached_property
     def astray(self) -> frozenset[str]:
-        """The segments, by path, that hold other offsets than they should."""
+        """Paths of the segments with offsets outside the range of their names."""
         return frozenset(out_of_order(self.gaps))
 
     @cached_property
     def files(self) -> tuple[LogFile, ...]:
-        """The segments in the order of their content, which is that of their names unless those are wrong.
+        """Segments in the order of their content, which is that of their names unless those are wrong.
 
-        One whose base offset was changed is not where its records were, so what a marker before it or after
-        it ends is in doubt: it is unplaced, and joins no neighbours. Files of which the names were swapped
-        join where they belong.
+        A segment whose base offset was changed is unplaced: it joins no neighbour, so transactions that
+        markers before or after it end are in doubt. Files with swapped names join where they belong.
         """
         if not self.astray:
             return self._named
@@ -89,13 +88,13 @@ class Arranged:
         )
 
     def gaps_by_place(self, files: Sequence[LogFile]) -> deque[tuple[int, Damage]]:
-        """Each gap with the number of the segment that it is reported before."""
+        """Return each gap with the number of the segment that it is reported before."""
         places = {file.path: at for at, file in enumerate(files)}
         found = ((places[gap.path] + (gap.position > 0), gap) for gap in self.gaps)
         return deque(sorted(found, key=itemgetter(0)))
 
     def _asking(self, ask: Callable[[Segment], T], otherwise: T) -> Callable[[SegmentContents], T]:
-        """A question to a segment, with the answer for one that cannot be opened."""
+        """Wrap a function of a segment, with the result for one that cannot be opened."""
 
         def answer(held: SegmentContents) -> T:
             with suppress(*UNOPENED), self._by_path[held.path].open_file() as segment:
@@ -106,7 +105,7 @@ class Arranged:
 
 
 def _contents_of(file: LogFile) -> SegmentContents:
-    """What a segment holds of the offsets that are its own."""
+    """Summarize a segment, cut to its own offsets."""
     base_offset = file.base_offset if file.start is None else file.start
     try:
         with file.open_file() as segment:
@@ -121,7 +120,7 @@ def _contents_of(file: LogFile) -> SegmentContents:
 
 
 def _joins(one: SegmentContents, other: SegmentContents) -> bool:
-    """Whether the offsets of a segment end where those of another begin."""
+    """Return whether the offsets of a segment end where those of another begin."""
     return one.extent is not None and other.extent is not None and one.extent.last + 1 == other.extent.first
 
 

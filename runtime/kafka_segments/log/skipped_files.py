@@ -1,4 +1,4 @@
-"""What lies in log directories beside live segments, and is passed over as a broker does when it starts."""
+"""Files in log directories that are skipped, as a broker does when it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SkipCollector", "SkippedFiles", "log_skipped"]
 
 _log = get_logger(__name__)
 
-_NUM_NAMED = 3  # of a kind, in words; the others are counted
+_NUM_NAMED = 3  # paths of a kind in the message; the others are counted
 _ASIDE = {
     "-delete": "a broker has put it aside for deletion (-delete), and removes it after a while",
     "-future": "a copy that a broker was moving to another disk (-future), of a partition that is elsewhere",
@@ -26,12 +26,12 @@ _SUFFIXES = {
     ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
     "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
 }
-_NOT_TOLD = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
+_ABOUT_TO_BE_DELETED = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedFiles:
-    """Files or directories that are passed over for the same reason.
+    """Files or directories that are skipped for the same reason.
 
     Attributes:
         paths: in the order in which they were found.
@@ -48,27 +48,27 @@ class SkippedFiles:
 
 
 class SkipCollector:
-    """Gathers what is passed over."""
+    """Collector of skipped files."""
 
     def __init__(self) -> None:
         self._paths: dict[str, dict[str, None]] = {}
 
     @property
     def found(self) -> list[SkippedFiles]:
-        """All of it, by reason."""
+        """The skipped files, by reason."""
         return [SkippedFiles(tuple(paths), why) for why, paths in self._paths.items()]
 
     def add(self, path: str, why: str) -> None:
-        """Add a file or directory; what comes twice counts once."""
+        """Add a file or directory; duplicates count once."""
         self._paths.setdefault(why, {})[path] = None
 
     def directory(self, entry: FileEntry) -> None:
-        """Add a directory in a log directory that is no partition's by its name."""
+        """Add a directory without a partition's name."""
         suffix = next((one for one in LEFT_ALONE if entry.name.endswith(one)), None)
         self.add(entry.path, "its name is not TOPIC-PARTITION" if suffix is None else _ASIDE[suffix])
 
     def files(self, entries: Iterable[FileEntry]) -> None:
-        """Add what in a partition's directory a broker leaves alone, deletes, or has not taken in yet."""
+        """Add the files of a partition's directory that a broker ignores, deletes, or has yet to swap in."""
         for entry in entries:
             suffix = next((one for one in _SUFFIXES if entry.name.endswith(one)), None)
             if suffix is not None:
@@ -78,12 +78,12 @@ class SkipCollector:
 
 
 def log_skipped(found: Iterable[SkippedFiles], *, is_all: bool) -> None:
-    """Log what was passed over.
+    """Log skipped files as warnings.
 
     Args:
         found: by reason.
-        is_all: also what is about to be deleted, of which a running broker always has some.
+        is_all: include files about to be deleted, of which a running broker always has some.
     """
     for one in found:
-        if is_all or one.why not in _NOT_TOLD:
+        if is_all or one.why not in _ABOUT_TO_BE_DELETED:
             _log.warning("%s", one)

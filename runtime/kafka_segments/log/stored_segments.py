@@ -1,8 +1,8 @@
-"""From what a listing showed to bytes: files, parts of files, segments that were cut into chunks.
+"""Open stored files: whole files, parts of files, and segments that a tier compressed in chunks.
 
-Strategy: a segment that a tier compressed in chunks is read like any file. A chunk is decompressed when one
-of its bytes is asked for, and the last two are kept, since readers go forward and look back a little. What
-the manifest says is held against what comes out: a chunk of another size is unreadable, as a bad sector is.
+Strategy: a segment in chunks is read like any file. A chunk is decompressed at the first read of its bytes,
+and the last two are cached, since readers go forward and look back a little. Their sizes are compared with
+the manifest: a chunk of another size is unreadable, as a bad sector is.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from kafka_segments.log.model import Chunks, StoredFile, StoredSegment
 __all__ = ["ZSTD_CHUNKS", "StoredPart", "chunk_sizes", "open_beside", "open_file", "open_stored", "read_file"]
 
 ZSTD_CHUNKS = "zstd-chunks"
-"""The form of segments that Aiven's tiered storage has compressed."""
+"""Storage form of segments that Aiven's tiered storage has compressed."""
 
 MAX_LEN_FILE = 64 << 20
-"""Bytes of a file that is read at once."""
+"""Maximum bytes of a file that is read at once."""
 _MAX_LEN_CHUNK_SIZES = 10 << 20  # TransformedChunksDeserializer.MAX_DECOMPRESSED_SIZE
 _NUM_KEPT = 2
 
 
 class StoredPart:
-    """A part of a source, as a source; closing it closes the whole.
+    """Source of a part of another source, which is closed with it.
 
     Args:
-        whole: the source.
+        whole: the other source.
         name: for people.
-        position: where the part begins.
+        position: start of the part.
         size: of the part.
     """
 
@@ -64,7 +64,7 @@ class StoredPart:
 
 
 class _Chunked:
-    """A segment whose chunks are compressed one by one, as a source."""
+    """Source of a segment in compressed chunks."""
 
     descriptor = -1
     is_memory = False
@@ -99,7 +99,7 @@ class _Chunked:
         self._whole.close()
 
     def _chunk(self, at: int, position: int) -> bytes:
-        """A chunk, of which the byte at `position` is wanted."""
+        """Return a decompressed chunk; `position`: the first byte to read, for errors."""
         with self._lock:
             if at not in self._kept:
                 self._kept[at] = self._decompressed(at)
@@ -113,7 +113,7 @@ class _Chunked:
         return found
 
     def _decompressed(self, at: int) -> bytes | KafkaFormatError:
-        """A chunk, or why there is none: the search behind damage would ask many times."""
+        """Decompress a chunk, or return its error, for caching: the search after damage repeats reads."""
         expected = min(self._len_chunk, self.size - at * self._len_chunk)
         stored = self._whole.read(self._positions[at], self._sizes[at])
         try:
@@ -127,10 +127,10 @@ class _Chunked:
 
 
 def open_file(places: Places, file: StoredFile) -> Source:
-    """Open a file, or the part of it that is meant.
+    """Open a stored file or part of a file.
 
     Raises:
-        ReadError: it does not exist any more, cannot be opened, or is shorter than a part of it.
+        ReadError: it does not exist any more, cannot be opened, or is shorter than it was.
     """
     source = places.open(file.path)
     if file.position == 0 and file.size >= source.size:
@@ -139,22 +139,22 @@ def open_file(places: Places, file: StoredFile) -> Source:
         source.close()
         detail = f"it has {source.size} bytes; {file.size} were to be at position {file.position}"
         raise ReadError(detail, position=source.size, path=file.path)
-    # A whole file may have grown since; what was listed of it is what is meant.
+    # A file may have grown since it was listed; only the listed part is read.
     return StoredPart(source, file.path, file.position, file.size)
 
 
 def open_beside(places: Places, segment: StoredSegment, suffix: str) -> Source | None:
-    """Open what belongs to a segment, None if there is no such file; errors as `open_file`."""
+    """Open one of a segment's other files, None if it does not exist; errors as `open_file`."""
     file = segment.beside.get(suffix)
     return None if file is None else open_file(places, file)
 
 
 def read_file(places: Places, file: StoredFile) -> bytes:
-    """All bytes of a small file.
+    """Read a small file.
 
     Raises:
         ReadError: see `open_file`.
-        DecodeError: it is too large to be what it should be.
+        DecodeError: it is larger than `MAX_LEN_FILE`.
     """
     if file.size > MAX_LEN_FILE:
         detail = f"{file.size} bytes, which is more than this reader takes at once: {MAX_LEN_FILE}"
@@ -167,14 +167,14 @@ def read_file(places: Places, file: StoredFile) -> bytes:
 
 
 def open_stored(places: Places, segment: StoredSegment) -> Source:
-    """Open a segment in whatever form it is stored; what is read is the segment as a broker had it.
+    """Open a segment in any storage form; the source has its bytes as on the broker.
 
-    Memory for a segment in chunks: two of them, and one as it is stored.
+    Memory for a segment in chunks: two decompressed ones and a compressed one.
 
     Raises:
         ReadError: see `open_file`.
-        DecodeError: what the manifest says of the chunks cannot be.
-        OptionError: the form is not known.
+        DecodeError: the manifest's sizes of chunks are wrong.
+        OptionError: the form is unknown.
     """
     if segment.form == "plain":
         return open_file(places, segment.file)
@@ -185,10 +185,10 @@ def open_stored(places: Places, segment: StoredSegment) -> Source:
 
 
 def chunk_sizes(segment: StoredSegment) -> tuple[int, ...]:
-    """Bytes that each chunk of a segment has in its file, checked against all that is known besides.
+    """Decode and check the compressed sizes of a segment's chunks.
 
     Raises:
-        DecodeError: they cannot be, or do not add up.
+        DecodeError: they are invalid, or do not add up to the size of the file.
     """
     chunks = segment.chunks
     assert chunks is not None

@@ -1,4 +1,4 @@
-"""A manifest of Aiven's tiered storage: JSON beside a segment that says how it and its indexes are stored.
+"""Manifests of Aiven's tiered storage: JSON that describes how a segment and its indexes are stored.
 
 Source: SegmentManifestV1, SegmentIndexesV1, ChunkIndex and its two forms, KafkaTypeSerdeModule.
 """
@@ -16,7 +16,7 @@ from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = ["Manifest", "read_manifest"]
 
-# SegmentIndexesV1's names, and those that a broker gives the files.
+# Names of SegmentIndexesV1, and suffixes of a broker's files.
 _INDEXES = {
     "offset": "index",
     "timestamp": "timeindex",
@@ -24,22 +24,22 @@ _INDEXES = {
     "leaderEpoch": "leader-epoch-checkpoint",
     "transaction": "txnindex",
 }
-_MAX_LEN = 16 << 20  # the sizes of a segment's chunks in base64 take most of it: some KiB as a rule
+_MAX_LEN = 16 << 20  # mostly the sizes of chunks in base64, usually some KiB
 _MAX_VALUES = 1 << 16  # most of them leader epochs; each may become an object of some 60 bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a manifest says.
+    """Content of a manifest.
 
     Attributes:
-        size: bytes of the segment as the broker had it.
-        chunks: how it was compressed; None if it is stored as it was.
-        indexes: position and size in the `.indexes`, by the suffix that a broker's file has; the snapshot of
-            producers is that of the segment's end: `end-snapshot`.
-        base_offset: of the segment; None if it is not noted.
-        end_offset: behind its last offset; None if it is not noted.
-        leader_epochs: those of the segment; None if they are not noted.
+        size: uncompressed bytes of the segment.
+        chunks: its compressed chunks; None if it is not compressed.
+        indexes: position and size in the `.indexes` file, by suffix of a broker's file; the producer snapshot
+            is that of the segment's end: `end-snapshot`.
+        base_offset: of the segment; None if unknown.
+        end_offset: offset after its last one; None if unknown.
+        leader_epochs: those of the segment; None if unknown.
     """
 
     size: int
@@ -54,14 +54,14 @@ def read_manifest(data: bytes) -> Manifest:
     """Read a `.rsm-manifest`.
 
     Raises:
-        DecodeError: it is no manifest of version 1, or larger than any that is written.
+        DecodeError: it is no manifest of version 1, or too large.
         UnknownFormatError: the segment is encrypted.
     """
     if len(data) > _MAX_LEN:
         raise DecodeError(f"a manifest of {len(data)} bytes; {_MAX_LEN} at most are read")
     try:
         text = data.decode(json.detect_encoding(data))
-        # Counted before it is parsed: values take 30 times the memory of their text and more.
+        # Counted before parsing: values take 30 times the memory of their text and more.
         num_values = sum(map(text.count, ",[{"))
         if num_values > _MAX_VALUES:
             raise DecodeError(f"a manifest of {num_values} values; {_MAX_VALUES} at most are read")

@@ -1,12 +1,12 @@
-"""The segments in a tier's directory, of two layouts: Kafka's LocalTieredStorage (KIP-405), and Aiven's.
+"""Segments in a tier's directory, of two layouts: Kafka's LocalTieredStorage (KIP-405), and Aiven's.
 
-Strategy: each segment has a stem of its own, `<base offset>-<id>`, and counts when it is whole. Kafka's is
-whole when all its files are there (RemoteLogSegmentFileset), Aiven's when its manifest is, which is written
-last. An upload that failed leaves files behind, and is repeated under another id; which segments a tier has
-given up, only its metadata topic knows.
+Strategy: each segment has its own stem, `<base offset>-<id>`, and counts if its upload is complete. Kafka's
+is complete with all its files (RemoteLogSegmentFileset), Aiven's with its manifest, which is written last. A
+failed upload leaves files, and is repeated with another id; only a tier's metadata topic has which segments
+it has deleted.
 
-What a tier calls a segment's producer snapshot is that of its end (RemoteLogManager), not of its beginning as
-in a broker's directory: it is `end-snapshot` here, and the next segment's `snapshot` where that follows.
+A tier's producer snapshot of a segment is that of its end (RemoteLogManager), in a broker's directory that of
+its beginning: it is `end-snapshot` here, and `snapshot` of the next segment if that follows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["TierContents", "read_tier"]
 
 _MANIFEST = "rsm-manifest"
 _EPOCHS = "leader_epoch_checkpoint"
-# RemoteLogSegmentFileType: what must be there; a transaction index need not.
+# RemoteLogSegmentFileType: the required files; a transaction index is optional.
 _REQUIRED = ("log", "index", "timeindex", "snapshot", _EPOCHS)
 _SUFFIXES = {"index": "index", "timeindex": "timeindex", "txnindex": "txnindex", "snapshot": "end-snapshot"}
 
@@ -38,12 +38,12 @@ WhyNot = Callable[[StoredFile], str | None]
 
 @dataclass(slots=True)
 class TierContents:
-    """What is in a tier's directory.
+    """Content of a tier's directory.
 
     Attributes:
         segments: by base offset; they may overlap.
-        left_out: the file, its base offset, and why it does not count.
-        unused: errors of files beside segments.
+        left_out: segments that do not count: file, base offset, and reason.
+        unused: errors of their other files.
     """
 
     segments: list[StoredSegment] = field(default_factory=list)
@@ -52,16 +52,16 @@ class TierContents:
 
 
 def read_tier(places: Places, directory: Directory, why_not: WhyNot) -> TierContents:
-    """Find the whole segments in a directory.
+    """Find the complete segments in a directory.
 
     Args:
-        places: where it is.
-        directory: as it was listed.
-        why_not: why a `.log` is left out, None if it is not.
+        places: opens files.
+        directory: the listed directory.
+        why_not: returns why a `.log` is left out, None if it is not.
 
     Raises:
         ReadError: a manifest cannot be read.
-        DecodeError: it is none.
+        DecodeError: a manifest is invalid.
         UnknownFormatError: a segment is encrypted.
     """
     contents = TierContents()
@@ -164,7 +164,7 @@ def _kafkas(
 
 
 def _with_snapshots(segments: list[StoredSegment]) -> list[StoredSegment]:
-    """Give each segment the snapshot of the one that ends where it begins, as far as ends are known."""
+    """Add to each segment the snapshot of the one that ends where it begins, if ends are known."""
     by_end = {segment.end_offset: segment.beside.get("end-snapshot") for segment in segments}
 
     def with_snapshot(segment: StoredSegment) -> StoredSegment:

@@ -1,15 +1,15 @@
-"""How the transactions of a partition ended: from its records, or by its indexes.
+"""Outcomes of a partition's transactions, from its records or from its indexes.
 
-Strategy: the records are the truth. All headers are read once, in the order of the log, and the control
-batches opened; at the start stands what the snapshot of the first segment's base offset knows, if there is
-one. That is what Kafka does when it recovers a log, and what it makes the indexes from.
+Strategy: the records decide. All headers are read once, in the order of the log, and the control batches
+decoded; the producer snapshot of the first segment, if there is one, is the initial state. Kafka does the
+same when it recovers a log and rebuilds the indexes.
 
-The indexes are a shortcut for those who ask for it: of the segments up to the last sound snapshot, the
-`.txnindex` says what was aborted, and only the records behind are read. What can be checked without reading
-the rest is checked: that entries are in order and in their segment, that an ABORT marker stands where each
-says, that the segments that are read bear their own indexes out. Whatever fails, the records decide, and the
-file is among the findings. An index that leaves something out cannot be told from one of a segment without
-aborted transactions; so the shortcut is for directories that a broker has left in order.
+The indexes are an optional shortcut: up to the last sound snapshot the `.txnindex` files have the aborted
+transactions, and only the records after it are read. All checks that need no other reads are made: entries
+are in order and in their segment, each has an ABORT marker at its offset, and the segments that are read
+agree with their own indexes. If one fails, the records decide, and the file is a finding. An incomplete index
+looks like that of a segment without aborted transactions; so the shortcut is for directories that a broker
+has left in order.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TransactionOutcome:
-    """How the transactions of a partition ended.
+    """Outcomes of a partition's transactions.
 
     Attributes:
-        aborted: by their markers.
-        doubtful: those of which damage has taken the end.
+        aborted: in the order of their markers.
+        doubtful: those whose marker may be in damaged bytes.
         open: by their first offsets.
         last_stable_offset: first offset of the earliest open transaction, or the end of the log.
-        end_offset: behind the last offset of the log.
-        damage: what of the records could not be read.
-        findings: files beside the segments that could not be used.
-        file_ends: behind the last offset of each segment, as far as is known.
-        excluded: the batches whose records nobody is to be given.
-        bare_aborts: of ABORT markers of which no record was read, producer id and offset in turn.
+        end_offset: offset after the last one of the log.
+        damage: regions that could not be read.
+        findings: errors of indexes and snapshots that were not used.
+        file_ends: offset after the last one of each segment, if known.
+        excluded: batches whose records no consumer receives.
+        bare_aborts: producer id and offset in turn, of ABORT markers without any record read.
     """
 
     aborted: AbortedTransactions
@@ -82,7 +82,7 @@ Check = Callable[[Sequence[LogFile]], None]
 
 
 def _anything(_files: Sequence[LogFile]) -> None:
-    """The check that lets everything be read."""
+    """Accept all files."""
 
 
 def by_records(
@@ -94,25 +94,25 @@ def by_records(
     may_lack_segments: bool = False,
     gaps: Sequence[Damage] | None = None,
 ) -> TransactionOutcome:
-    """Read the headers of all segments.
+    """Determine the outcomes by the headers of all segments.
+
+    A segment that cannot be opened is damage, and not raised.
 
     Args:
-        files: the segments, by base offset; one at least.
+        files: one segment or more, by base offset.
         log_start_offset: if it is known.
-        findings: what was found before.
-        check: is called with the segments that will be read, before; it may raise.
-        may_lack_segments: where offsets are missing between two, the snapshot of the second one tells whose
-            markers were there; the outcome of these transactions is in doubt.
-        gaps: offsets that are in no segment, see `continuity`: the markers there are lost with them. None if
-            nobody has looked; then offsets that belong to other segments are not told either.
-
-    Nothing is raised for a segment that cannot be opened: that is damage, as what is damaged inside.
+        findings: earlier findings, for the outcome.
+        check: called with the segments before they are read; it may raise.
+        may_lack_segments: if offsets are missing between two segments, use the snapshot of the second one to
+            find the producers with markers there; the outcome of their transactions is in doubt.
+        gaps: offsets that are in no segment, see `continuity`: markers there are lost too. None if that was
+            not checked; then segments with foreign offsets are not reported either.
     """
     found = list(findings)
     log_start_offset = max(files[0].base_offset, log_start_offset or 0)
     check(files)
     state = Transactions(files[0].base_offset)
-    is_at_start = not files[0].is_unplaced  # the snapshot beside an unplaced segment is another offset's
+    is_at_start = not files[0].is_unplaced  # the snapshot of an unplaced segment is for another offset
     for producer in (_snapshot(files[0], found) if is_at_start else None) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
@@ -123,7 +123,7 @@ def by_records(
 def by_indexes(
     files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything
 ) -> TransactionOutcome:
-    """Take the shortcut, or `by_records` where it leads nowhere; arguments as there."""
+    """Determine the outcomes by the indexes, or else by `by_records`; arguments as there."""
     findings: list[KafkaFormatError] = []
     at, producers = len(files), None
     while producers is None and at > 0:
@@ -155,10 +155,10 @@ def by_indexes(
 
 
 def check_indexes(files: Sequence[LogFile], outcome: TransactionOutcome) -> list[KafkaFormatError]:
-    """What the `.txnindex` files say otherwise than the records.
+    """Compare the `.txnindex` files with the records; return their errors.
 
-    An index may list more than the records show: compaction takes the records of aborted transactions first.
-    Of a segment that cannot be opened there is nothing to hold its index against.
+    An index may have more transactions: compaction removes the records of aborted ones first. The index of a
+    segment that cannot be opened is not checked.
     """
     has_any = any(suffix in file.segment.beside for file in files for suffix in ("txnindex", "index"))
     if not has_any:  # the segments alone were copied
@@ -194,7 +194,7 @@ def _follow(
     findings: list[KafkaFormatError] | None = None,
     gaps: Sequence[Damage] | None = None,
 ) -> list[int]:
-    """Go through segments; returns where each ends. With findings, see `by_records`, some may be missing."""
+    """Apply segments to the state; return their end offsets. `findings`: given if segments may be missing."""
     ends: list[int] = []
     own: dict[str, list[Damage]] = {}
     for gap in gaps or ():
@@ -204,7 +204,7 @@ def _follow(
         if findings is not None and ends and ends[-1] < file.base_offset:
             _miss_markers(state, files[at - 1], file, findings)
         state.may_lack(unplaced.before(file))
-        behind = list(_gaps_before(state, own.get(file.path, ())))
+        gaps_after = list(_gaps_before(state, own.get(file.path, ())))
         state.begin_file(file.base_offset)
         try:
             opened = file.open_file()
@@ -215,29 +215,29 @@ def _follow(
                 state.follow(file.steps_of(segment))
         num_known = len(state.damage)
         state.end_file(following)
-        for gap in behind:
+        for gap in gaps_after:
             if not any(_covers(own_damage, gap) for own_damage in state.damage[num_known:]):
                 state.damaged(gap)
         stray = None if gaps is None else state.misplaced.damage(file.path, file.size, following)
         if stray is not None and not out_of_order(own.get(file.path, ())):
             state.damage.append(stray)
         ends.append(state.file_end_offset)
-        state.may_lack(unplaced.behind(file))
+        state.may_lack(unplaced.after(file))
     state.may_lack(unplaced.before(None))
     return ends
 
 
 def _covers(one: Damage, gap: Damage) -> bool:
-    """Whether the offsets of a gap are told as lost already."""
+    """Return whether damage already reports the offsets of a gap as lost."""
     return one.last_lost_offset is None or (
         gap.last_lost_offset is not None and gap.last_lost_offset <= one.last_lost_offset
     )
 
 
 def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage]:
-    """Tell the gaps in front of a segment; yields those behind it."""
+    """Apply the gaps before a segment; yield those after it."""
     for gap in gaps:
-        if gap.first_lost_offset is None:  # a wrong name: what the segment holds is read all the same
+        if gap.first_lost_offset is None:  # a wrong name: the segment's content is read all the same
             state.damage.append(gap)
         elif gap.position == 0:
             state.damaged(gap)
@@ -248,13 +248,13 @@ def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage
 def _miss_markers(
     state: Transactions, before: LogFile, file: LogFile, findings: list[KafkaFormatError]
 ) -> None:
-    """Put transactions in doubt that count as open, and ended, as a segment's snapshot says."""
+    """Put transactions in doubt that count as open but have ended by a segment's snapshot."""
     producers = _snapshot(file, findings)
     if producers is None:
         return
     firsts = {one.producer_id: one.current_txn_first_offset for one in producers}
     missing = state.file_end_offset
-    detail = f"offsets {missing} to {file.base_offset - 1} are missing behind it"
+    detail = f"offsets {missing} to {file.base_offset - 1} are missing after it"
     for one in state.open():
         if not 0 <= firsts.get(one.producer_id, -1) < missing:
             error = CorruptBatchError(detail, position=before.size, path=before.path)
@@ -264,20 +264,20 @@ def _miss_markers(
 
 
 def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[ProducerEntry, ...] | None:
-    """What was known of producers where a segment begins; None if nothing can be had."""
+    """Read the producer snapshot of a segment's base offset; None if there is none to use."""
     try:
         source = file.open_beside("snapshot")
         return None if source is None else read_producer_snapshot(source)
     except KafkaFormatError as error:
         errors.raise_unless_file_at_fault(error)
         # A broker does the same (ProducerStateManager.loadFromSnapshot), and takes an earlier one.
-        _log.warning("%s; passed over", error)
+        _log.warning("%s; skipped", error)
         findings.append(error)
         return None
 
 
 def _indexed(files: Sequence[LogFile], count: int) -> AbortedTransactions:
-    """The aborted transactions of the first segments, by their indexes."""
+    """Read the aborted transactions of the first segments from their indexes."""
     found = AbortedTransactions()
     last_of: dict[int, int] = {}
     for file, end in list(with_ends(files))[:count]:
@@ -303,7 +303,7 @@ def _check_order(
 ) -> None:
     for before, entry in pairwise(entries):
         if entry.last_offset <= before.last_offset:
-            raise _wrong(file, f"{entry} stands behind {before}, which ends later")
+            raise _wrong(file, f"{entry} comes after {before}, which ends later")
     for entry in entries:
         is_inside = end is None or entry.last_offset < end
         if not (is_inside and entry.first_offset < entry.last_offset):
@@ -314,8 +314,8 @@ def _check_order(
 
 
 def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
-    """See that the log has the marker."""
-    # Entries of an index are of last offsets: the one below the marker's is of a batch before it.
+    """Check that the log has the marker of an entry."""
+    # Entries of an index have last offsets: the one below the marker's is of a batch before it.
     position = position_of(file.places, file.segment, entry.last_offset) or 0
     batch = segment.find_batch(entry.last_offset, position)
     is_marker = batch is not None and batch.is_control and batch.producer_id == entry.producer_id
@@ -334,7 +334,7 @@ def _disagreements(
     bare_aborts: array[int],
     unread: Collection[str] = (),
 ) -> Iterator[KafkaFormatError]:
-    """What is wrong with the indexes of segments, one error each."""
+    """Compare the indexes of segments with the records; yield the first error of each."""
     ended = _by_segment(files, (one.last_offset for one in aborted))
     bare = _by_segment(files, bare_aborts[1::2])
     for file, numbers, bare_numbers in zip(files, ended, bare, strict=True):
@@ -348,7 +348,7 @@ def _disagreements(
 
 
 def _by_segment(files: Sequence[LogFile], offsets: Iterable[int]) -> list[array[int]]:
-    """In which segment each of some offsets is: their numbers, segment by segment."""
+    """Group offsets by segment: their numbers in the sequence, for each segment."""
     bases = [file.base_offset for file in files]
     found = [array("q") for _ in files]
     for number, offset in enumerate(offsets):
@@ -359,7 +359,7 @@ def _by_segment(files: Sequence[LogFile], offsets: Iterable[int]) -> list[array[
 
 
 def _bear_out(file: LogFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]) -> None:
-    """Raise `CorruptIndexError` if a segment's index says otherwise than its records."""
+    """Raise `CorruptIndexError` if a segment's index contradicts its records."""
     entries = {(entry.producer_id, entry.last_offset): entry for entry in _transaction_index(file)}
     for one in aborted:
         entry = entries.get((one.producer_id, one.last_offset))

@@ -213,7 +213,7 @@ def _exactly(
                 raise CorruptBatchError(detail) from error
             yield _record(batch, body)
         if reader.num_left():
-            raise CorruptBatchError(f"{reader.num_left()} bytes are left behind the last of {count} records")
+            raise CorruptBatchError(f"{reader.num_left()} bytes are left after the last of {count} records")
     finally:
         reader.close()
 

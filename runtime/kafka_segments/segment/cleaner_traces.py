@@ -42,8 +42,7 @@ class Traces:
         self._unexamined = sorted((ends[bisect_right(ends, last)], at) for at, last in enumerate(lasts))
 
     def lost_from(self, first: int, last: int) -> int:
-        """Return the first of some missing offsets that the cleaner did not remove; `last` + 1 if it removed
-        all.
+        """Return the first missing offset that the cleaner did not remove; `last` + 1 if it removed all.
 
         Of many queries, begin with the greatest offsets: that examines the fewest segments.
         """

@@ -1,8 +1,8 @@
-"""What a segment holds: its first and last offset, where it ends, and whether the log cleaner has been in it.
+"""Summary of a segment: first and last offset, end position, and whether the log cleaner has been in it.
 
-Strategy: the first entries and the last ones are read and verified. Where those are the last entry of the
-`.index` says, if a sound batch stands there; without such an entry all headers are walked through. Where many
-small segments are asked for, the compiled scanner goes through each whole one.
+Strategy: the first and the last entries are read and verified. The last entry of the `.index` gives the
+position of the latter, if there is a sound batch; without it all headers are read. The compiled scanner reads
+small segments as a whole.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ __all__ = [
 _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
 _LEN_WINDOW = 64 << 10
 _SMALL = 64 << 10  # bytes; read at once, and faster than an index is looked up
-_MAX_TAIL = 1 << 20  # bytes that are read behind the index's last entry without looking for a later place
+_MAX_TAIL = 1 << 20  # bytes read after the index's last entry without searching for a later position
 _NUM_RUNS = 1000
-_NUM_LOOKED_AT = 64  # entries at the beginning of a segment, before its content counts as unknown
+_MAX_LEADING = 64  # entries read at the beginning of a segment before its content counts as unknown
 
 Hint = Callable[[], tuple[int, int] | None]
 """Looks up offset and position of the last entry of a segment's `.index`; None if there is none."""
@@ -57,15 +57,15 @@ def _no_hint() -> None:
 
 
 def contents_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> SegmentContents:
-    """What a segment holds.
+    """Summarize a segment.
 
     Args:
         source: its bytes.
         base_offset: by its name.
-        find_hint: is called where an index saves reading.
+        find_hint: called where an index saves reading.
 
     Raises:
-        StoreError: the store stopped giving it.
+        StoreError: the store failed.
     """
     path, size = source.name, source.size
     begin = begin_of(source)
@@ -90,16 +90,15 @@ def contents_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) ->
 
 @dataclass(frozen=True, slots=True)
 class SegmentEnd:
-    """How a segment ends.
+    """End of a segment.
 
     Attributes:
-        end_offset: the offset after the last one of the last whole, valid batches; the base offset if there
-            is none.
-        highest: the highest offset of the last two batches, whatever the segment's name; None if there is
+        end_offset: the offset after the last whole, valid batch; the base offset if there is none.
+        highest: the highest offset of the last two batches, whatever the segment's name; None if there are
             none.
-        position: where the last batch ends.
+        position: end position of the last batch.
         last: its header; None if there is none.
-        tail: what follows it and is no such batch, other than zeros; None if nothing does.
+        tail: damage after it; None if there is none.
         ends_in_zeros: zeros follow it.
     """
 
@@ -112,12 +111,12 @@ class SegmentEnd:
 
     @property
     def is_tail_pending(self) -> bool:
-        """Whether the tail is the beginning of a batch, which the newest segment may lawfully end with."""
+        """Whether the tail is an incomplete batch, which the newest segment may legitimately end with."""
         return self.tail is not None and isinstance(self.tail.error, TruncatedError)
 
 
 def end_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> SegmentEnd:
-    """How a segment ends: read from the last entry of its index on, or else from the last entry but one."""
+    """Find the end of a segment, from the last entry of its index on, or else from the last entry but one."""
     is_far = source.descriptor < 0 and not source.is_memory
     hint = None if source.size <= _SMALL and not is_far else find_hint()
     position = 0
@@ -138,7 +137,7 @@ def end_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> Segm
 
 
 def _scanned(source: Source, base_offset: int, position: int, offset: int | None = None) -> SegmentEnd | None:
-    """The end, by all batches from a position on; None if the first one is not as an index says."""
+    """Find the end by all batches from a position on; None if the first one contradicts the index."""
     lasts: tuple[int, ...] = ()
     last: Batch | None = None
     tail: Damage | None = None
@@ -161,13 +160,13 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
 
 
 def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
-    """What the ends of a small segment show, by the compiled scanner; None unless all of it is sound."""
+    """Summarize a small segment by the compiled scanner; None unless all of it is sound."""
     table = table_of_small(source)
     return None if table is None else contents_in_table(table, source, base_offset)
 
 
 def table_of_small(source: Source) -> EntryTable | None:
-    """The headers of a small segment of sound batches, by the compiled scanner; None of any other.
+    """Read the headers of a small segment by the compiled scanner; None unless all are sound batches.
 
     It is valid until the thread's next call.
     """
@@ -181,7 +180,7 @@ def table_of_small(source: Source) -> EntryTable | None:
 
 
 def contents_in_table(table: EntryTable, source: Source, base_offset: int) -> SegmentContents:
-    """What such headers show of a segment."""
+    """Summarize a segment by the headers of all its batches."""
     names = "base_offset", "crc"
     bases, checksums = (table.column(name).tolist() for name in names)
     lasts = table.last_offsets().tolist()
@@ -195,13 +194,13 @@ def contents_in_table(table: EntryTable, source: Source, base_offset: int) -> Se
 
 @dataclass(frozen=True, slots=True)
 class SegmentStart:
-    """How a segment begins.
+    """Beginning of a segment.
 
     Attributes:
-        first: the first offset; None if it holds no sound entry, as far as was looked.
-        is_damaged: something in front of the first sound entry is damaged, or all is.
-        misplaced: base offset of the first batch, if the one behind it has offsets that are not behind its
-            own; `first` is that one's then, if it is lower.
+        first: the first offset; None if there is no sound entry among the first ones.
+        is_damaged: there is damage before the first sound entry, or only damage.
+        misplaced: base offset of the first batch, if the next one's offsets are not greater; `first` is then
+            the lower of the two.
     """
 
     first: int | None
@@ -210,7 +209,7 @@ class SegmentStart:
 
 
 def begin_of(source: Source) -> SegmentStart:
-    """How a segment begins."""
+    """Find the first offset of a segment."""
     scan, is_damaged = Scan(source, len_window=_LEN_WINDOW), False
     for num, entry in enumerate(scan.entries()):
         if isinstance(entry, Batch) and entry.crc_valid:
@@ -221,15 +220,15 @@ def begin_of(source: Source) -> SegmentStart:
                 return SegmentStart(first, is_damaged)
             return SegmentStart(min(first, following), is_damaged, misplaced=first)
         is_damaged = is_damaged or isinstance(entry, Damage)
-        if num == _NUM_LOOKED_AT:
+        if num == _MAX_LEADING:
             break
     return SegmentStart(None, is_damaged)
 
 
 def _overlapped(source: Source, batch: Batch) -> int | None:
-    """The base offset of the batch behind one, if that is not above it; None if it is in order.
+    """Return the base offset of the next batch if it overlaps this one; None if they are in order.
 
-    A batch that stands there twice is; a negative offset says nothing of the batch in front of it.
+    A duplicate of the batch is in order; a negative offset proves nothing about the batch before it.
     """
     position = batch.end_position
     if batch.magic < 2 or position + formats.LEN_PREFIX > source.size:
@@ -246,9 +245,9 @@ def _overlapped(source: Source, batch: Batch) -> int | None:
 
 
 def near_end(source: Source, position: int = 0) -> int:
-    """Where one of the last entries begins, by a walk through all headers from a position on.
+    """Find the position of one of the last entries by reading all headers from a position on.
 
-    Small files are walked through without the compiled scanner, which takes longer to load than they do.
+    Small files are read without the compiled scanner, for loading it takes longer.
     """
     if source.size - position >= _MIN_FOR_COMPILED:
         with suppress(MissingExtraError):
@@ -264,15 +263,15 @@ def near_end(source: Source, position: int = 0) -> int:
 
 
 def is_sound_at(source: Source, offset: int, position: int) -> bool:
-    """Whether a valid batch stands at a position, and begins at or before an offset."""
+    """Return whether there is a valid batch at a position that begins at or before an offset."""
     return _begins_by(sound_entry(source, position), offset)
 
 
 def _begins_by(entry: Batch | Damage | Padding | None, offset: int) -> bool:
-    """Whether an entry is a valid batch that begins at or before an offset, as an index says.
+    """Return whether an entry is a valid batch that begins at or before an offset of an index.
 
-    Where a wrapper of the old formats begins only its messages know; brokers before 2.0 noted that offset,
-    not the last one.
+    The header of a wrapper of the old formats does not have its first offset, which brokers before 2.0 wrote
+    to the index instead of the last one.
     """
     if not isinstance(entry, Batch) or not entry.crc_valid:
         return False
@@ -280,9 +279,9 @@ def _begins_by(entry: Batch | Damage | Padding | None, offset: int) -> bool:
 
 
 def runs_in(source: Source) -> list[Extent]:
-    """The offsets of all entries by their headers, in file order; entries that follow on each other are one.
+    """Return the offsets of all entries by their headers, in file order; consecutive ones are merged.
 
-    Of a segment with more than 1,000 of them the last one takes in all the rest.
+    There are 1,000 ranges at most; the last one includes all the rest.
     """
     runs: list[Extent] = []
     for entry in Scan(source, headers_only=True).entries():
@@ -299,13 +298,13 @@ def runs_in(source: Source) -> list[Extent]:
 
 
 def is_cleaned(source: Source) -> bool:
-    """Whether offsets are missing between or inside sound batches, as only the cleaner makes it.
+    """Return whether offsets are missing between or inside sound batches, as only the cleaner makes it.
 
-    It keeps batches in order. Where one stands behind another with a higher offset, an offset was changed,
-    or a batch was put there, and what seems to be missing in front of the two says nothing.
+    It keeps batches in order. Where one follows another with a higher offset, an offset was changed or a
+    batch was inserted, and offsets missing before the two prove nothing.
     """
     before: Batch | None = None
-    is_pending = False  # offsets are missing in front of `before`
+    is_pending = False  # offsets are missing before `before`
     items = ItemBudget(DEFAULT_MAX_DECOMPRESSED)
     for found in Scan(source, headers_only=True).entries():
         entry = with_offsets(source, found, items) if isinstance(found, Batch) else None
@@ -317,7 +316,7 @@ def is_cleaned(source: Source) -> bool:
             return True
         is_whole = entry.num_records == entry.last_offset - entry.base_offset + 1
         is_pending = False
-        # A bit that was flipped in a header looks like the cleaner's work: the checksum tells.
+        # A flipped bit in a header looks like the cleaner's work: the checksum decides.
         if (missing or not is_whole) and sound_entry(source, entry.position) is None:
             before = None
             continue

@@ -118,9 +118,8 @@ def find_gaps(
 
     Returns:
         A `Damage` for each, at the end of the segment before the gap, or for the whole wrong segment: without
-        lost offsets if all that it should hold is in other segments. Damaged regions are not included: the
-            reader
-        of the segment reports them.
+        lost offsets if all that it should hold is in other segments. Readers of segments report damaged
+        regions.
     """
     found = [*_wrong_segments(segments)]
     wrong = {one.path for one in found}
@@ -138,13 +137,7 @@ def find_gaps(
 def traces_in(
     segments: Sequence[SegmentContents], noted: int | None, is_cleaned: Callable[[SegmentContents], bool]
 ) -> Traces:
-    """Return the cleaner's progress in a partition.
-
-    Args:
-        segments: all of it, by base offset.
-        noted: see `CheckpointedOffsets.cleaned_up_to`.
-        is_cleaned: see `find_gaps`.
-    """
+    """Return the cleaner's progress; arguments as of `find_gaps`, `noted` being `cleaned_up_to`."""
     held = [*_covered(segments, {})] if segments else []  # they may be gone by now
     begins = (offset for extent, one in held for offset in (extent.first, one.base_offset))
     return Traces(noted, begins, [extent.last for extent, _one in held], lambda at: is_cleaned(held[at][1]))
@@ -162,7 +155,7 @@ class _Gap:
     is_at_beginning: bool = False
 
     def covers(self, other: _Gap) -> bool:
-        """Return whether it includes all offsets of another gap."""
+        """Return whether this gap includes all offsets of another gap."""
         is_to_end = self.last is None or (other.last is not None and other.last <= self.last)
         return self.first <= other.first and is_to_end
 
@@ -195,18 +188,17 @@ def _unlawful(gaps: Sequence[_Gap], traces: Traces) -> Iterator[_Gap]:
 
 
 _Held = tuple[Extent, SegmentContents]
+_Runs = Mapping[str, Sequence[Extent]]
 
 
-def _gaps(
-    segments: Sequence[SegmentContents], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
-) -> Iterator[_Gap]:
+def _gaps(segments: Sequence[SegmentContents], noted: CheckpointedOffsets, runs: _Runs) -> Iterator[_Gap]:
     misplaced = [*_misplaced_runs(segments, runs)]
     for gap in _gaps_by_content(segments, noted, runs):
         yield from _without(gap, misplaced)
 
 
 def _gaps_by_content(
-    segments: Sequence[SegmentContents], noted: CheckpointedOffsets, runs: Mapping[str, Sequence[Extent]]
+    segments: Sequence[SegmentContents], noted: CheckpointedOffsets, runs: _Runs
 ) -> Iterator[_Gap]:
     by_content = sorted(_covered(segments, runs), key=lambda one: one[0])
     yield from _gap_before(segments[0], by_content[0][0], noted)
@@ -231,7 +223,7 @@ def _gaps_by_content(
     yield from _gap_after(segments[-1], reached, noted)
 
 
-def _covered(segments: Sequence[SegmentContents], runs: Mapping[str, Sequence[Extent]]) -> Iterator[_Held]:
+def _covered(segments: Sequence[SegmentContents], runs: _Runs) -> Iterator[_Held]:
     """Yield what each segment holds, including its damage; its name counts if it holds nothing.
 
     Of an examined segment only its own offsets count, if it has any.
@@ -257,13 +249,10 @@ def _covered(segments: Sequence[SegmentContents], runs: Mapping[str, Sequence[Ex
 
 
 def _is_mixed(one: SegmentContents, end: int | None) -> bool:
-    """Return whether a segment may hold some of its own offsets, and others."""
     return one.extent is not None and one.extent.touches(one.base_offset, end)
 
 
-def _misplaced_runs(
-    segments: Sequence[SegmentContents], runs: Mapping[str, Sequence[Extent]]
-) -> Iterator[Extent]:
+def _misplaced_runs(segments: Sequence[SegmentContents], runs: _Runs) -> Iterator[Extent]:
     """Yield the foreign offsets in segments that also hold some of their own."""
     for one, end in with_ends(segments):
         found = runs.get(one.path, ())
@@ -285,7 +274,6 @@ def _without(gap: _Gap, misplaced: Sequence[Extent]) -> Iterator[_Gap]:
 
 
 def _gap_before(lowest: SegmentContents, covered: Extent, noted: CheckpointedOffsets) -> Iterator[_Gap]:
-    """Yield gaps before all segments."""
     start, first = noted.log_start_offset, min(lowest.base_offset, covered.first)
     if start is not None and start < first:
         why = f"the log starts at offset {start} (log-start-offset-checkpoint), the segments at {first}"
@@ -314,7 +302,6 @@ def _gap_between(before: _Held, after: _Held, first: int) -> _Gap:
 
 
 def _gap_after(newest: SegmentContents, reached: _Held, noted: CheckpointedOffsets) -> Iterator[_Gap]:
-    """Yield gaps after all segments."""
     if _is_reported(newest) or newest.is_damaged_after:
         return
     end, own = reached[0].last + 1, reached[1]
@@ -389,7 +376,7 @@ def _wrong_segments(segments: Sequence[SegmentContents]) -> Iterator[Damage]:
         first, last = one.extent.first, one.extent.last
         if one.misplaced is not None:
             detail = (
-                f"the first batch has the offset {one.misplaced}, and behind it stand offsets that are not "
+                f"the first batch has the offset {one.misplaced}, and after it come offsets that are not "
                 "above its last: its base offset was changed, which no checksum covers, or it was put there"
             )
             yield _wrong(one, SegmentOrderError(detail, path=one.path, position=0))
@@ -403,7 +390,7 @@ def _wrong_segments(segments: Sequence[SegmentContents]) -> Iterator[Damage]:
 
 
 def out_of_order(gaps: Iterable[Damage]) -> dict[str, Damage]:
-    """The reports of segments that hold offsets of other segments, by path."""
+    """Select the reports of segments that hold offsets of other segments, by path."""
     return {gap.path: gap for gap in gaps if isinstance(gap.error, SegmentOrderError)}
 
 

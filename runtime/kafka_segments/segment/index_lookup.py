@@ -1,8 +1,7 @@
-"""Looking things up in `.index` and `.timeindex` files without reading all of them.
+"""Lookups in `.index` and `.timeindex` files by binary search.
 
-Strategy: entries are of one size and in order, so that a few of them, read where they lie, answer a question;
-a file behind a network, or a small one, is read at once. What is found is a hint or a claim. Readers verify
-hints (`contents`); `times` and `prune` of the catalog verify claims before they leave anything out.
+Strategy: entries have one size and are in order, so a few reads are enough; a remote file or a small one is
+read at once. Results are hints, which readers verify (`contents`, `query.timestamps`, `query.prune`).
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class _Entries:
         return list(zip(first, second, strict=True))
 
     def num_of(self, is_before: Callable[[Entry], bool], guess: int = 0) -> int:
-        """How many entries there are before the first for which it does not hold; perhaps about `guess`."""
+        """Count the entries for which it holds, which come first; `guess` is an estimate."""
         around = range(max(0, guess - _NUM_AROUND), min(self.num, guess + _NUM_AROUND))
         holds = [is_before(pair) for pair in self.pairs(around)]
         if (any(holds) or around.start == 0) and (not all(holds) or around.stop == self.num):
@@ -69,7 +68,7 @@ class _Entries:
         self._source.close()
 
     def _num_used(self) -> int:
-        """Entries before the zeros that a broker makes room with."""
+        """Count the entries before the zeros that a broker preallocates."""
         total = self._source.size // self._len_entry
         if total == 0 or any(self.bytes_of(total - 1)):
             return total
@@ -88,7 +87,7 @@ class _Entries:
 
 
 class _Lookup:
-    """An index that is open; a context manager."""
+    """Open index file; a context manager."""
 
     def __init__(self, entries: _Entries, base_offset: int) -> None:
         self._entries, self._base_offset = entries, base_offset
@@ -105,19 +104,18 @@ class _Lookup:
         return self._entries.num
 
     def entry(self, at: int) -> Entry:
-        """One entry, with an absolute offset."""
+        """Return one entry, with an absolute offset."""
         raise NotImplementedError
 
     def last(self) -> Entry | None:
-        """The last entry; None if there is none."""
+        """Return the last entry; None if there is none."""
         return self.entry(len(self) - 1) if len(self) else None
 
 
 class OffsetLookup(_Lookup):
-    """A `.index`: an append that begins at a position ends with an offset.
+    """Open `.index`; an entry has the last offset of an append and the position where it begins.
 
-    Until Kafka 1.1 it is the offset that the append begins with. Everything greater stands there or behind,
-    in either case.
+    Until Kafka 1.1 it is the first offset of the append. In either case greater offsets are there or later.
     """
 
     def __init__(self, entries: _Entries, base_offset: int, last: Entry) -> None:
@@ -125,15 +123,15 @@ class OffsetLookup(_Lookup):
         self._last = last
 
     def entry(self, at: int) -> Entry:
-        """Offset and position of one entry."""
+        """Return offset and position of one entry."""
         return self.entries([at])[0]
 
     def entries(self, places: Sequence[int]) -> list[Entry]:
-        """Offsets and positions of some entries."""
+        """Return offsets and positions of entries."""
         return [(self._base_offset + relative, at) for relative, at in self._entries.pairs(places)]
 
     def last_below(self, offset: int) -> Entry | None:
-        """The last entry with an offset below this one: from its position on stands everything that is not.
+        """Return the last entry below an offset: that offset and all later ones are from its position on.
 
         (OffsetIndex.lookup, one offset before.)
         """
@@ -141,7 +139,7 @@ class OffsetLookup(_Lookup):
         return self.entry(num - 1) if num else None
 
     def num_below(self, offset: int) -> int:
-        """How many entries have an offset below this one."""
+        """Count the entries below an offset."""
         if not len(self):
             return 0
         relative, highest = offset - self._base_offset, max(1, self._last[0])
@@ -149,34 +147,34 @@ class OffsetLookup(_Lookup):
         return self._entries.num_of(lambda entry: entry[0] < relative, guess)
 
     def num_before(self, position: int) -> int:
-        """How many entries have a position before this one."""
+        """Count the entries before a position."""
         return self._entries.num_of(lambda entry: entry[1] < position)
 
 
 class TimeLookup(_Lookup):
-    """A `.timeindex`: up to an offset no record is later than a time.
+    """Open `.timeindex`; an entry has the greatest timestamp up to an offset.
 
-    The last entry of a segment that is not written to any more has its greatest timestamp.
+    The last entry of a closed segment has its greatest timestamp.
     """
 
     def entry(self, at: int) -> Entry:
-        """Timestamp and offset of one entry."""
+        """Return timestamp and offset of one entry."""
         timestamp, relative = self._entries.pairs([at])[0]
         return timestamp, self._base_offset + relative
 
     def last_below(self, timestamp: int) -> Entry | None:
-        """The last entry with a timestamp below this one: up to its offset, all are."""
+        """Return the last entry below a timestamp: all records up to its offset are below it."""
         num = self._entries.num_of(lambda entry: entry[0] < timestamp)
         return self.entry(num - 1) if num else None
 
     def first_not_below(self, timestamp: int) -> Entry | None:
-        """The first entry with a timestamp that is not below this one."""
+        """Return the first entry at or after a timestamp."""
         num = self._entries.num_of(lambda entry: entry[0] < timestamp)
         return self.entry(num) if num < len(self) else None
 
 
 def offsets_in(source: Source, base_offset: int) -> OffsetLookup:
-    """Look things up in a `.index`, which the lookup closes with itself.
+    """Open a `.index` for lookups, which close the file.
 
     Args:
         source: the file.
@@ -196,10 +194,10 @@ def offsets_in(source: Source, base_offset: int) -> OffsetLookup:
 
 
 def times_in(source: Source, base_offset: int) -> TimeLookup:
-    """Look things up in a `.timeindex`; as `offsets_in`.
+    """Open a `.timeindex` for lookups, as `offsets_in`.
 
     Raises:
-        CorruptIndexError: also, its last timestamp is below the first (TimeIndex.sanityCheck).
+        CorruptIndexError: also if its last timestamp is below the first (TimeIndex.sanityCheck).
     """
     with _closing_at_errors(source):
         entries = _Entries(source, formats.LEN_TIME_ENTRY, formats.read_time_entries)
@@ -215,7 +213,7 @@ def times_in(source: Source, base_offset: int) -> TimeLookup:
 
 @contextmanager
 def _closing_at_errors(source: Source) -> Iterator[None]:
-    """Closes a source if what is done with it fails, and names it in our errors."""
+    """Close a source if using it fails, and add its name to our errors."""
     try:
         yield
     except BaseException as error:

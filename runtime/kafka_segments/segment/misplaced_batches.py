@@ -68,7 +68,7 @@ class MisplacedBatches:
             detail = f"offsets {first} to ? are missing where a batch ends with {negative}, and no offset is "
             detail += f"negative: {why}"
         elif self.highest > self.last and (end is None or self.highest >= end):
-            detail = f"a batch inside ends with offset {self.highest}, and behind it stand those up to "
+            detail = f"a batch inside ends with offset {self.highest}, and after it come those up to "
             detail += f"{self.last}: {why}, or segments overlap"
         else:
             return None
