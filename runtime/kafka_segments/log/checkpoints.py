@@ -114,12 +114,12 @@ class Checkpoints:
         except KafkaFormatError as found:
             error = found.with_context(path=path)
             raise_unless_file_at_fault(error)
-            _log.warning("%s; what it notes is not known%s", error, _CONSEQUENCES.get(_name(path), ""))
+            _log.warning("%s; it was not used%s", error, _CONSEQUENCES.get(_name(path), ""))
             self._errors[path] = error
             return None
 
 
-_CONSEQUENCES = {LOG_START: ": deleted records may come along"}
+_CONSEQUENCES = {LOG_START: ": deleted records may be read"}
 
 
 def _join(root: str, name: str) -> str:

@@ -99,8 +99,8 @@ def discover(
         log_skipped(finder.skipped.found, is_all=False)
     else:
         skipped[:] = finder.skipped.found
-    chooser = _Chooser(options)
-    reader = _Reader(places, chooser, Checkpoints(places))
+    file_filter = _FileFilter(options)
+    reader = _Reader(places, file_filter, Checkpoints(places))
     directories = list(finder.found.values())
     far = next((one.path for one in directories if is_address(one.path)), "")
     copies = run_at_once(far, reader.copy, directories)
@@ -129,7 +129,7 @@ def _add_match(finder: PartitionFinder, entry: FileEntry, ignore_missing: bool) 
         raise
 
 
-class _Chooser:
+class _FileFilter:
     """Filter of segments by the file options."""
 
     def __init__(self, options: FileOptions) -> None:
@@ -151,7 +151,7 @@ class _Chooser:
 
 
 @dataclass(slots=True)
-class _Notes:
+class _Metadata:
     """Metadata of a partition in a broker's directory."""
 
     topic_id: str | None = None
@@ -162,9 +162,9 @@ class _Notes:
 class _Reader:
     """Reader of the copy in a directory."""
 
-    def __init__(self, places: Places, chooser: _Chooser, checkpoints: Checkpoints) -> None:
+    def __init__(self, places: Places, file_filter: _FileFilter, checkpoints: Checkpoints) -> None:
         self._places = places
-        self._chooser = chooser
+        self._filter = file_filter
         self._checkpoints = checkpoints
         self._known: dict[tuple[Callable[[bytes], Any], bytes], Any] = {}
 
@@ -172,7 +172,7 @@ class _Reader:
         return self._tiers_copy(directory) if directory.is_tiered else self._brokers_copy(directory)
 
     def _brokers_copy(self, directory: Directory) -> PartitionCopy:
-        notes = self._notes(directory.entries)
+        notes = self._read_metadata(directory.entries)
         checkpoints = self._checkpoints
         start = checkpoints.log_start_offset(directory)
         segments, left_out = [], []
@@ -207,10 +207,10 @@ class _Reader:
             return "other segments were given by name"
         if is_deleted(self._places, segment, log_start_offset):
             return f"its records are deleted: the log starts at offset {log_start_offset}"
-        return self._chooser.why_not(segment.file)
+        return self._filter.why_not(segment.file)
 
     def _tiers_copy(self, directory: Directory) -> PartitionCopy:
-        contents = read_tier(self._places, directory, self._chooser.why_not)
+        contents = read_tier(self._places, directory, self._filter.why_not)
         left_out = [_left_out(directory, file, base, None, why) for file, base, why in contents.left_out]
         return PartitionCopy(
             directory.path,
@@ -222,8 +222,8 @@ class _Reader:
             findings=(*left_out, *_unused(directory, contents.unused)),
         )
 
-    def _notes(self, entries: Sequence[FileEntry]) -> _Notes:
-        notes = _Notes()
+    def _read_metadata(self, entries: Sequence[FileEntry]) -> _Metadata:
+        notes = _Metadata()
         for entry in entries:
             if entry.name == _LEADER_EPOCHS:
                 found = self._read(entry, read_leader_epochs, notes)
@@ -233,7 +233,7 @@ class _Reader:
                 notes.topic_id = None if metadata is None else metadata.topic_id
         return notes
 
-    def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Notes) -> T | None:
+    def _read(self, entry: FileEntry, read: Callable[[bytes], T], notes: _Metadata) -> T | None:
         """Parse a small file; None if it cannot be parsed."""
         try:
             data = read_file(self._places, StoredFile.of(entry))
@@ -246,7 +246,7 @@ class _Reader:
         except KafkaFormatError as unlocated:
             error = unlocated.with_context(path=entry.path)
             raise_unless_file_at_fault(error)
-            _log.warning("%s; what it notes is not known", error)
+            _log.warning("%s; it was not used", error)
             notes.unused.append(error)
             return None
 

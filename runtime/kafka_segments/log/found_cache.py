@@ -9,14 +9,14 @@ from typing import Generic, TypeVar
 
 from kafka_segments.log.model import StoredFile
 
-__all__ = ["Remembered"]
+__all__ = ["FileCache"]
 
 _NUM_KEPT = 20_000
 
 T = TypeVar("T")
 
 
-class Remembered(Generic[T]):
+class FileCache(Generic[T]):
     """LRU cache by file; thread-safe."""
 
     def __init__(self) -> None:

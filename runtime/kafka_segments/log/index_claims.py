@@ -64,7 +64,7 @@ def read_claims(
         is_indexed = "timeindex" in segment.beside  # else the planner's budget of headers applies
         small = times_in_small(places, segment) if is_indexed and not segment.is_newest else None
         if small is not None:
-            return _of_headers(small, segment, timestamp)
+            return _lookup_in_headers(small, segment, timestamp)
         times = open_times(places, segment)
         if times is None:
             return TimeClaims()
@@ -82,7 +82,7 @@ def read_claims(
         return TimeClaims()
 
 
-def _of_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> TimeClaims:
+def _lookup_in_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> TimeClaims:
     """Look up a timestamp in all headers of a small segment."""
     at = bisect_left(small.latest, timestamp)
     if at == 0:
@@ -142,18 +142,18 @@ def _verify(
     timestamp, offset = claim
     lookup = open_offsets(places, segment)
     if lookup is None:
-        raise _unproved(segment, claim, "there is no index to find that")
+        raise _unverified(segment, claim, "there is no index to find that")
     source = open_stored(places, segment)
     try:
         with lookup:
             position = _position_in(lookup, offset, segment.size)
             found = _first(source, position, lambda head: head.last_offset >= offset)
             if found is None or (found.first_offset or 0) > offset:
-                raise _unproved(segment, claim, "it is not where the index says")
+                raise _unverified(segment, claim, "it is not where the index says")
             if needs_records and not found.has_records:
-                raise _unproved(segment, claim, "the batch holds no records for readers")
+                raise _unverified(segment, claim, "the batch holds no records for readers")
             if found.max_timestamp != timestamp:
-                raise _unproved(segment, claim, f"the batch at {found.position} has {found.max_timestamp}")
+                raise _unverified(segment, claim, f"the batch at {found.position} has {found.max_timestamp}")
             if not has_end:
                 return False
             last_position = max(position, _position_in(lookup, (1 << 63) - 1, segment.size))
@@ -180,7 +180,7 @@ def _is_early(source: Source, position: int, timestamp: int) -> bool:
     return True
 
 
-def _unproved(segment: StoredSegment, claim: tuple[int, int], why: str) -> OptionError:
+def _unverified(segment: StoredSegment, claim: tuple[int, int], why: str) -> OptionError:
     detail = f"it says that timestamp {claim[0]} is that of offset {claim[1]}, but {why}; not used"
     return OptionError(detail, path=segment.beside["timeindex"].path)
 

@@ -118,7 +118,7 @@ class _Positions:
             self._left.popleft()
 
     def check_up_to(self, head: HeaderSummary) -> str | None:
-        """What is wrong with the entries up to a batch."""
+        """Check the entries up to a batch; return the first error."""
         while self._left and self._left[0].value <= head.position:
             offset, position = self._left.popleft()
             if position < head.position:
@@ -133,7 +133,7 @@ class _Positions:
         return None
 
     def check_rest(self, *, is_newest: bool) -> str | None:  # noqa: ARG002
-        """What is wrong with the entries that are left."""
+        """Check the entries after the last batch; return the first error."""
         if self._left and self._left[0].value < self._end_position:
             offset, position = self._left[0]
             return f"offset {offset} is to be at position {position}, where no batch begins"
@@ -154,7 +154,7 @@ class _Times:
         self._is_damaged = True
 
     def check_up_to(self, head: HeaderSummary) -> str | None:
-        """What is wrong with the entries up to a batch."""
+        """Check the entries up to a batch; return the first error."""
         while self._left and self._left[0].offset <= head.last_offset:
             offset, timestamp = self._left.popleft()
             what = f"timestamp {timestamp} is to be that of offset {offset}"
@@ -169,7 +169,7 @@ class _Times:
         return None
 
     def check_rest(self, *, is_newest: bool) -> str | None:
-        """What is wrong with the entries that are left."""
+        """Check the entries after the last batch; return the first error."""
         if self._left and not self._is_damaged and not is_newest:
             offset, timestamp = self._left[0]
             return f"timestamp {timestamp} is to be that of offset {offset}, which no batch has"

@@ -41,7 +41,7 @@ class _Found:
         self.findings.append(Finding.of_error(Kind.DAMAGE, self.log.topic, self.log.partition, error))
 
     def remark(self, why: str) -> None:
-        self.add(Kind.REMARK, f"whether its segments follow on each other was not looked at: {why}")
+        self.add(Kind.REMARK, f"the continuity of its segments was not checked: {why}")
 
 
 def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding]:
@@ -62,14 +62,14 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
     if not segments:
         return found.findings
     if any(is_remote(one.file) or one.form != "plain" or one.file.position for one in segments):
-        found.remark("its segments lie in a store or a tier")
+        found.remark("its segments are in a store or a tier")
         return found.findings
     is_tiered = all(TIERED_NAME.fullmatch(name_in(one.file.path)) for one in segments)
     if len(log.copies) != 1 or not (
         not of_kinds(log.findings, *LEFT_OUT_KINDS) if is_tiered else _is_whole(segments)
     ):
         is_one = len(log.copies) == 1
-        why = "only some of its segments were chosen" if is_one else "it is put together from several copies"
+        why = "only some of its segments were chosen" if is_one else "it is merged from several copies"
         found.remark(why)
         for one in segments:
             _open(places, one, found)
@@ -78,16 +78,16 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
     unopened = {one.path for one in found.findings}
     num_unknown = sum(one.is_unknown and one.path not in unopened for one in held)
     if num_unknown:
-        why = f"{num_unknown} of them have no index, and no more than {budget.max_bytes} bytes are walked "
-        why += "through (a higher maxWalkBytes looks into them)"
+        why = f"{num_unknown} of them have no index, and at most {budget.max_bytes} bytes are scanned "
+        why += "(raise maxWalkBytes to read them)"
         found.remark(why)
     by_path = {piece.segment.file.path: piece.segment for piece in log.pieces}
 
     def is_cleaned(one: SegmentContents) -> bool:
-        return _look(is_cleaned_at, places, by_path[one.path], budget, False)
+        return _within_budget(is_cleaned_at, places, by_path[one.path], budget, False)
 
     def look(one: SegmentContents) -> list[Extent]:
-        return _look(runs_at, places, by_path[one.path], budget, [])
+        return _within_budget(runs_at, places, by_path[one.path], budget, [])
 
     for gap in find_gaps(held, replace(log.noted, swaps=()), is_cleaned, look):  # the plan reports swaps
         if gap.first_lost_offset is None:
@@ -111,7 +111,7 @@ def _contents_of(places: Places, piece: LogPiece, budget: Budget, found: _Found)
     if "index" not in segment.beside and not budget.spend(segment.file):
         _open(places, segment, found)
         return unknown
-    held = _unless_lost(lambda: contents_of_stored(places, segment), segment, found)
+    held = _or_finding(lambda: contents_of_stored(places, segment), segment, found)
     if held is None:
         return unknown
     if held.extent is None and held.is_damaged_before:
@@ -122,10 +122,10 @@ def _contents_of(places: Places, piece: LogPiece, budget: Budget, found: _Found)
 
 def _open(places: Places, segment: StoredSegment, found: _Found) -> None:
     """Check only that a segment can be opened."""
-    _unless_lost(lambda: open_stored(places, segment).close(), segment, found)
+    _or_finding(lambda: open_stored(places, segment).close(), segment, found)
 
 
-def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: _Found) -> T | None:
+def _or_finding(look: Callable[[], T], segment: StoredSegment, found: _Found) -> T | None:
     """Call a function for a segment; return None and add a finding if the segment cannot be read."""
     try:
         return look()
@@ -136,7 +136,7 @@ def _unless_lost(look: Callable[[], T], segment: StoredSegment, found: _Found) -
         return None
 
 
-def _look(
+def _within_budget(
     look: Callable[[Places, StoredSegment], T],
     places: Places,
     segment: StoredSegment,

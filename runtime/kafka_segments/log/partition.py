@@ -40,7 +40,7 @@ from kafka_segments.log.isolation_view import (
 )
 from kafka_segments.log.log_files import UNOPENED, LogFile, lost_file
 from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
-from kafka_segments.log.segment_order import Arranged, up_to
+from kafka_segments.log.segment_order import SegmentOrder, up_to
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 from kafka_segments.segment.batch_records import Rows
 from kafka_segments.segment.segment import Segment, dispose
@@ -96,7 +96,7 @@ class Partition(Handle):
         self._by_indexes = outcomes_from == "indexes"
         self._newest: Segment | None = None
         self._named = [self._file_of(piece) for piece in log.pieces]
-        self._arranged = Arranged(self._named, log.noted, (log.topic, log.partition), is_whole=is_whole)
+        self._order = SegmentOrder(self._named, log.noted, (log.topic, log.partition), is_whole=is_whole)
 
     def close(self) -> None:
         """Close the partition; idempotent."""
@@ -108,12 +108,12 @@ class Partition(Handle):
     @property
     def gaps(self) -> tuple[Damage, ...]:
         """Offsets that are in no segment, and segments with offsets outside the range of their names."""
-        return self._arranged.gaps
+        return self._order.gaps
 
     @cached_property
     def _files(self) -> Sequence[LogFile]:
         # With indexes the directory is assumed to be in order, so no segment has to be opened here.
-        return self._named if self._by_indexes else self._arranged.files
+        return self._named if self._by_indexes else self._order.files
 
     def _file_of(self, piece: LogPiece) -> LogFile:
         """Return a segment, cut to the offsets of its piece if other segments have some of its own."""
@@ -260,7 +260,7 @@ class Partition(Handle):
     def _events(
         self, isolation: Isolation, on_damage: OnDamage, rows: Rows | None
     ) -> Iterator[Batch | Record | Damage | Padding]:
-        gaps = self._arranged.gaps_by_place(self._files)
+        gaps = self._order.gaps_by_place(self._files)
         for at in self._wanted(isolation, (None, None)):
             for gap in up_to(gaps, at):
                 yield from dispose(gap, on_damage)
@@ -273,7 +273,7 @@ class Partition(Handle):
     def _columnar(
         self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation
     ) -> Iterator[Event]:
-        gaps = self._arranged.gaps_by_place(self._files)
+        gaps = self._order.gaps_by_place(self._files)
         for at in self._wanted(isolation, offsets):
             yield from up_to(gaps, at)
             with self._open_or_lost(self._files[at]) as segment:
@@ -314,7 +314,7 @@ class Partition(Handle):
         start = None if start is not None and start <= file.base_offset else start
         end = None if end is not None and file_end is not None and end >= file_end else end
         is_cut = file.start is not None or file.end is not None
-        is_astray = is_cut or file.path in self._arranged.astray
+        is_astray = is_cut or file.path in self._order.astray
         return IsolatedSegment(segment, (start, end), outcome, doubts, self._ends[at], is_astray)
 
     def _doubts(self, at: int, offsets: Offsets, asked_end: int | None) -> Iterator[Damage]:

@@ -177,8 +177,8 @@ class PartitionFinder:
         found = self._name_of(path, entries)
         if found is None:
             if not is_match:
-                raise OptionError(_why_nameless(name_in(path or ".")), path=path)
-            self.skipped.add(path, _why_nameless(name_in(path)))
+                raise OptionError(_why_unnamed(name_in(path or ".")), path=path)
+            self.skipped.add(path, _why_unnamed(name_in(path)))
             return False
         self._take(path, *found, entries, only=only)
         return True
@@ -193,7 +193,7 @@ class PartitionFinder:
         beside = frozenset(entry.name for entry in entries)
         topic = tiers_topic(name_in(path)) if self._tiers else None
         directories = [one for one in entries if one.is_directory and not one.name.endswith(LEFT_ALONE)]
-        interesting = {one.path: self._is_of_interest(one, topic) for one in directories}
+        interesting = {one.path: self._is_to_list(one, topic) for one in directories}
         for one in entries:
             if one.is_directory and interesting.get(one.path, False) is False and self._is_reported(one):
                 self.skipped.directory(one)
@@ -210,7 +210,7 @@ class PartitionFinder:
         """Return whether to report a skipped directory; `lost+found` only if there is something to read."""
         return entry.name != _INDEX_CACHE and (entry.name != "lost+found" or any(self._peek(entry)))
 
-    def _is_of_interest(self, entry: FileEntry, topic: tuple[str, str] | None) -> bool | None:
+    def _is_to_list(self, entry: FileEntry, topic: tuple[str, str] | None) -> bool | None:
         """Return whether to list a directory, by its name; None if only its partition is not wanted."""
         plain = parse_directory_name(entry.name)
         tiered = tiered_names(entry.name, topic) if self._tiers else []
@@ -237,7 +237,7 @@ class PartitionFinder:
         if not _is_brokers(children):
             found = next(((name, id_) for name, id_ in tiered if isinstance(name, TopicPartition)), None)
         if found is None:
-            self.skipped.add(entry.path, _why_nameless(entry.name))
+            self.skipped.add(entry.path, _why_unnamed(entry.name))
             return False
         self._take(entry.path, *found, children, beside=beside)
         return True
@@ -319,14 +319,14 @@ class PartitionFinder:
             raise_unless_file_at_fault(error)
 
 
-def _why_nameless(name: str) -> str:
+def _why_unnamed(name: str) -> str:
     if name.endswith(LEFT_ALONE):
         return (
             "the broker has put this directory aside (for deletion, a move to another disk, or as a stray) "
             "and would not read it; to read it all the same, copy it to a directory named TOPIC-PARTITION"
         )
     return (
-        "segments lie here, but the directory's name does not say of which partition: "
+        "there are segments here, but the directory's name is not a partition's: "
         "name it TOPIC-PARTITION, or give the log directory above the partitions"
     )
 

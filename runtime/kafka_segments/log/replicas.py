@@ -113,7 +113,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     runs[1:] = sorted(runs[1:], key=lambda run: run.follower_rank, reverse=True)
     is_compacted = any(copy.cleaned_up_to is not None for copy in copies)
     if not is_compacted:  # else offsets may be missing anywhere
-        _note_holes(places, runs)
+        _cut_at_holes(places, runs)
     merger = _Merger(places, runs[0], is_compacted=is_compacted)
     for run in runs[1:]:
         merger.add(run)
@@ -123,7 +123,7 @@ def _resolved(places: Places, copies: list[PartitionCopy]) -> PartitionLog:
     return replace(log, copies=whole, findings=(*log.findings, *merger.left_out))
 
 
-def _note_holes(places: Places, runs: Sequence[_Run]) -> None:
+def _cut_at_holes(places: Places, runs: Sequence[_Run]) -> None:
     """Cut segments to their real ends where another copy has the missing segments after them."""
     brokers = [run.spans for run in runs if not run.copy.is_tiered]
     tiered = {run.start: run.spans[0] for run in runs if run.copy.is_tiered}
@@ -155,7 +155,7 @@ def _log_of(
     name = copies[0].topic, copies[0].partition
     # The checkpoint of a single copy was applied to its segments by `discover`.
     noted = start if len(copies) > 1 else None
-    why = f"its records are deleted: the log starts at offset {start}, as another copy notes"
+    why = f"its records are deleted: the log starts at offset {start} by another copy's checkpoint"
     left_out = [
         Finding(
             Kind.LEFT_OUT,
@@ -326,12 +326,12 @@ class _Merger:
             common = min(end, limit)
             if max(run.start, trusted.start) < common:
                 answer = compare(self._places, run.spans, trusted.spans, common)
-                if isinstance(answer, tuple) and not self._is_lawful(answer):
+                if isinstance(answer, tuple) and not self._may_be_cleaned(answer):
                     raise self._disagreement(run, trusted, answer)
                 if answer is not None:
                     return
 
-    def _is_lawful(self, batches: tuple[Batch, Batch]) -> bool:
+    def _may_be_cleaned(self, batches: tuple[Batch, Batch]) -> bool:
         """Return whether the log cleaner may have made the difference."""
         one, other = batches
         return self._is_compacted and one.partition_leader_epoch == other.partition_leader_epoch

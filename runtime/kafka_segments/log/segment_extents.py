@@ -14,7 +14,7 @@ from itertools import accumulate, count
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.found_cache import Remembered
+from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
@@ -33,8 +33,8 @@ LARGEST_SMALL = 64 << 10  # bytes of a segment that is read faster than its inde
 _NUM_SLOW = 400  # segments to read before loading the compiled scanner, which takes as long
 _NUM_SLOW_TIMES = 100  # likewise, by their indexes
 
-_kept: Remembered[SegmentContents] = Remembered()
-_kept_times: Remembered[SmallTimes | None] = Remembered()
+_kept: FileCache[SegmentContents] = FileCache()
+_kept_times: FileCache[SmallTimes | None] = FileCache()
 _num_asked = count()
 
 

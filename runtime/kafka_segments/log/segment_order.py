@@ -27,12 +27,12 @@ from kafka_segments.segment.continuity import (
 )
 from kafka_segments.segment.segment import Segment
 
-__all__ = ["Arranged", "up_to"]
+__all__ = ["SegmentOrder", "up_to"]
 
 T = TypeVar("T")
 
 
-class Arranged:
+class SegmentOrder:
     """Segments of a log in order; they are opened at first use.
 
     Args:
@@ -59,7 +59,10 @@ class Arranged:
         """Gaps, and segments in the wrong place; see `continuity.find_gaps`."""
         if not self._is_whole or not self._named:
             return ()
-        is_cleaned, look = self._asking(Segment.is_cleaned, False), self._asking(Segment.runs, list[Extent]())
+        is_cleaned, look = (
+            self._on_open_segment(Segment.is_cleaned, False),
+            self._on_open_segment(Segment.runs, list[Extent]()),
+        )
         return tuple(find_gaps(self.contents, self._noted, is_cleaned, look, self._name))
 
     @cached_property
@@ -93,7 +96,7 @@ class Arranged:
         found = ((places[gap.path] + (gap.position > 0), gap) for gap in self.gaps)
         return deque(sorted(found, key=itemgetter(0)))
 
-    def _asking(self, ask: Callable[[Segment], T], otherwise: T) -> Callable[[SegmentContents], T]:
+    def _on_open_segment(self, ask: Callable[[Segment], T], otherwise: T) -> Callable[[SegmentContents], T]:
         """Wrap a function of a segment, with the result for one that cannot be opened."""
 
         def answer(held: SegmentContents) -> T:

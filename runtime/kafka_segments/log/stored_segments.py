@@ -79,7 +79,7 @@ class _Chunked:
 
     def read(self, position: int, size: int) -> bytes | memoryview:
         if position + size > self.size:
-            detail = f"{size} bytes at position {position} were asked for; the segment has {self.size}"
+            detail = f"{size} bytes at position {position} were requested; the segment has {self.size}"
             raise ReadError(detail, position=self.size, path=self.name)
         parts: list[memoryview] = []
         end = position + size

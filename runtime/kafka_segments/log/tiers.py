@@ -115,9 +115,9 @@ def _read_segments(
     found = iter(run_at_once(directory.path, partial(_read_manifest, places), manifests))
     for base_offset, files in whole:
         if _MANIFEST in files:
-            yield _aivens(base_offset, files, next(found))
+            yield _aiven_segment(base_offset, files, next(found))
         else:
-            yield _kafkas(places, base_offset, files, unused)
+            yield _kafka_segment(places, base_offset, files, unused)
 
 
 def _read_manifest(places: Places, entry: FileEntry) -> Manifest:
@@ -127,7 +127,7 @@ def _read_manifest(places: Places, entry: FileEntry) -> Manifest:
         raise error.with_context(path=entry.path) from error.__cause__
 
 
-def _aivens(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -> StoredSegment:
+def _aiven_segment(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -> StoredSegment:
     indexes = StoredFile.of(files["indexes"])
     beside = {
         suffix: replace(indexes, position=position, size=size)
@@ -145,7 +145,7 @@ def _aivens(base_offset: int, files: dict[str, FileEntry], manifest: Manifest) -
     )
 
 
-def _kafkas(
+def _kafka_segment(
     places: Places, base_offset: int, files: dict[str, FileEntry], unused: list[KafkaFormatError]
 ) -> StoredSegment:
     beside = {

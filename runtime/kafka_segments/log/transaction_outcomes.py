@@ -81,7 +81,7 @@ class TransactionOutcome:
 Check = Callable[[Sequence[LogFile]], None]
 
 
-def _anything(_files: Sequence[LogFile]) -> None:
+def _accept_all(_files: Sequence[LogFile]) -> None:
     """Accept all files."""
 
 
@@ -89,7 +89,7 @@ def by_records(
     files: Sequence[LogFile],
     log_start_offset: int | None,
     findings: Iterable[KafkaFormatError] = (),
-    check: Check = _anything,
+    check: Check = _accept_all,
     *,
     may_lack_segments: bool = False,
     gaps: Sequence[Damage] | None = None,
@@ -116,12 +116,12 @@ def by_records(
     for producer in (_snapshot(files[0], found) if is_at_start else None) or ():
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
-    ends = _follow(state, files, found if may_lack_segments else None, gaps)
+    ends = _apply_segments(state, files, found if may_lack_segments else None, gaps)
     return _outcome(state, log_start_offset, found, ends)
 
 
 def by_indexes(
-    files: Sequence[LogFile], log_start_offset: int | None, check: Check = _anything
+    files: Sequence[LogFile], log_start_offset: int | None, check: Check = _accept_all
 ) -> TransactionOutcome:
     """Determine the outcomes by the indexes, or else by `by_records`; arguments as there."""
     findings: list[KafkaFormatError] = []
@@ -138,11 +138,11 @@ def by_indexes(
         if producer.current_txn_first_offset >= 0:
             state.begun_before(producer.producer_id, producer.current_txn_first_offset)
     try:
-        indexed = _indexed(files, at)
+        indexed = _read_indexes(files, at)
         for one in indexed:
             state.excluded.add(one.producer_id, one.first_offset, one.last_offset)
-        ends = _follow(state, files[at:])
-        for wrong in _disagreements(files[at:], state.aborted, state.bare_aborts):
+        ends = _apply_segments(state, files[at:])
+        for wrong in _index_errors(files[at:], state.aborted, state.bare_aborts):
             raise wrong
     except KafkaFormatError as error:
         errors.raise_unless_file_at_fault(error)
@@ -164,7 +164,7 @@ def check_indexes(files: Sequence[LogFile], outcome: TransactionOutcome) -> list
     if not has_any:  # the segments alone were copied
         return []
     unread = {damage.path for damage in outcome.damage if is_unopened(damage)}
-    return list(_disagreements(files, outcome.aborted, outcome.bare_aborts, unread))
+    return list(_index_errors(files, outcome.aborted, outcome.bare_aborts, unread))
 
 
 def _outcome(
@@ -188,7 +188,7 @@ def _outcome(
     )
 
 
-def _follow(
+def _apply_segments(
     state: Transactions,
     files: Sequence[LogFile],
     findings: list[KafkaFormatError] | None = None,
@@ -202,7 +202,7 @@ def _follow(
     unplaced = Unplaced(files, gaps or ())
     for at, (file, following) in enumerate(with_ends(files)):
         if findings is not None and ends and ends[-1] < file.base_offset:
-            _miss_markers(state, files[at - 1], file, findings)
+            _doubt_missing_markers(state, files[at - 1], file, findings)
         state.may_lack(unplaced.before(file))
         gaps_after = list(_gaps_before(state, own.get(file.path, ())))
         state.begin_file(file.base_offset)
@@ -245,7 +245,7 @@ def _gaps_before(state: Transactions, gaps: Iterable[Damage]) -> Iterator[Damage
             yield gap
 
 
-def _miss_markers(
+def _doubt_missing_markers(
     state: Transactions, before: LogFile, file: LogFile, findings: list[KafkaFormatError]
 ) -> None:
     """Put transactions in doubt that count as open but have ended by a segment's snapshot."""
@@ -276,7 +276,7 @@ def _snapshot(file: LogFile, findings: list[KafkaFormatError]) -> tuple[Producer
         return None
 
 
-def _indexed(files: Sequence[LogFile], count: int) -> AbortedTransactions:
+def _read_indexes(files: Sequence[LogFile], count: int) -> AbortedTransactions:
     """Read the aborted transactions of the first segments from their indexes."""
     found = AbortedTransactions()
     last_of: dict[int, int] = {}
@@ -328,7 +328,7 @@ def _is_abort(segment: Segment, batch: Batch) -> bool:
     return record is not None and record.control is not None and record.control.type == "ABORT"
 
 
-def _disagreements(
+def _index_errors(
     files: Sequence[LogFile],
     aborted: AbortedTransactions,
     bare_aborts: array[int],
@@ -341,7 +341,7 @@ def _disagreements(
         if file.path not in unread:
             markers = {(bare_aborts[2 * number], bare_aborts[2 * number + 1]) for number in bare_numbers}
             try:
-                _bear_out(file, [aborted[number] for number in numbers], markers)
+                _check_index(file, [aborted[number] for number in numbers], markers)
             except KafkaFormatError as error:
                 errors.raise_unless_file_at_fault(error)
                 yield error
@@ -358,7 +358,7 @@ def _by_segment(files: Sequence[LogFile], offsets: Iterable[int]) -> list[array[
     return found
 
 
-def _bear_out(file: LogFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]) -> None:
+def _check_index(file: LogFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]) -> None:
     """Raise `CorruptIndexError` if a segment's index contradicts its records."""
     entries = {(entry.producer_id, entry.last_offset): entry for entry in _transaction_index(file)}
     for one in aborted:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.found_cache import Remembered
+from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.missing_segments import is_cleaned_at
 from kafka_segments.log.model import StoredSegment
@@ -28,7 +28,7 @@ __all__ = ["shows_cleaner", "traces_of"]
 
 _MAX_WALK = 4 << 30
 
-_kept: Remembered[bool] = Remembered()
+_kept: FileCache[bool] = FileCache()
 
 
 def traces_of(places: Places, directory: Sequence[StoredSegment], noted: int | None) -> Traces:
