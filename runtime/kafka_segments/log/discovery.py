@@ -130,8 +130,6 @@ def _add_match(finder: PartitionFinder, entry: FileEntry, ignore_missing: bool) 
 
 
 class _FileFilter:
-    """Filter of segments by the file options."""
-
     def __init__(self, options: FileOptions) -> None:
         self._options = options
         self._pattern: re.Pattern[str] | None = None
@@ -152,16 +150,12 @@ class _FileFilter:
 
 @dataclass(slots=True)
 class _Metadata:
-    """Metadata of a partition in a broker's directory."""
-
     topic_id: str | None = None
     leader_epochs: tuple[LeaderEpoch, ...] = ()
     unused: list[KafkaFormatError] = field(default_factory=list)
 
 
 class _Reader:
-    """Reader of the copy in a directory."""
-
     def __init__(self, places: Places, file_filter: _FileFilter, checkpoints: Checkpoints) -> None:
         self._places = places
         self._filter = file_filter

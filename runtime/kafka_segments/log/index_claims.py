@@ -83,7 +83,6 @@ def read_claims(
 
 
 def _lookup_in_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> TimeClaims:
-    """Look up a timestamp in all headers of a small segment."""
     at = bisect_left(small.latest, timestamp)
     if at == 0:
         return TimeClaims(segment.base_offset - 1)

@@ -29,8 +29,6 @@ T = TypeVar("T")
 
 @dataclass
 class _Found:
-    """The findings of one log."""
-
     log: PartitionLog
     findings: list[Finding] = field(default_factory=list)
 

@@ -375,7 +375,6 @@ class _Merger:
 
 
 def _joined(pieces: Iterable[LogPiece]) -> Iterator[LogPiece]:
-    """Join adjacent pieces of one segment."""
     before: LogPiece | None = None
     for piece in pieces:
         if before is not None and before.end == piece.start and before.segment is piece.segment:

@@ -108,7 +108,6 @@ class SegmentOrder:
 
 
 def _contents_of(file: LogFile) -> SegmentContents:
-    """Summarize a segment, cut to its own offsets."""
     base_offset = file.base_offset if file.start is None else file.start
     try:
         with file.open_file() as segment:
@@ -123,7 +122,6 @@ def _contents_of(file: LogFile) -> SegmentContents:
 
 
 def _joins(one: SegmentContents, other: SegmentContents) -> bool:
-    """Return whether the offsets of a segment end where those of another begin."""
     return one.extent is not None and other.extent is not None and one.extent.last + 1 == other.extent.first
 
 

@@ -64,8 +64,6 @@ class StoredPart:
 
 
 class _Chunked:
-    """Source of a segment in compressed chunks."""
-
     descriptor = -1
     is_memory = False
 

@@ -314,7 +314,6 @@ def _check_order(
 
 
 def _check_marker(file: LogFile, segment: Segment, entry: AbortedTxn) -> None:
-    """Check that the log has the marker of an entry."""
     # Entries of an index have last offsets: the one below the marker's is of a batch before it.
     position = position_of(file.places, file.segment, entry.last_offset) or 0
     batch = segment.find_batch(entry.last_offset, position)
@@ -359,7 +358,6 @@ def _by_segment(files: Sequence[LogFile], offsets: Iterable[int]) -> list[array[
 
 
 def _check_index(file: LogFile, aborted: Sequence[AbortedTransaction], markers: set[tuple[int, int]]) -> None:
-    """Raise `CorruptIndexError` if a segment's index contradicts its records."""
     entries = {(entry.producer_id, entry.last_offset): entry for entry in _transaction_index(file)}
     for one in aborted:
         entry = entries.get((one.producer_id, one.last_offset))
