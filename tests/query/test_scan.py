@@ -103,6 +103,21 @@ def test_what_is_lost_or_damaged_is_raised_skipped_or_told(tmp_path: Path) -> No
         kafka_segments.scan(tmp_path, offsets={("multi", 0): (0, None)}).read_all()
 
 
+@pytest.mark.parametrize("offsets", [(90, None), {("transactions", 0): (90, None)}], ids=["pair", "mapping"])
+def test_a_doubt_about_other_offsets_is_no_error(tmp_path: Path, offsets: Any) -> None:
+    directory = tmp_path / "transactions-0"
+    shutil.copytree(CLEAN / "transactions-0", directory)
+    segment = directory / f"{7:020}.log"
+    data = bytearray(segment.read_bytes())
+    data[70] ^= 1
+    segment.write_bytes(data)
+    whole = kafka_segments.scan(CLEAN, partitions=[("transactions", 0)], isolation="read_committed").read_all()
+    found = kafka_segments.scan(directory, offsets=offsets, isolation="read_committed").read_all()
+    assert found == whole.filter(pc.greater_equal(whole["offset"], 90)) and found.num_rows
+    with pytest.raises(KafkaFormatError, match="may have ended"):
+        kafka_segments.scan(directory, offsets=(0, 3), isolation="read_committed").read_all()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

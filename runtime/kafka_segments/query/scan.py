@@ -166,14 +166,22 @@ def scan(
     found = plan(logs, query, places)
     for text in found.warnings():
         _log.warning("kafka-segments: %s", text)
-    return rows.reader(_batches(found, rows, places, on_damage))
+    asked = [one for one in query.conditions if one.column == "offset"]
+    due = [
+        one
+        for one in found.of(Kind.LOST) + found.of(Kind.DAMAGE)
+        if all(condition.touches(one.first_offset, one.last_offset) for condition in asked)
+    ]
+    return rows.reader(_batches(found, due, rows, places, on_damage))
 
 
-def _batches(found: Plan, rows: ScanRows, places: Places, on_damage: OnDamage) -> Iterator[pa.RecordBatch]:
+def _batches(
+    found: Plan, due: Iterable[Finding], rows: ScanRows, places: Places, on_damage: OnDamage
+) -> Iterator[pa.RecordBatch]:
     from kafka_segments.query.read.small_splits import SmallSplits
     from kafka_segments.query.read.split_reader import Reading, read_split
 
-    for finding in found.of(Kind.LOST) + found.of(Kind.DAMAGE):
+    for finding in due:
         _dispose(finding, on_damage)
     before = None
     small = SmallSplits(places, rows.sources)
