@@ -61,9 +61,12 @@ def logs_asked_for(
     logs = resolve(places, discover(places, paths, files, is_wanted, skipped))
     try:
         select(logs, topics)
+        # What conditions leave is no reason to read internal topics.
+        is_usual = any(log.topic not in _INTERNAL for log in logs)
+        is_enough = is_usual or topics != Topics() or not query.conditions
     except OptionError:
-        return resolve(places, discover(places, paths, files, None, skipped))
-    return logs
+        is_enough = False
+    return logs if is_enough else resolve(places, discover(places, paths, files, None, skipped))
 
 
 def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[Finding]]:
