@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ __all__ = ["ScanRows"]
 
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 
+_MAX_LONG = (1 << 63) - 1
 # A condition's column, and that of the records which has it: -1, which is no timestamp, fulfils none.
 _SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
 
@@ -36,11 +37,12 @@ class ScanRows:
     """
 
     def __init__(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> None:
-        names = [*OF_PARTITION.names, *SCHEMA.names] if columns is None else columns
-        if isinstance(names, str) or len(set(names)) < len(names):
+        given = [*OF_PARTITION.names, *SCHEMA.names] if columns is None else columns
+        names = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+        if len(set(names)) < max(1, len(names)):
             raise OptionError(f"columns must be a list of names, each once; not {columns!r}")
         own = [name for name in names if name not in OF_PARTITION.names]
-        records = schema_of(own) if own or not names else pa.schema([])
+        records = schema_of(own) if own else pa.schema([])
         self.schema = pa.schema(
             [(OF_PARTITION if name in OF_PARTITION.names else records).field(name) for name in names]
         )
@@ -71,7 +73,10 @@ class ScanRows:
 def _filtered(batch: pa.RecordBatch, condition: Condition) -> pa.RecordBatch:
     """The rows that fulfil a condition; the same batch if all do."""
     column = batch.column(_SOURCES[condition.column])
-    is_inside = pc.greater_equal(column, condition.lowest or 0)
-    if condition.highest is not None:
-        is_inside = pc.and_(is_inside, pc.less_equal(column, condition.highest))
+    lowest, highest = max(0, condition.lowest or 0), condition.highest
+    if lowest > _MAX_LONG or (highest is not None and highest < 0):
+        return batch.slice(0, 0)
+    is_inside = pc.greater_equal(column, lowest)
+    if highest is not None:
+        is_inside = pc.and_(is_inside, pc.less_equal(column, min(highest, _MAX_LONG)))
     return batch if is_inside.true_count == len(batch) else batch.filter(is_inside)
