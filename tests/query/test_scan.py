@@ -103,6 +103,43 @@ def test_what_is_lost_or_damaged_is_raised_skipped_or_told(tmp_path: Path) -> No
         kafka_segments.scan(tmp_path, offsets={("multi", 0): (0, None)}).read_all()
 
 
+def test_a_number_alone_does_not_lead_to_an_internal_topic(tmp_path: Path) -> None:
+    for name in ("codec-zstd-0", "__consumer_offsets-1"):
+        shutil.copytree(CLEAN / name, tmp_path / name)
+    with pytest.raises(OptionError, match="no partition 1 of the topics"):
+        kafka_segments.scan(tmp_path, partitions=[1])
+    found = kafka_segments.scan(tmp_path, partitions=[0], columns=["topic"]).read_all()
+    assert set(found["topic"].to_pylist()) == {"codec-zstd"}
+    found = kafka_segments.scan(tmp_path, topics="__consumer_offsets", partitions=[1]).read_all()
+    assert found.num_rows
+    alone = kafka_segments.scan(tmp_path / "__consumer_offsets-1", partitions=[1])
+    assert alone.read_all() == found
+
+
+def test_bounds_beyond_64_bits_and_before_1970_are_bounds() -> None:
+    key = [("codec-zstd", 0)]
+    whole = kafka_segments.scan(CLEAN, partitions=key).read_all()
+    for everything in ({"offsets": (-1, 1 << 70)}, {"until": 1 << 70}, {"since": -(1 << 70)}):
+        assert kafka_segments.scan(CLEAN, partitions=key, **everything).read_all() == whole
+    for nothing in ({"offsets": (1 << 70, None)}, {"since": 1 << 70}, {"until": -(1 << 70)}, {"until": -1}):
+        assert kafka_segments.scan(CLEAN, partitions=key, **nothing).read_all() == whole[:0]
+
+
+@pytest.mark.parametrize("since", [-5, -1, 0, datetime(1969, 1, 1, tzinfo=UTC)], ids=str)
+def test_records_without_a_timestamp_are_before_no_time_and_after_none(since: Any) -> None:
+    folder = RECORDED / "kafka-0.9" / "clean"
+    whole = kafka_segments.scan(folder, columns=["timestamp_ms"])
+    assert set(whole.read_all()["timestamp_ms"].to_pylist()) == {-1}
+    assert kafka_segments.scan(folder, since=since).read_all().num_rows == 0
+
+
+@pytest.mark.parametrize("paths", [5, None, b"/", [5], [b"/"]], ids=str)
+def test_paths_that_are_none_are_refused(paths: Any) -> None:
+    for read in (kafka_segments.scan, kafka_segments.list_partitions):
+        with pytest.raises(OptionError, match="give a str or a path"):
+            read(paths)
+
+
 @pytest.mark.parametrize("offsets", [(90, None), {("transactions", 0): (90, None)}], ids=["pair", "mapping"])
 def test_a_doubt_about_other_offsets_is_no_error(tmp_path: Path, offsets: Any) -> None:
     directory = tmp_path / "transactions-0"
@@ -111,7 +148,9 @@ def test_a_doubt_about_other_offsets_is_no_error(tmp_path: Path, offsets: Any) -
     data = bytearray(segment.read_bytes())
     data[70] ^= 1
     segment.write_bytes(data)
-    whole = kafka_segments.scan(CLEAN, partitions=[("transactions", 0)], isolation="read_committed").read_all()
+    whole = kafka_segments.scan(
+        CLEAN, partitions=[("transactions", 0)], isolation="read_committed"
+    ).read_all()
     found = kafka_segments.scan(directory, offsets=offsets, isolation="read_committed").read_all()
     assert found == whole.filter(pc.greater_equal(whole["offset"], 90)) and found.num_rows
     with pytest.raises(KafkaFormatError, match="may have ended"):
@@ -126,8 +165,22 @@ def test_a_doubt_about_other_offsets_is_no_error(tmp_path: Path, offsets: Any) -
         {"columns": []},
         {"columns": ["topic", "topic"]},
         {"columns": "topic"},
+        {"columns": 5},
         {"offsets": 5},
+        {"offsets": {}},
+        {"offsets": {("codec-zstd", 0): 5}},
+        {"offsets": {("codec-zstd", 0): None}},
+        {"offsets": {("codec-zstd", 0): ("1", None)}},
+        {"offsets": {("codec-zstd", 0): (0, -1)}},
+        {"offsets": {"codec-zstd": (0, 1)}},
+        {"topics": 5},
+        {"topics": [5]},
+        {"topics": []},
+        {"partitions": 0},
+        {"partitions": [(0, "codec-zstd")]},
         {"partitions": ["a"]},
+        {"partitions": [99]},
+        {"partitions": [0, 99], "topics": "codec-zstd"},
         {"partitions": [("codec-zstd", 0)], "topics": "codec-zstd"},
         {"offsets": {("codec-zstd", 0): (0, 1)}, "topics": "codec-zstd"},
         {"isolation": "none"},

@@ -36,7 +36,7 @@ from kafka_segments.query.query import (
     Topics,
     at_offsets,
 )
-from kafka_segments.query.resolve import logs_asked_for
+from kafka_segments.query.resolve import logs_asked_for, select
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,7 +162,8 @@ def scan(
     query = _query(topics, partitions, offsets, times, isolation)
     query = replace(query, max_timestamp_skew_ms=_skew(max_timestamp_skew))
     rows = ScanRows(columns, query.conditions)
-    logs = logs_asked_for(places, list(_texts(paths)), query, FileOptions())
+    logs = logs_asked_for(places, _texts(paths), query, FileOptions())
+    _check_numbers(query, {log.partition for log in select(logs, query.topics)[0]})
     found = plan(logs, query, places)
     for text in found.warnings():
         _log.warning("kafka-segments: %s", text)
@@ -245,8 +246,13 @@ def _places(storage_options: Mapping[str, str] | None) -> Places:
     return Places(store_settings(options))
 
 
-def _texts(paths: Path | Iterable[Path]) -> Iterator[str]:
-    yield from map(os.fsdecode, [paths] if isinstance(paths, (str, os.PathLike)) else paths)
+def _texts(paths: Any) -> list[str]:
+    found = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    found = list(found) if isinstance(found, Iterable) else [found]
+    for path in found:
+        if not isinstance(path, (str, os.PathLike)):
+            raise OptionError(f"a path is of type {type(path).__name__}: give a str or a path")
+    return [os.fsdecode(path) for path in found]
 
 
 def _query(
@@ -272,22 +278,60 @@ def _of_partitions(
     offsets: Any,
 ) -> Query:
     """The query for some partitions, and for a mapping of offsets."""
-    names = None if topics is None else frozenset([topics] if isinstance(topics, str) else topics)
-    numbers: list[Any] = [] if partitions is None else list(partitions)
+    names = None if topics is None else frozenset(_listed("topics", topics))
+    numbers = None if partitions is None else _listed("partitions", partitions)
     if isinstance(offsets, Mapping):
-        if names is not None or partitions is not None:
+        if names is not None or numbers is not None:
             raise OptionError(
                 "offsets by partition say which partitions are read: leave topics and partitions out"
             )
-        start = at_offsets({key: EARLIEST if one[0] is None else one[0] for key, one in offsets.items()})
-        end = at_offsets({key: LATEST if one[1] is None else one[1] for key, one in offsets.items()})
-        return Query(Topics(partitions=frozenset(offsets)), start, end)
-    if partitions is None or (numbers and all(isinstance(one, int) for one in numbers)):
-        conditions = () if partitions is None else (Condition("partition", values=frozenset(numbers)),)
+        return _at_offsets(_listed("offsets", offsets), offsets)
+    if names is not None and not all(isinstance(name, str) for name in names):
+        raise OptionError(f"topics are names, not {topics!r}")
+    if numbers is None or all(_is_number(one) for one in numbers):
+        conditions = () if numbers is None else (Condition("partition", values=frozenset(numbers)),)
         return Query(Topics(names=names), conditions=conditions)
-    if names is not None or not all(isinstance(one, tuple) and len(one) == 2 for one in numbers):
+    if names is not None or not all(map(_is_partition, numbers)):
         raise OptionError("partitions are numbers, or pairs of topic and number where no topics are given")
     return Query(Topics(partitions=frozenset(numbers)))
+
+
+def _check_numbers(query: Query, there: set[Any]) -> None:
+    asked = {number for one in query.conditions if one.column == "partition" for number in one.values or ()}
+    if not asked <= there:
+        raise OptionError(f"there is no partition {min(asked - there)} of the topics that are asked for")
+
+
+def _at_offsets(keys: list[Any], offsets: Mapping[Any, Any]) -> Query:
+    from kafka_segments.segment.columnar.stream import check_offsets
+
+    if not all(map(_is_partition, keys)):
+        raise OptionError(f"offsets are by pairs of topic and number, not {keys[0]!r}")
+    pairs = {key: check_offsets(offsets[key] if offsets[key] is not None else ()) for key in keys}
+    for (topic, partition), pair in pairs.items():
+        if any(one is not None and one < 0 for one in pair):
+            raise OptionError(f"offsets of {topic}-{partition} are {pair}, below 0: None is open")
+    start = at_offsets({key: EARLIEST if one[0] is None else one[0] for key, one in pairs.items()})
+    end = at_offsets({key: LATEST if one[1] is None else one[1] for key, one in pairs.items()})
+    return Query(Topics(partitions=frozenset(keys)), start, end)
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    """What an argument names: one thing at least."""
+    if not isinstance(given, Iterable):
+        raise OptionError(f"{name} is {given!r}: give several")
+    found = [given] if isinstance(given, str) else list(given)
+    if not found:
+        raise OptionError(f"{name} names nothing; leave it out to read all")
+    return found
+
+
+def _is_number(one: Any) -> bool:
+    return isinstance(one, int) and not isinstance(one, bool)
+
+
+def _is_partition(one: Any) -> bool:
+    return isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) and _is_number(one[1])
 
 
 def _between(column: Any, start: int | None, end: int | None) -> Iterator[Condition]:
