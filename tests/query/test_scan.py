@@ -193,3 +193,13 @@ def test_a_doubt_about_other_offsets_is_no_error(tmp_path: Path, offsets: Any) -
 def test_wrong_arguments_are_refused_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         kafka_segments.scan(CLEAN, **wrong)
+
+
+@pytest.mark.parametrize(("noted", "first"), [(0, 125), (7, 125), (130, 130)])
+def test_a_partition_starts_where_its_first_record_may_be(tmp_path: Path, noted: int, first: int) -> None:
+    shutil.copytree(CLEAN / "multi-0", tmp_path / "multi-0")
+    (tmp_path / "multi-0" / f"{0:020}.log").unlink()
+    (tmp_path / "log-start-offset-checkpoint").write_text(f"0\n1\nmulti 0 {noted}\n")
+    (summary,) = kafka_segments.list_partitions(tmp_path)
+    assert (summary.start_offset, summary.end_offset) == (first, 206)
+    assert kafka_segments.scan(tmp_path, columns=["offset"]).read_all()["offset"][0].as_py() == first

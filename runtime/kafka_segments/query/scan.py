@@ -97,9 +97,8 @@ def list_partitions(
     found = []
     for log in resolve(places, discover(places, _texts(paths), FileOptions())):
         end = find_reached(places, log.pieces[-1].segment) if log.pieces else None
-        start = log.pieces[0].start if log.pieces else None
-        sizes = [piece.segment.size for piece in log.pieces]
-        numbers = log.log_start_offset if log.log_start_offset is not None else start, end
+        start = max(log.pieces[0].start, log.log_start_offset or 0) if log.pieces else None
+        numbers, sizes = (start, end), [piece.segment.size for piece in log.pieces]
         found.append(PartitionSummary(log.topic, log.partition, *numbers, len(sizes), sum(sizes), log.copies))
     return found
 
