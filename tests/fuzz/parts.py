@@ -51,7 +51,7 @@ class Entry:
 
     @property
     def last_offset(self) -> int:
-        """By its header; see `framing`."""
+        """By its header; see `entry_scan`."""
         return last_offset(self.head)
 
     @property

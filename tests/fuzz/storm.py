@@ -47,8 +47,8 @@ from kafka_segments_generated.columns.support import (
 
 __all__ = ["storm"]
 
-# What the loop's state holds. Three functions, each with the address of its arguments (as `columnar.chained`
-# has it); where they put what they return. Then what is asked for, and what is told.
+# What the loop's state holds. Three functions, each with the address of its arguments (as
+# `native_chain` has it); where they put what they return. Then what is asked for, and what is told.
 SCANNER, _, LEGACY, _, REPEATED, _, RETURNED, RETURNED_AT = range(8)
 SEED, NUMBER, END_NUMBER, RANDOM, NUM_ITEMS, NUM_VALUES, WIDTH, DATA_END, NUM_ROWS, MAGIC_AT = range(8, 18)
 ITEM, LEN_INPUT, NUM_SOUND, NUM_RAW, NUM_SEALED, NUM_RECORDS, WRONG, DIGEST = range(18, 26)

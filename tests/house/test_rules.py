@@ -73,8 +73,9 @@ def test_nothing_at_run_time_reads_the_schemas() -> None:
     assert [path.name for path, text in texts.items() if ".ksy" in text or "import yaml" in text] == []
 
 
-# Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one, `probe`
-# to the scan, which raises it; threads hand it over; where memory is short, a size is a courtesy.
+# Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one,
+# `entry_check` to the scan, which raises it; threads hand it over; where memory is short, a size
+# is a courtesy.
 TAKERS = {
     "cli/aborted.py",
     "cli/dump.py",

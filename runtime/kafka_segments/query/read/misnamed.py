@@ -1,10 +1,10 @@
 """Entries of a segment whose offsets belong to other segments, by the segments' names.
 
 Strategy: every offset is read by the split that has it by the names, so it comes once. A split looks for what
-its segment lacks at either end (`Finder.elsewhere`), but not for what it lacks in the middle, where the
-cleaner may have been. So an entry that stands in the wrong segment is lost where the right one has entries
-before and behind it, but not this one. And nobody finds an entry in the middle of a segment whose first and
-last entries say nothing of it.
+its segment lacks at either end (`SegmentFinder.elsewhere`), but not for what it lacks in the middle, where
+the cleaner may have been. So an entry in the wrong segment is lost where the right one has entries before and
+after it, but not this one; and no split finds an entry in the middle of a segment if the segment's first and
+last entries do not show it.
 """
 
 from __future__ import annotations
