@@ -203,3 +203,10 @@ def test_a_partition_starts_where_its_first_record_may_be(tmp_path: Path, noted:
     (summary,) = kafka_segments.list_partitions(tmp_path)
     assert (summary.start_offset, summary.end_offset) == (first, 206)
     assert kafka_segments.scan(tmp_path, columns=["offset"]).read_all()["offset"][0].as_py() == first
+
+
+def test_a_path_that_exists_is_no_pattern(tmp_path: Path) -> None:
+    shutil.copytree(CLEAN / "multi-0", tmp_path / "a[1]" / "multi-0")
+    (summary,) = kafka_segments.list_partitions(tmp_path / "a[1]")
+    assert kafka_segments.scan(summary.paths).read_all().num_rows == 206
+    assert kafka_segments.scan(tmp_path / "a*" / "mul[s-u]i-0").read_all().num_rows == 206

@@ -10,6 +10,7 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.partition_dirs import Wanted
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.prune import drop_by_partition
@@ -32,6 +33,8 @@ def logs_asked_for(
     query: Query,
     files: FileOptions,
     skipped: list[SkippedFiles] | None = None,
+    *,
+    prefer_names: bool = False,
 ) -> list[PartitionLog]:
     """The logs at some paths, each offset once; partitions that nobody asks for are not looked at.
 
@@ -42,6 +45,7 @@ def logs_asked_for(
             can be said what there is.
         files: which files count.
         skipped: see `discover`.
+        prefer_names: see `discover`.
 
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
@@ -58,7 +62,10 @@ def logs_asked_for(
             return False
         return partition is None or drop_by_partition(topic, partition, query.conditions) is None
 
-    logs = resolve(places, discover(places, paths, files, is_wanted, skipped))
+    def logs_of(wanted: Wanted | None) -> list[PartitionLog]:
+        return resolve(places, discover(places, paths, files, wanted, skipped, prefer_names=prefer_names))
+
+    logs = logs_of(is_wanted)
     try:
         select(logs, topics)
         # What conditions leave is no reason to read internal topics.
@@ -66,7 +73,7 @@ def logs_asked_for(
         is_enough = is_usual or topics != Topics() or not query.conditions
     except OptionError:
         is_enough = False
-    return logs if is_enough else resolve(places, discover(places, paths, files, None, skipped))
+    return logs if is_enough else logs_of(None)
 
 
 def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[Finding]]:

@@ -95,7 +95,7 @@ def list_partitions(
     """
     places = _places(storage_options)
     found = []
-    for log in resolve(places, discover(places, _texts(paths), FileOptions())):
+    for log in resolve(places, discover(places, _texts(paths), prefer_names=True)):
         end = find_reached(places, log.pieces[-1].segment) if log.pieces else None
         start = max(log.pieces[0].start, log.log_start_offset or 0) if log.pieces else None
         numbers, sizes = (start, end), [piece.segment.size for piece in log.pieces]
@@ -161,7 +161,7 @@ def scan(
     query = _query(topics, partitions, offsets, times, isolation)
     query = replace(query, max_timestamp_skew_ms=_skew(max_timestamp_skew))
     rows = ScanRows(columns, query.conditions)
-    logs = logs_asked_for(places, _texts(paths), query, FileOptions())
+    logs = logs_asked_for(places, _texts(paths), query, FileOptions(), prefer_names=True)
     _check_numbers(query, {log.partition for log in select(logs, query.topics)[0]})
     found = plan(logs, query, places)
     for text in found.warnings():

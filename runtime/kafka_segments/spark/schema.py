@@ -105,7 +105,6 @@ VIEW_SCHEMAS: Mapping[str, StructType] = {
 """All columns of each view, in order."""
 
 _ON_REQUEST = frozenset(field.name for field in [HEADERS, *_MORE])
-_NO_OVERFLOW = ("timestamp",)
 
 
 def schema_of(options: ReadOptions) -> StructType:
