@@ -120,7 +120,7 @@ def _cut(dice: Random, path: Path, data: bytes) -> str:
             _compare(one, is_same=Path(other.file.path).read_bytes() == data)
         seen.records(_hinted(dice, one, entries, len(data)) if is_log else one)
     # Records may have other offsets than their headers say; what then falls is left out, and told.
-    is_falling = any("stand behind greater ones" in note.detail for note in seen.told.of(Kind.NOTE))
+    is_falling = any("follow greater ones" in note.detail for note in seen.told.of(Kind.NOTE))
     is_sound_log = is_log and all((one.batch.base_offset or 0) >= 0 for one in entries)
     # A wrong hint may lead to an entry inside of damage, that who comes from in front of it does not look at.
     losses = [

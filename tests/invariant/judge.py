@@ -43,7 +43,7 @@ def judge(truth: Truth, verb: str, answer: Answer) -> Verdict:
 
 def _costs_nothing(truth: Truth, named: Named) -> bool:
     """Whether a broker is writing what is told of, or it is a record that stands twice."""
-    return (truth.directory.is_live and "not whole yet" in named.text) or "or twice" in named.text
+    return (truth.directory.is_live and "not whole yet" in named.text) or "or are duplicates" in named.text
 
 
 class _Judging:

@@ -83,7 +83,7 @@ def test_a_time_that_never_came_is_an_error_unless_it_may_be(tmp_path: Path) -> 
 
 def test_a_range_that_ends_before_it_begins_is_an_error(tmp_path: Path) -> None:
     """Also where a time and an offset were given: KafkaSourceRDD.compute asserts the same in the task."""
-    with pytest.raises(OptionError, match="begins at offset 30, which is behind its end"):
+    with pytest.raises(OptionError, match="begins at offset 30, which is after its end"):
         made(log_of(tmp_path), startingTimestamp="3000", endingOffsets=at(20))
 
 

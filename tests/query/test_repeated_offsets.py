@@ -26,7 +26,7 @@ def test_a_batch_that_stands_there_twice_comes_once(tmp_path: Path, start: int, 
     assert losses(told) == []
     ((where, detail),) = told_of(told)
     assert where == str(path)
-    assert f"{5 - start} records with offsets {start} to 4 stand behind greater ones, or twice" in detail
+    assert f"{5 - start} records with offsets {start} to 4 follow greater ones, or are duplicates" in detail
 
 
 def test_a_stretch_that_stands_there_twice_comes_once_in_small_batches_too(
@@ -55,7 +55,7 @@ def test_a_base_offset_that_is_too_great_hides_nothing_without_a_word(tmp_path: 
     got, told = offsets(split_of(stored(path), 0, None))
     assert got == [*range(25), *range(9000, 9005)]
     assert losses(told) == [(30, 44)]
-    assert "not known to have come before" in told.of(Kind.LOST)[0].detail
+    assert "not known duplicates" in told.of(Kind.LOST)[0].detail
 
 
 @pytest.mark.parametrize("swept_from", [reader._SWEPT_FROM, 0])
@@ -68,7 +68,7 @@ def test_what_stands_behind_greater_offsets_below_the_range_is_told(
     assert got == list(range(50, 130))
     ((where, detail),) = told_of(told)
     assert where == str(path)
-    assert "entries with offsets 3 to 21 stand behind greater ones; they are below what is read" in detail
+    assert "entries with offsets 3 to 21 follow greater ones; they are below what is read" in detail
 
 
 def test_what_lies_before_the_range_as_it_should_is_not_told(tmp_path: Path) -> None:

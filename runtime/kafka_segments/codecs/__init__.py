@@ -1,12 +1,10 @@
-"""Compression and decompression of payloads: one codec a module.
+"""Compression and decompression of payloads, with one module a codec.
 
-A module `kafka_segments.codecs.<name>` holds one `CODEC` and is imported when the first payload
-of its kind comes, so that a missing package hurts only those who need it. Whatever a library raises
-becomes a `DecompressionError` here and nowhere else.
+A module `kafka_segments.codecs.<name>` has one `CODEC`, and is imported for the first payload of its kind, so
+that other payloads do not need its package. Errors of libraries become a `DecompressionError` here only.
 
-The measure of what is accepted is Kafka's own reader (`org.apache.kafka.common.compress`, 4.3.1):
-what it takes without complaint each codec takes, with the same bytes. Differences are named in the
-codecs' modules. The bound on the output is ours: Kafka's consumer has none.
+Codecs accept what Kafka's own reader accepts (`org.apache.kafka.common.compress`, 4.3.1), with the same
+result; the modules name the differences. The bound on the output is ours: Kafka's consumer has none.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ __all__ = [
     "direct_codec",
 ]
 
-# By Kafka's name (CompressionType), what to do if the codec's module cannot be imported.
+# Remedies by Kafka's name (CompressionType), for a codec whose module cannot be imported.
 _REMEDIES = {
     "gzip": "use a Python built with zlib",
     "snappy": "pip install python-snappy",
@@ -42,15 +40,14 @@ _REMEDIES = {
 CODEC_NAMES = tuple(_REMEDIES)
 """Kafka's names of the codecs, in the order of their ids 1 to 4."""
 
-# CompressionType: the levels that Kafka takes (Deflater, LZ4Constants, ZSTD_minCLevel to ZSTD_maxCLevel), and
-# the one that is used if none is given.
+# CompressionType: Kafka's levels (Deflater, LZ4Constants, ZSTD_minCLevel to ZSTD_maxCLevel) and default.
 _LEVELS = {"gzip": (range(1, 10), -1), "lz4": (range(1, 18), 9), "zstd": (range(-(1 << 17), 23), 3)}
 
 
 class Codec(Protocol):
-    """The hook: what a codec's module offers as `CODEC`.
+    """Interface of `CODEC` in a codec's module.
 
-    A module whose codec differs in magic 0 offers that one as `CODEC_MAGIC_0` beside it.
+    A module whose codec differs in magic 0 also has `CODEC_MAGIC_0`.
     """
 
     @property
@@ -60,24 +57,24 @@ class Codec(Protocol):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What the library raises for bad bytes."""
+        """Errors of the library for invalid bytes."""
         raise NotImplementedError
 
     def decompress(self, data: memoryview, max_size: int) -> bytes:
-        """Everything in `data`, or `DecompressionError` or one of `errors`; at most `max_size` bytes."""
+        """Decompress `data` to at most `max_size` bytes; raise `DecompressionError` or one of `errors`."""
         raise NotImplementedError
 
     def compress(self, data: memoryview, level: int) -> bytes:
-        """`data` as Kafka's writers compress it; the level is one of Kafka's."""
+        """Compress `data` as Kafka's writers do, with one of Kafka's levels."""
         raise NotImplementedError
 
 
 def codec_named(name: str, magic: int = 2) -> Codec:
-    """The codec of one of `CODEC_NAMES`, for batches or messages of a magic.
+    """Return a codec of `CODEC_NAMES`, for batches or messages of a magic.
 
     Raises:
-        DecompressionError: no such codec.
-        MissingCodecError: its package is not installed; the message says what to do.
+        DecompressionError: an unknown codec.
+        MissingCodecError: its package is not installed.
     """
     if name not in _REMEDIES:
         known = ", ".join(CODEC_NAMES)
@@ -96,16 +93,16 @@ def codec_named(name: str, magic: int = 2) -> Codec:
 def decompress(
     codec: str, data: bytes | memoryview, *, max_size: int = DEFAULT_MAX_DECOMPRESSED, magic: int = 2
 ) -> bytes:
-    """Decompresses one payload: the records part of a v2 batch, or the value of a legacy wrapper.
+    """Decompress one payload: the records part of a v2 batch, or the value of a legacy wrapper.
 
     Args:
         codec: Kafka's name, one of `CODEC_NAMES`.
         data: the payload, contiguous; a `memoryview` is not copied.
-        max_size: bytes the result may have. No more than this, one block and the join are allocated.
-        magic: of the batch or message: LZ4 headers of magic 0 are wrong by tradition (KAFKA-3160).
+        max_size: most bytes of the result; no more than these, one block and the join are allocated.
+        magic: of the batch or message: LZ4 headers of magic 0 have a wrong checksum (KAFKA-3160).
 
     Raises:
-        DecompressionError: the bytes are wrong, or decompress to more than `max_size`.
+        DecompressionError: the bytes are invalid, or decompress to more than `max_size`.
         MissingCodecError: the codec's package is not installed.
 
     Example:
@@ -124,10 +121,10 @@ def decompress(
 
 
 def check_level(codec: str, level: int | None) -> int:
-    """The level to compress with; None stands for Kafka's default.
+    """Return the checked level of compression; None is Kafka's default.
 
     Raises:
-        OptionError: no such codec, a codec without levels, or one out of its range (CompressionType).
+        OptionError: an unknown codec, one without levels, or a level out of its range (CompressionType).
     """
     if codec not in _REMEDIES:
         detail = f"compression is {codec!r}; Kafka has none, {', '.join(CODEC_NAMES)}"
@@ -147,16 +144,16 @@ def check_level(codec: str, level: int | None) -> int:
 
 
 def compress(codec: str, data: bytes | memoryview, *, level: int | None = None, magic: int = 2) -> bytes:
-    """Compresses one payload: the records part of a v2 batch, or the value of a legacy wrapper.
+    """Compress one payload: the records part of a v2 batch, or the value of a legacy wrapper.
 
     Args:
         codec: Kafka's name, one of `CODEC_NAMES`.
         data: the payload, contiguous.
         level: as Kafka's `compression.<codec>.level`; None is Kafka's default.
-        magic: of the batch or message: LZ4 headers of magic 0 are wrong by tradition (KAFKA-3160).
+        magic: of the batch or message: LZ4 headers of magic 0 have a wrong checksum (KAFKA-3160).
 
     Raises:
-        OptionError: no such codec, or it has no such level.
+        OptionError: an unknown codec or level.
         MissingCodecError: the codec's package is not installed.
 
     Example:
@@ -173,7 +170,7 @@ Direct = Callable[[memoryview, memoryview], int | None]
 
 @cache
 def direct_codec(name: str) -> Direct | None:
-    """What decompresses ordinary payloads of a codec into memory of the caller; None if there is nothing.
+    """Return a function that decompresses ordinary payloads into the caller's memory, or None.
 
     Other codecs than snappy have compiled loops (`segment.codec_loops`).
     """

@@ -1,13 +1,12 @@
-"""Bounds on what a compressed batch may hold for its size, so that a small file never costs much to read.
+"""Bounds on the content of compressed batches, so that a small file is never expensive to read.
 
-A few hundred bytes can decompress to hundreds of MiB and to millions of records. What producers write is far
-from both bounds: the densest batches of lawful records, empty ones with offsets one after the other, have
-1.7 records a byte under zstd, and gzip cannot expand a thousandfold.
+A few hundred bytes can decompress to hundreds of MiB and to millions of records. Producers stay far below
+both bounds: the densest batches of valid records, empty ones with consecutive offsets, have 1.7 records a
+byte with zstd, and gzip cannot expand a thousandfold.
 
-Two ways of reading, one measure: what the record-by-record way delivers, the compiled decoders do too. With
-one difference: a header costs the first an object, for which there is a bound, and the second the bytes that
-it has, which have their own. So `read_batches` delivers records whose headers `iter_events` refuses by name.
-To refuse them there too would take from a user what costs little.
+Reading record by record and compiled decoders accept the same, with one difference: the former makes an
+object of each record header, which is bounded in number, the latter only needs its bytes, bounded in size. So
+`read_batches` returns records whose headers `iter_events` rejects.
 """
 
 from __future__ import annotations
@@ -29,39 +28,37 @@ __all__ = [
 ]
 
 DEFAULT_MAX_DECOMPRESSED = 256 << 20
-"""Bytes that one payload may decompress to, unless the caller says otherwise: 256 MiB.
+"""Bytes that one payload may decompress to by default: 256 MiB.
 
-A compressed batch is at most the topic's `max.message.bytes` (1 MiB by default), which the four codecs
-widen 20-fold on good days; 256 MiB leaves room for tenfold limits and very repetitive data, and a Spark
-task of 1 GiB survives it.
+A compressed batch has at most the topic's `max.message.bytes` (1 MiB by default), and typically expands up to
+20-fold; 256 MiB leaves room for tenfold limits and very repetitive data, and fits a Spark task of 1 GiB.
 """
 
 ITEMS_PER_BYTE = 3
-"""Records and headers that are read one by one for each byte of the compressed batches of a pass so far."""
+"""Records and headers that may be read one by one for each byte of the compressed batches of a pass."""
 
 MORE_ITEMS = 200_000
-"""Records and headers that are read besides, in one pass over a segment: the same headers with each record
-take next to nothing in a compressed batch, and one record of a MiB holds so many of five bytes."""
+"""Further records and headers that one pass over a segment may read: headers repeated in each record compress
+to almost nothing, and one record of a MiB holds as many of five bytes."""
 
 CONTROL_BYTES_PER_ITEM = 4
-"""Bytes of a control record's value that count as much as a record.
+"""Bytes of a control record's value that count as one record.
 
-The smallest thing of which a value can hold many, a tagged field, has two bytes and takes half a record's
-time. Kafka does not compress control batches at all.
+The smallest repeated part of a value, a tagged field, has two bytes and takes half a record's time. Kafka
+itself does not compress control batches.
 """
 
 EXPANSION = 1000
-"""Times its size that a payload may decompress to by default, if that is more than 32 MiB."""
+"""Default bound of a payload's expansion, above 32 MiB."""
 
 ALWAYS_ALLOWED = 32 << 20
-"""Bytes that the smallest payload may decompress to: values of zeros, as tests of throughput have them."""
+"""Bytes that the smallest payload may decompress to, for values of zeros in throughput tests."""
 
 
 def content_bound(len_payload: int, max_decompressed: int) -> int:
-    """Bytes that a payload may decompress to: the larger of 1000 times its size and 32 MiB.
+    """Bytes that a payload may decompress to: 1000 times its size, or 32 MiB if that is more.
 
-    No more than `max_decompressed` in any case.
-    A caller who raises `max_decompressed` above the default trusts the data: then it alone counts.
+    Never more than `max_decompressed`, which is the only bound if it is above the default (trusted data).
     """
     if is_trusted(max_decompressed):
         return max_decompressed
@@ -69,17 +66,17 @@ def content_bound(len_payload: int, max_decompressed: int) -> int:
 
 
 def is_trusted(max_decompressed: int) -> bool:
-    """Whether the caller trusts the data: it may decompress to more than is allowed by default."""
+    """Whether the data is trusted: `max_decompressed` is above the default."""
     return max_decompressed > DEFAULT_MAX_DECOMPRESSED
 
 
 class ItemBudget:
-    """How many records and headers of compressed batches one pass over a segment may still read one by one.
+    """Budget of records and headers of compressed batches that one pass over a segment may read one by one.
 
-    A control record counts as two, and its value by `CONTROL_BYTES_PER_ITEM` besides.
+    A control record counts as two, and its value by `CONTROL_BYTES_PER_ITEM` in addition.
 
     Args:
-        max_decompressed: bytes that a payload may decompress to; there is no bound if the data is trusted.
+        max_decompressed: bytes that a payload may decompress to; trusted data has no bound.
     """
 
     def __init__(self, max_decompressed: int) -> None:
@@ -87,18 +84,18 @@ class ItemBudget:
         self._room = MORE_ITEMS
 
     def add(self, len_batch: int) -> None:
-        """Allow for what a compressed batch of this size may hold."""
+        """Add the allowance of a compressed batch of this size."""
         self._room += ITEMS_PER_BYTE * len_batch
 
     def largest(self, most: int) -> int:
-        """How many may be taken at once, `most` at the most."""
+        """The remaining budget, but no more than `most`."""
         return max(0, min(self._room, most)) if self._is_bounded else most
 
     def take(self, num_items: int, codec: str | None) -> None:
         """Count records and headers.
 
         Raises:
-            DecompressionError: there are too many.
+            DecompressionError: the budget is exceeded.
         """
         self._room -= num_items
         if self._is_bounded and self._room < 0:
@@ -118,7 +115,7 @@ class ItemBudget:
 
 
 class BoundedOutput:
-    """Collects decompressed chunks, joined once at the end; refuses to pass its bound.
+    """Collector of decompressed chunks, joined once at the end, with a bound on their size.
 
     Args:
         codec: Kafka's name, for the error.
@@ -133,14 +130,14 @@ class BoundedOutput:
 
     @property
     def room(self) -> int:
-        """Bytes that may still come."""
+        """Bytes up to the bound."""
         return self._max_size - self.size
 
     def reserve(self, size: int) -> None:
-        """Refuses a chunk of `size` bytes that would pass the bound, before it is allocated.
+        """Check a chunk of `size` bytes before it is allocated.
 
         Raises:
-            DecompressionError: it would.
+            DecompressionError: it would exceed the bound.
         """
         if size > self.room:
             message = (
@@ -151,10 +148,10 @@ class BoundedOutput:
             raise DecompressionError(message, codec=self._codec)
 
     def add(self, chunk: bytes) -> None:
-        """Takes a chunk.
+        """Add a chunk.
 
         Raises:
-            DecompressionError: it passes the bound.
+            DecompressionError: it exceeds the bound.
         """
         self.reserve(len(chunk))
         self.size += len(chunk)
@@ -162,10 +159,10 @@ class BoundedOutput:
             self._chunks.append(chunk)
 
     def join(self) -> bytes:
-        """All chunks as one; without a copy if there is only one."""
+        """Join all chunks; without a copy if there is only one."""
         return b"".join(self._chunks)
 
 
 def malformed(codec: str, reason: str) -> DecompressionError:
-    """The error for a payload that breaks the rules of its container."""
+    """Return the error for a payload with an invalid container."""
     return DecompressionError(f"{codec} payload does not decompress: {reason}", codec=codec)

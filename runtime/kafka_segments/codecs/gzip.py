@@ -1,10 +1,9 @@
-"""gzip (codec 1): RFC 1952 members one after the other, as Java's GZIPInputStream reads them.
+"""Codec gzip (1): consecutive RFC 1952 members, read as by Java's GZIPInputStream.
 
-After a member Java looks for another. What does not begin with a sound header ends the stream without a word,
-and so do rests of up to 18 bytes (less than the smallest member; Java ignores them unless its 8 KiB buffer
-happens to end among them); a member that begins well and breaks is an error. Reserved flag bits are not
-looked at. zlib by itself sees these things otherwise, so that only the deflate stream is left to it and the
-container is read here.
+After a member Java looks for another. Bytes without a valid header end the stream silently, and so do up to
+18 trailing bytes (fewer than the smallest member; Java ignores them unless its 8 KiB buffer ends among them);
+a damaged member after a valid header is an error. Reserved flag bits are ignored. zlib differs in these
+points, so that it only reads the deflate stream, and the container is read here.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["CODEC", "LEN_FIXED_HEADER", "MEMBER_MAGIC", "PLAIN_START", "GzipCode
 
 # RFC 1952, section 2.3. No schema: it is gzip's container, not a format of Kafka's.
 MEMBER_MAGIC = b"\x1f\x8b\x08"  # ID1, ID2, CM = deflate
-PLAIN_START = int.from_bytes(MEMBER_MAGIC + b"\0", "little")  # as a word; no flags are set
+PLAIN_START = int.from_bytes(MEMBER_MAGIC + b"\0", "little")  # as an integer; without flags
 _OFS_FLAGS = 3
 LEN_FIXED_HEADER = 10
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
@@ -29,24 +28,24 @@ _LEN_HEADER_CRC = 2
 _LEN_TRAILER_FIELD = 4  # CRC-32, then the size modulo 2^32
 _U4 = 0xFFFF_FFFF
 
-_WBITS_GZIP = zlib.MAX_WBITS + 16  # zlib's way to say that the container is gzip's
+_WBITS_GZIP = zlib.MAX_WBITS + 16  # selects gzip's container
 
 _LEN_LONGEST_IGNORED = 18  # GZIPInputStream.readTrailer: "n > 26", the member's 8-byte trailer included
 _LEN_FIRST_STEP = 4096
 _LEN_LARGEST_STEP = 1 << 20
-_LEN_STORED = 2  # RFC 1951, section 3.2.4: a stored block's length, and once more with all bits turned
+_LEN_STORED = 2  # RFC 1951, section 3.2.4: a stored block's length, and its complement
 _LEN_SMALL = 64 << 10
-_LEN_SEEKING, _LEN_SEEKING_BEHIND = 9, 32
-"""Bytes looked at together where nothing was stored: any stored message, of 18 and more, fills such a piece.
+_LEN_PROBE, _LEN_LATER_PROBE = 9, 32
+"""Bytes inflated at a time in search of stored blocks: a stored message, of 18 and more, fills such a piece.
 
-zlib stores few bytes for themselves at the end of a stream alone: after 64 KiB more are looked at together.
+zlib stores few bytes in a block of their own at the end of a stream only, so pieces are longer after 64 KiB.
 """
 _NUM_ALIKE, _LEN_PER_ALIKE = 1000, 512
-"""Times that such a piece may be stored, and one more for so many bytes: zlib makes few, and long, blocks."""
+"""Bound on stored pieces, and bytes for each further one: zlib makes few and long blocks."""
 
 
 class GzipCodec:
-    """Python's zlib, member by member."""
+    """Codec by Python's zlib, member by member."""
 
     name = "gzip"
     errors = (zlib.error,)
@@ -59,27 +58,27 @@ class GzipCodec:
             try:
                 position = self._skip_header(data, position)
             except DecompressionError:
-                break  # as Java does: no member, and no complaint
+                break  # ends the stream silently, as in Java
             position = self._decompress_member(data, position, output)
         return output.join()
 
     def compress(self, data: memoryview, level: int) -> bytes:
-        """One member without options, as Java's GZIPOutputStream writes it."""
+        """Write one member without options, as Java's GZIPOutputStream."""
         deflater = zlib.compressobj(level, wbits=_WBITS_GZIP)
         return deflater.compress(data) + deflater.flush()
 
     def _decompress_member(self, data: memoryview, position: int, output: BoundedOutput) -> int:
-        """Adds the content of the member whose header ends at `position`; returns the position after it."""
+        """Add the content of the member whose header ends at `position`; return the position after it."""
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         crc = 0
         size_before = output.size
-        # zlib copies what it leaves over: small first steps keep a payload of many tiny members linear.
+        # zlib copies unused input: small first steps keep a payload of many tiny members linear.
         len_step = _LEN_FIRST_STEP
         while not inflater.eof:
             step = data[position : position + len_step]
             if not step:
                 raise malformed(self.name, "it ends within a member")
-            # One byte more than there is room for distinguishes a full output from one that passes the bound.
+            # One byte above the bound distinguishes a full output from one that exceeds it.
             chunk = inflater.decompress(step, output.room + 1)
             output.add(chunk)
             crc = zlib.crc32(chunk, crc)
@@ -99,7 +98,7 @@ class GzipCodec:
         return position
 
     def _skip_header(self, data: memoryview, start: int) -> int:
-        """The position after the member header at `start`."""
+        """Check the member header at `start`; return the position after it."""
         position = start + LEN_FIXED_HEADER
         if len(data) < position or data[start : start + len(MEMBER_MAGIC)] != MEMBER_MAGIC:
             raise malformed(self.name, "it does not begin with a gzip member")
@@ -119,15 +118,15 @@ class GzipCodec:
 
 
 def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
-    """Where literals come from (`literals`): a stored block comes out as it went in, after its header.
+    """Yield literal runs (see `literals`): the content of stored blocks.
 
     Raises:
-        DecompressionError: there are more of them than any zlib makes.
+        DecompressionError: more stored blocks than any zlib makes.
     """
     inflater = zlib.decompressobj(wbits=31)
-    place = num_alike = told = 0
+    place = num_alike = reported = 0
     while place < len(payload) and not inflater.eof:
-        piece = payload[place : place + (_LEN_SEEKING if place < _LEN_SMALL else _LEN_SEEKING_BEHIND)]
+        piece = payload[place : place + (_LEN_PROBE if place < _LEN_SMALL else _LEN_LATER_PROBE)]
         out = inflater.decompress(piece)
         content += out
         place += len(piece)
@@ -136,20 +135,20 @@ def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
             if num_alike > _NUM_ALIKE + place // _LEN_PER_ALIKE:
                 raise malformed("gzip", "too many bytes come out as they went in")
             for begin, end in _stored_blocks(payload, place, len(piece), content):
-                following = _behind_stored(inflater, payload[place:end])
+                following = _after_stored(inflater, payload[place:end])
                 if following is not None:
                     inflater = following
                     content += payload[place:end]
                     place = min(end, len(payload))
                     yield begin, place - begin
                     break
-        if len(content) - told > _LEN_FIRST_STEP:
-            told = len(content)
+        if len(content) - reported > _LEN_FIRST_STEP:
+            reported = len(content)
             yield place, 0
 
 
 def _stored_blocks(payload: bytes, place: int, size: int, content: bytearray) -> list[tuple[int, int]]:
-    """Begin and end of the stored blocks that the bytes in front of a place may be in, the longest first."""
+    """Ranges of stored blocks that may contain the bytes before a position, the longest first."""
     found = []
     for begin in range(max(place - 2 * size + 1, 2 * _LEN_STORED), place - size + 1):
         length = _u2(payload, begin - 2 * _LEN_STORED)
@@ -159,8 +158,8 @@ def _stored_blocks(payload: bytes, place: int, size: int, content: bytearray) ->
     return sorted(found, key=lambda one: one[1], reverse=True)
 
 
-def _behind_stored(inflater: Any, rest: bytes) -> Any:
-    """The inflater after the rest of a block; None if that does not come out as it went in."""
+def _after_stored(inflater: Any, rest: bytes) -> Any:
+    """The inflater after the rest of a stored block; None if the rest is not stored."""
     following = inflater.copy()
     try:
         return following if following.decompress(rest) == rest else None

@@ -1,9 +1,9 @@
-"""Which bytes of a payload are its content as it is: literals, blocks that were stored.
+"""Literal runs of a payload: bytes that are stored uncompressed.
 
-Strategy: the beginning of a payload is followed step by step, as far as it goes without contradiction. It may
-be cut off anywhere, which the codecs' libraries do not bear. That is slow, and only for those who ask about
-damage: a message inside a wrapper may stand in the file byte for byte, as if it were an entry of its own.
-The steps are in the codecs' own modules.
+Strategy: a payload is decoded step by step from its beginning up to the first contradiction. It may be
+truncated anywhere, which the codecs' libraries do not support. That is slow, and used for damage only: a
+message inside a wrapper may stand uncompressed in the file, and look like an entry. The codecs' modules have
+the steps.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from kafka_segments.errors import DecompressionError
 
 __all__ = ["Run", "Steps", "Trace", "repeat", "trace"]
 
-_LARGEST_COPY = 4 << 20  # of lz4's largest block
+_LARGEST_COPY = 4 << 20  # lz4's largest block
 
 Steps: TypeAlias = Iterator[tuple[int, int]]
-"""Places and sizes of runs, each after its bytes have been added to the content.
+"""Positions and sizes of runs, each after its bytes were added to the content.
 
-Where there are none for long, a run of no bytes comes now and then, so that the content's size is looked at.
+Empty runs come in between where there are none for long, so that the content's size is checked.
 """
 
 
 class Run(NamedTuple):
-    """`size` bytes of the payload from `place` on, which are those of the content from `to` on."""
+    """Equal bytes: `size` bytes of the payload from `place` on, and of the content from `to` on."""
 
     place: int
     to: int
@@ -35,20 +35,20 @@ class Run(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """The beginning of a payload's content, and where the payload holds parts of it as they are."""
+    """Beginning of a payload's content, and its literal runs."""
 
     content: bytes
     runs: list[Run]
 
 
 def trace(codec: str, payload: bytes, magic: int, max_size: int) -> Trace:
-    """Follow a payload from its beginning.
+    """Decode a payload from its beginning.
 
     Args:
-        codec: Kafka's name; of one whose module has no `steps`, nothing is followed.
-        payload: what there is of it.
+        codec: Kafka's name; without `steps` in its module the trace is empty.
+        payload: its available bytes.
         magic: of the batch or message.
-        max_size: bytes of content after which no more is followed.
+        max_size: bytes of content after which decoding stops.
     """
     content, runs = bytearray(), list[Run]()
     try:
@@ -63,10 +63,10 @@ def trace(codec: str, payload: bytes, magic: int, max_size: int) -> Trace:
 
 
 def repeat(content: bytearray, distance: int, size: int, first: int) -> None:
-    """Repeat what is `distance` before the end, but nothing from before `first`.
+    """Append a copy of the bytes `distance` before the end, which must not begin before `first`.
 
     Raises:
-        DecompressionError: there is nothing to repeat, or too much.
+        DecompressionError: an invalid distance or size.
     """
     start = len(content) - distance
     if distance == 0 or start < first or size > _LARGEST_COPY:

@@ -1,13 +1,12 @@
-"""lz4 (codec 3): one LZ4 frame, by the rules of Kafka's Lz4BlockInputStream.
+"""Codec lz4 (3): one LZ4 frame, by the rules of Kafka's Lz4BlockInputStream.
 
-Strategy: Kafka's reader is laxer than the LZ4 library in three places: it never looks at the content size
-and the content checksum, and in magic 0 not at the header's checksum (writers computed it over the magic
-number too, KAFKA-3160, and Kafka still writes it so). It is stricter in one: dependent blocks and
-dictionaries are refused. So we check the frame descriptor by Kafka's rules, and hand the library a descriptor
-of its own making that says only what matters, the block size and whether blocks carry checksums; then the
-blocks as they are, up to the end mark.
+Strategy: Kafka's reader is more lenient than the LZ4 library: it ignores the content size and the content
+checksum, and in magic 0 the header's checksum (computed over the magic number too, KAFKA-3160; Kafka still
+writes it so). It is stricter in one point: it rejects dependent blocks and dictionaries. So the frame
+descriptor is checked here by Kafka's rules, and the library gets a new one with only the block size and
+whether blocks have checksums; then the blocks unchanged, up to the end mark.
 
-Whatever follows the first frame is ignored, as in Kafka.
+Bytes after the first frame are ignored, as in Kafka.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ __all__ = [
     "steps",
 ]
 
-# The LZ4 frame format 1.5.1, as far as Lz4BlockOutputStream.FLG and .BD know it. No schema: it is LZ4's
-# container, not a format of Kafka's.
+# LZ4 frame format 1.5.1, as in Lz4BlockOutputStream.FLG and .BD. No schema: it is LZ4's container, not a
+# format of Kafka's.
 _FRAME_MAGIC = b"\x04\x22\x4d\x18"
-_CHECKSUM_OF_MAGIC_0 = b"\x1a"  # KAFKA-3160, of blocks of 64 KiB: all that Kafka writes
+_CHECKSUM_OF_MAGIC_0 = b"\x1a"  # KAFKA-3160, for blocks of 64 KiB, the only ones that Kafka writes
 _LEN_CONTENT_SIZE = 8
 LEN_BLOCK_SIZE = 4
-BLOCK_SIZE_MASK = 0x7FFF_FFFF  # the top bit says "stored"
+BLOCK_SIZE_MASK = 0x7FFF_FFFF  # the top bit means "stored"
 _LEN_CHECKSUM = 4
 _END_MARK = bytes(LEN_BLOCK_SIZE)
 LEN_SHORTEST_HEADER = 7  # magic, FLG, BD, HC
@@ -48,7 +47,7 @@ _FLG_INDEPENDENT = 0b0010_0000
 _FLG_BLOCK_CHECKSUM = 0b0001_0000
 _FLG_CONTENT_SIZE = 0b0000_1000
 _FLG_CONTENT_CHECKSUM = 0b0000_0100
-_FLG_RESERVED = 0b0000_0011  # the lower one says "dictionary" since 1.6; Kafka refuses both
+_FLG_RESERVED = 0b0000_0011  # the lower one means "dictionary" since 1.6; Kafka rejects both
 _BD_RESERVED = 0b1000_1111
 _BD_BLOCK_SIZE_SHIFT = 4
 BLOCK_SIZES = range(4, 8)  # 64 KiB, 256 KiB, 1 MiB, 4 MiB
@@ -63,10 +62,10 @@ _BROKEN_CHECKSUM = b"\x1a"
 
 
 class Lz4Codec:
-    """The LZ4 library after a header that is checked here.
+    """Codec by the LZ4 library, with its own check of the frame header.
 
     Args:
-        check_header: whether the header's checksum must be right, and is written so.
+        check_header: whether the header's checksum is verified, and written correctly.
     """
 
     name = "lz4"
@@ -96,20 +95,20 @@ class Lz4Codec:
         return output.join()
 
     def first_block(self, data: memoryview) -> tuple[int, int]:
-        """Where the frame's first block begins, and the bytes of checksum after each; for `iter_blocks`.
+        """Position of the first block, and bytes of the checksum after each block, for `iter_blocks`.
 
         Raises:
-            DecompressionError: the header is wrong, or not all there.
+            DecompressionError: the header is invalid or incomplete.
             RuntimeError: its checksum is wrong.
         """
         flags, _block_size, start = self._read_header(data)
         return start, _LEN_CHECKSUM if flags & _FLG_BLOCK_CHECKSUM else 0
 
     def compress(self, data: memoryview, level: int) -> bytes:
-        """One frame of independent blocks of 64 KiB, without checksums and sizes (Lz4BlockOutputStream).
+        """Write a frame of independent blocks of 64 KiB, without checksums and sizes (Lz4BlockOutputStream).
 
-        Kafka's default is the fast compressor, by whatever number; all other levels are of the slow one, of
-        which lz4-java takes 1 to 17 and the library 3 to 12.
+        Kafka's default level is the fast compressor; all other levels are of the slow one, 1 to 17 in
+        lz4-java and 3 to 12 in the library.
         """
         effort = 0 if level == _LEVEL_OF_FAST else max(level, _LOWEST_SLOW_LEVEL)
         frame: bytes = lz4.frame.compress(
@@ -125,14 +124,14 @@ class Lz4Codec:
         return frame[: end - len(_BROKEN_CHECKSUM)] + _BROKEN_CHECKSUM + frame[end:]
 
     def _find_end_mark(self, data: memoryview, position: int, block_checksum: bool) -> int:
-        """The position of the first block size of zero; Kafka takes a stored block of no bytes for it too."""
+        """Position of the first block size of zero; as in Kafka, also of an empty stored block."""
         len_checksum = _LEN_CHECKSUM if block_checksum else 0
         for start, size, _is_stored in iter_blocks(data, position, len_checksum):
             position = start + size + len_checksum
         return position
 
     def _read_header(self, data: memoryview) -> tuple[int, int, int]:
-        """The frame's flags, its block size's number, and the position of the first block."""
+        """Check the header; return flags, number of the block size, and position of the first block."""
         if len(data) < LEN_SHORTEST_HEADER:
             raise malformed(self.name, "it ends within the frame header")
         if data[: len(_FRAME_MAGIC)] != _FRAME_MAGIC:
@@ -154,10 +153,10 @@ class Lz4Codec:
 
 
 def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Iterator[tuple[int, int, bool]]:
-    """The blocks from `position` up to the end mark: where each begins, its size, whether it is stored as is.
+    """Yield position, size and whether it is stored, of each block from `position` to the end mark.
 
     Raises:
-        DecompressionError: there is no end mark. The size of the last block may lead beyond the end.
+        DecompressionError: there is no end mark. The last block may extend beyond the end.
     """
     while len(data) - position >= LEN_BLOCK_SIZE:
         word = int.from_bytes(data[position : position + LEN_BLOCK_SIZE], "little")
@@ -171,8 +170,7 @@ def iter_blocks(data: memoryview, position: int, len_checksum: int = 0) -> Itera
 
 @cache
 def plain_headers(magic: int) -> list[tuple[int, int]]:
-    """Return the frame headers of independent blocks without checksums or sizes, each as a little-endian
-    integer with the bytes that a block may have."""
+    """Frame headers for independent blocks without checksums or sizes, as integers, with the block size."""
     headers = [(_plain_header(number, False), (64 << 10) << 2 * at) for at, number in enumerate(BLOCK_SIZES)]
     if magic == 0:
         first, max_block = headers[0]
@@ -181,7 +179,7 @@ def plain_headers(magic: int) -> list[tuple[int, int]]:
 
 
 def steps(payload: bytes, magic: int, content: bytearray) -> Steps:
-    """Where literals come from (`literals`): blocks up to the end mark."""
+    """Yield literal runs (see `literals`) of the blocks up to the end mark."""
     codec, view = CODEC if magic else CODEC_MAGIC_0, memoryview(payload)
     for place, size, is_stored in iter_blocks(view, *codec.first_block(view)):
         end = min(place + size, len(payload))
@@ -193,7 +191,7 @@ def steps(payload: bytes, magic: int, content: bytearray) -> Steps:
 
 
 def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> Steps:
-    """A block, by LZ4's lz4_Block_format.md."""
+    """Decode a block, by LZ4's lz4_Block_format.md."""
     first = len(content)
     while place < end:
         token = payload[place]
@@ -221,7 +219,7 @@ def _long_length(payload: bytes, length: int, place: int) -> tuple[int, int]:
 
 @cache
 def _plain_header(block_size: int, block_checksum: bool) -> bytes:
-    """A frame header that claims nothing else."""
+    """Make a frame header without further fields."""
     settings = {"block_size": block_size, "block_checksum": block_checksum, "block_linked": False}
     header: bytes = lz4.frame.LZ4FrameCompressor(**settings).begin()
     return header

@@ -1,15 +1,14 @@
-"""snappy (codec 2): snappy-java's stream of blocks, or one bare block.
+"""Codec snappy (2): snappy-java's stream of blocks, or one bare block.
 
 Java, kafka-python and aiokafka write the stream format of `org.xerial.snappy.SnappyOutputStream`; librdkafka
-and Go clients one bare block. As in `SnappyInputStream` (1.1.10), whatever does not begin with the stream's
-magic is a bare block; streams may follow each other; fewer than four bytes after the last chunk are ignored.
-What begins as a second header does and is none is passed over where something was read before it, and ends
-the stream where nothing was: SnappyInputStream says that it has ended, but goes on after it when it is
-asked again, as Kafka does while a record is not whole. (Where two such follow each other, or one stands just
-at the end of a large record, what Kafka does hangs on the sizes of its reads: that is not imitated.)
+and Go clients one bare block. As in `SnappyInputStream` (1.1.10), data without the stream's magic is a bare
+block; streams may be concatenated; fewer than four bytes after the last chunk are ignored. An invalid second
+header is skipped after content, and ends the stream otherwise: SnappyInputStream reports an end there, but
+continues at the next read, which Kafka does within a record. (For two in a row, or one at the end of a large
+record, Kafka's result depends on its read sizes, which is not imitated.)
 
-More lenient than snappy-java: the two version numbers after the magic are not looked at (Redpanda wrote them
-in the other byte order until 2025, redpanda#25091).
+More lenient than snappy-java: the two version numbers after the magic are ignored (Redpanda wrote them in the
+other byte order until 2025, redpanda#25091).
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _STREAM_VERSION = (1).to_bytes(4, "big")  # also the lowest compatible one
 _STREAM_HEADER = _STREAM_MAGIC + 2 * _STREAM_VERSION
 _LEN_JAVA_BLOCK = 32 << 10
 
-# The best that a block can say: 64 bytes of output by a three-byte copy (snappy's format_description.txt).
+# The densest element: a copy of three bytes for 64 bytes of output (snappy's format_description.txt).
 _LARGEST_EXPANSION = 22
 
 
 class SnappyCodec:
-    """python-snappy 0.7, and cramjam below it for the size that a block declares."""
+    """Codec by python-snappy 0.7, and its cramjam for the declared size of a block."""
 
     name = "snappy"
     errors = (snappy.UncompressError, cramjam.DecompressionError)
@@ -52,7 +51,7 @@ class SnappyCodec:
         return output.join()
 
     def compress(self, data: memoryview, level: int) -> bytes:  # noqa: ARG002 (snappy has none)
-        """The stream of SnappyOutputStream, with blocks of its default size; no data are a header alone."""
+        """Write the stream of SnappyOutputStream, with its default block size; a bare header for no data."""
         parts = [_STREAM_HEADER]
         for start in range(0, len(data), _LEN_JAVA_BLOCK):
             block = bytes(cramjam.snappy.compress_raw(data[start : start + _LEN_JAVA_BLOCK]))
@@ -60,7 +59,7 @@ class SnappyCodec:
         return b"".join(parts)
 
     def _decompress_block(self, block: memoryview, output: BoundedOutput) -> None:
-        if not block:  # cramjam takes it for an empty result, snappy's format and snappy-java do not
+        if not block:  # accepted by cramjam, invalid in snappy's format and snappy-java
             raise malformed(self.name, "empty block")
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _LARGEST_EXPANSION * len(block):
@@ -72,7 +71,7 @@ class SnappyCodec:
 
 
 def only_block(data: memoryview) -> memoryview | None:
-    """The block of a stream that is one header, one chunk and nothing else; None if `data` is not that."""
+    """The block of a stream of exactly one header and one chunk; None for other data."""
     start = _LEN_STREAM_HEADER + _LEN_CHUNK_LENGTH
     if len(data) < start or data[: len(_STREAM_MAGIC)] != _STREAM_MAGIC:
         return None
@@ -81,10 +80,10 @@ def only_block(data: memoryview) -> memoryview | None:
 
 
 def iter_blocks(data: memoryview) -> Iterator[memoryview]:
-    """The blocks of a stream, or the bare block that `data` is.
+    """Yield the blocks of a stream, or one bare block.
 
     Raises:
-        DecompressionError: the container is wrong.
+        DecompressionError: an invalid container.
     """
     for start, size in iter_places(data):
         if not 0 <= size <= len(data) - start:
@@ -93,11 +92,11 @@ def iter_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def decompress_into(payload: memoryview, target: memoryview) -> int | None:
-    """Decompress into memory of the caller, if the payload is one stream or one bare block.
+    """Decompress a stream or bare block into the caller's memory.
 
     Returns:
-        How many bytes were written; None for other payloads, and for what is damaged or does not fit: then
-        `CODEC` decompresses it, or raises the error.
+        Number of bytes written; None for other, damaged or too large payloads, for which `CODEC` decompresses
+        or raises.
     """
     decompress = cramjam.snappy.decompress_raw_into
     try:
@@ -116,7 +115,7 @@ def decompress_into(payload: memoryview, target: memoryview) -> int | None:
 
 
 def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
-    """Where each block begins, and its size as the stream has it, which may be wrong.
+    """Yield position and declared size of each block; the size may be wrong.
 
     Raises:
         DecompressionError: the stream ends within a header.
@@ -139,13 +138,13 @@ def iter_places(data: memoryview) -> Iterator[tuple[int, int]]:
         size = int.from_bytes(chunk_length, "big", signed=True)
         position += _LEN_CHUNK_LENGTH
         yield position, size
-        # A block begins with its content's size.
+        # A block begins with the size of its content.
         has_content = has_content or any(data[position : position + 1])
         position += size
 
 
 def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
-    """Where literals come from (`literals`): a bare block, or chunks."""
+    """Yield literal runs (see `literals`) of a bare block, or of chunks."""
     for start, size in iter_places(memoryview(payload)):
         if size <= 0:
             return
@@ -153,7 +152,7 @@ def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
 
 
 def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> Steps:
-    """A block, by snappy's format_description.txt."""
+    """Decode a block, by snappy's format_description.txt."""
     first, declared, shift = len(content), 0, 0
     while True:
         byte = payload[place]

@@ -1,15 +1,15 @@
-"""zstd (codec 4): frames one after the other, with or without a content size, skippable ones among them.
+"""Codec zstd (4): consecutive frames, with or without a content size, also skippable ones.
 
-No bytes at all are an empty result, and a last frame that breaks off ends the stream silently if an earlier
-frame ended within the same read of the source: so does Kafka's reader, zstd-jni's ZstdInputStream.
+As in Kafka's reader (ZstdInputStream of zstd-jni), an empty payload has an empty result, and a truncated last
+frame ends the stream silently if an earlier frame ended within the same read of the source.
 
-A frame may ask for a window of up to 128 MiB (the library's limit, and zstd-jni's). The window is reserved at
-once but touched only as output fills it, so that memory in use stays within the bound.
+A frame may have a window of up to 128 MiB (the limit of the library and of zstd-jni). The window is allocated
+at once but touched only as output fills it, so that memory in use stays within the bound.
 
-Kafka has room for 16 KiB whenever a frame begins. One that claims no more, and that is whole in what Kafka
-has read so far, the library decompresses in one go: then its window and the sizes of its blocks do not
-matter, and the claim must be right. Of all others no block may be larger than the window (or 128 KiB), and
-the library does not look at the claim before an empty last block.
+Kafka has an output buffer of 16 KiB whenever a frame begins. A frame with no greater content size that is
+complete in Kafka's input buffer is decompressed in one call: its window and block sizes do not matter, and
+the content size must be right. In other frames, no block may be larger than the window (or 128 KiB), and the
+library checks the content size only at a last block that is not empty.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _LEN_BLOCK_HEADER = 3
 _RLE, _RESERVED = 1, 3  # types of blocks
 _LEN_CHECKSUM = 4
 
-# A run-length block, four bytes, yields up to 128 KiB; nothing in RFC 8878 yields more for a byte.
+# A run-length block of four bytes yields up to 128 KiB, the most for a byte in RFC 8878.
 _LARGEST_EXPANSION = (128 << 10) // 4
 
 LEN_JAVA_ROOM = 16 << 10  # ZstdCompression.decompressionOutputSize
 
-# ZstdInputStream reads its source in pieces of ZSTD_DStreamInSize.
+# ZstdInputStream reads its source in steps of ZSTD_DStreamInSize.
 LEN_JAVA_READ = zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE
 
 
 class ZstdCodec:
-    """The zstd library, fed so slowly that no step can pass the bound by more than one block."""
+    """Codec by the zstd library, in steps that exceed the bound by one block at most."""
 
     name = "zstd"
     errors = (zstandard.ZstdError,)
@@ -54,7 +54,7 @@ class ZstdCodec:
             frame_position = position
             frame = zstandard.ZstdDecompressor().decompressobj()
             read = data[position : (position // LEN_JAVA_READ + 1) * LEN_JAVA_READ]
-            # Without the whole frame before its eyes the library does not take it in one go.
+            # The library needs the whole frame to decompress it in one call.
             len_step = _len_at_once(read) or LEN_MAGIC
             while not frame.eof:
                 if position == len(data):
@@ -67,11 +67,11 @@ class ZstdCodec:
         return output.join()
 
     def compress(self, data: memoryview, level: int) -> bytes:
-        """One frame with its content size; Kafka's own writer, which does not know the size yet, has none."""
+        """Write one frame with its content size, which Kafka's streaming writer does not know."""
         return _compressor(level).compress(data)
 
     def _end_within_frame(self, frame_position: int, len_data: int, output: BoundedOutput) -> bytes:
-        """What there is, if Java takes the unfinished frame for the end of the stream; else an error."""
+        """Return the output if Java ends the stream at a truncated frame; else raise."""
         last_read = (len_data - 1) // LEN_JAVA_READ
         if frame_position == 0 or (frame_position - 1) // LEN_JAVA_READ != last_read:
             raise malformed(self.name, "it ends within a frame")
@@ -79,12 +79,12 @@ class ZstdCodec:
 
 
 def _len_at_once(read: memoryview) -> int | None:
-    """The length of a frame that the library decompresses in one go; None for all others."""
+    """Length of a frame that the library decompresses in one call; None for others."""
     try:
         parameters = zstandard.get_frame_parameters(read)
         position = zstandard.frame_header_size(read)
     except zstandard.ZstdError:
-        return None  # too short, or no frame: decompressing says so
+        return None  # too short, or no frame: reported by decompressing
     if read[:LEN_MAGIC] != FRAME_MAGIC or parameters.content_size > LEN_JAVA_ROOM:
         return None
     is_last = False
@@ -99,7 +99,7 @@ def _len_at_once(read: memoryview) -> int | None:
 
 
 class _Compressors(threading.local):
-    """A thread's compressors: making one costs more than compressing a batch with it."""
+    """Compressors of a thread: creating one costs more than compressing a batch with it."""
 
     def __init__(self) -> None:
         self.of = lru_cache(maxsize=4)(lambda level: zstandard.ZstdCompressor(level=level))

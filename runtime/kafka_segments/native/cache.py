@@ -1,16 +1,15 @@
-"""The cache of machine code: one file for each decoder, in a folder that only this user can write.
+"""Cache of machine code: one file for each decoder, in a folder that only this user can write.
 
-Strategy: a file is written under another name and renamed, and holds a digest of itself, so that a reader
-finds a whole one or none. A process that compiles holds a lock on the file's name: of several that start at
-once, one compiles, and the others wait and load.
+Strategy: a file is written under a temporary name and renamed, and has a digest of its content, so that a
+reader finds a complete one or none. A process holds a lock for a file while it compiles: other processes wait
+and load.
 
-The files are executed, so owner and mode are asked of what was opened, never of a name: a name can stand for
-something else a moment later. The folder is opened anew for each decoder, and everything in it by its
-descriptor.
+The files are executed, so owner and mode are checked by descriptor, never by name, which could change its
+target meanwhile. The folder is opened for each decoder, and its files relative to the descriptor.
 
-The folder: `KAFKA_SEGMENTS_CACHE_DIR`, else the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`,
-`~/Library/Caches`), else one in the system's temporary folder; the installation itself may be read-only. A
-folder that exists but is not used is reported once, with the reason.
+The folder is `KAFKA_SEGMENTS_CACHE_DIR`, else the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`,
+`~/Library/Caches`), else one in the system's temporary folder; the installation may be read-only. An existing
+folder that cannot be used is reported once, with the reason.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ _SUFFIX = ".o"
 _LEN_DIGEST = hashlib.sha256().digest_size
 _VARIABLE = "KAFKA_SEGMENTS_CACHE_DIR"
 _SILENT_WAIT, _LONGEST_WAIT, _PAUSE = 5.0, 60.0, 0.05
-"""Seconds that another process's lock is waited for: without a word, and at all; and between two looks."""
+"""Seconds of waiting for a lock: before a message, in all, and between two attempts."""
 
 
 @cache
 def say(text: str) -> None:
     """Write a line to standard error, once a process."""
-    with suppress(OSError, ValueError, AttributeError):  # closed, or none at all, as under pythonw
+    with suppress(OSError, ValueError, AttributeError):  # closed, or missing, as under pythonw
         sys.stderr.write(f"kafka-segments: {text}\n")
         sys.stderr.flush()
 
@@ -59,7 +58,7 @@ class Folder:
         self._descriptor = descriptor
 
     def read(self, key: str) -> bytes | None:
-        """What was written under a key; None if it is missing, incomplete, or another user's."""
+        """Read the content of a key; None if it is missing, incomplete, or another user's."""
         try:
             with open(self._open(f"{key}{_SUFFIX}", os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 status = os.fstat(file.fileno())
@@ -75,7 +74,7 @@ class Folder:
         return content if hashlib.sha256(content).digest() == data[:_LEN_DIGEST] else None
 
     def write(self, key: str, content: bytes) -> None:
-        """Write `content` under a key, if there is room."""
+        """Write the content of a key, if the disk has room."""
         temporary = f".{key}.{secrets.token_hex(8)}"
         try:
             descriptor = self._open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -92,7 +91,7 @@ class Folder:
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Hold the key's lock against other processes, if the file system has locks."""
+        """Hold the lock of a key, if the file system has locks."""
         try:
             descriptor = self._open(f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NONBLOCK)
         except OSError:
@@ -105,7 +104,7 @@ class Folder:
             os.close(descriptor)
 
     def _wait_for(self, descriptor: int, name: str) -> None:
-        """Take a lock, or continue without it: two processes may compile the same, and both are right."""
+        """Wait for a lock, then continue without it: several processes may compile the same decoder."""
         began = time.monotonic()
         while True:
             try:
@@ -128,7 +127,7 @@ class Folder:
 
 @contextmanager
 def opened() -> Iterator[Folder | None]:
-    """Open the first usable folder; None if there is none, so that nothing is kept."""
+    """Open the first usable folder; None without one, so that nothing is cached."""
     found = _first()
     try:
         yield found and Folder(*found)
@@ -142,7 +141,7 @@ def _first() -> tuple[Path, int] | None:
         usable = _usable(path)
         if isinstance(usable, int):
             return path, usable
-        # That no default folder can be made is lawful: a container without a home, say.
+        # A default folder that cannot be created is no error, as in a container without a home.
         if is_chosen:
             say(f"{_VARIABLE}={str(path)!r} is not used for machine code: {usable}")
         elif os.path.lexists(path):
@@ -151,7 +150,7 @@ def _first() -> tuple[Path, int] | None:
 
 
 def _candidates() -> Iterator[tuple[Path, bool]]:
-    """Folders to try, and whether the user has named them."""
+    """Yield folders to try, and whether the user chose them."""
     chosen = os.environ.get(_VARIABLE)
     if chosen:
         yield Path(chosen), True
@@ -168,7 +167,7 @@ def _candidates() -> Iterator[tuple[Path, bool]]:
 
 
 def _usable(path: Path) -> int | str:
-    """A descriptor of a usable folder, which is created if missing; else the reason why it is not usable."""
+    """Create and open a folder; return its descriptor, or the reason why it cannot be used."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -187,7 +186,7 @@ def _usable(path: Path) -> int | str:
 
 
 def _distrust(status: os.stat_result) -> str | None:
-    """The reason why another user may have written to it; None if only this user can have."""
+    """Reason why another user may have written to a file; None if only this user can."""
     if status.st_uid != os.geteuid():
         return f"it belongs to another user (uid {status.st_uid})"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -1,7 +1,7 @@
-"""Checksums for compiled code: folded where the CPU can, by tables where it cannot.
+"""Checksums in compiled code: by folding if the CPU has the instructions, else by tables.
 
-Strategy: `fold` emits what instructions there are for. CRC-32, of messages that are mostly short, is folded
-to 16 bytes if there are enough of them, and these and the rest go through tables, eight bytes at once.
+Strategy: `fold` emits the folding. CRC-32, of mostly short messages, is folded to 16 bytes if there are
+enough bytes; these and the rest go through tables, eight bytes at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _crc32c(_typing: Any, data: Any, start: Any, end: Any) -> Any:
 
 
 def _tables(polynomial: int) -> Any:
-    """Tables for eight bytes at once: what a byte, followed by 0 to 7 zeros, adds to the checksum."""
+    """Tables for eight bytes at a time: checksum of each byte, followed by 0 to 7 zeros."""
     tables = np.zeros((8, 256), np.int64)
     for value in range(256):
         register = value
@@ -65,7 +65,7 @@ def _fold(_typing: Any, data: Any, start: Any, end: Any) -> Any:
         start, end = arguments[1], arguments[2]
         size = builder.sub(end, start)
         check_place(builder, start, size, length)
-        words = [ir.Constant(_I64, 0)] * 2  # so that it compiles; it is never used
+        words = [ir.Constant(_I64, 0)] * 2  # for compiling only; never used
         if _CAN_FOLD:
             words = list(emit_crc32_fold(builder, builder.gep(base, [start]), size))
         return context.make_tuple(builder, signature.return_type, words)
@@ -73,12 +73,12 @@ def _fold(_typing: Any, data: Any, start: Any, end: Any) -> Any:
     return types.UniTuple(types.int64, 2)(data, types.int64, types.int64), generate
 
 
-_folded: Any = _fold  # as it is called, which is otherwise than it is written
+_folded: Any = _fold  # with its signature in calls
 
 
 @_jit
 def _crc32_of_word(word: int) -> int:
-    """The register after eight bytes, from 0 or from one that was added to them."""
+    """The register after eight bytes, from 0 or already combined with them."""
     register = 0
     for at in range(8):
         register ^= _TABLES[(7 - at) * 256 + ((word >> (8 * at)) & 0xFF)]
@@ -87,7 +87,7 @@ def _crc32_of_word(word: int) -> int:
 
 @_jit
 def crc32(data: Any, start: int, end: int) -> int:
-    """CRC-32 (zlib's), folded where the CPU supports it and for enough bytes, else by tables."""
+    """CRC-32 (as in zlib), by folding if the CPU supports it and there are enough bytes, else by tables."""
     register = 0xFFFFFFFF
     if _CAN_FOLD and end - start >= LEAST_FOLDED:
         rest = end - (end - start) % 16
@@ -105,7 +105,7 @@ def crc32(data: Any, start: int, end: int) -> int:
 
 @_jit
 def crc32c_by_tables(data: Any, start: int, end: int) -> int:
-    """CRC-32C on a CPU that has no instructions for it."""
+    """CRC-32C by tables, for CPUs without instructions for it."""
     register = 0xFFFFFFFF
     while end - start >= 8:
         word = _load_u8le(data, start) ^ register

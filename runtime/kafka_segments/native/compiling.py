@@ -1,10 +1,9 @@
 """Compile a generated decoder with numba to machine code that runs without numba.
 
-Imported only when something has to be compiled. Strategy: generated modules are plain Python. Their functions
-are taken as they are and bound to other globals, in which the building blocks are intrinsics and the
-functions of other generated modules are compiled ones. Around the decoder goes a function of one argument,
-the address of a table with each array's address and length; so machine code and caller agree on nothing but
-that table.
+Imported only for compiling. Strategy: generated modules are plain Python. Their functions are bound to other
+globals, with intrinsics for building blocks and compiled functions of other generated modules. A wrapper of
+the decoder has one argument, the address of a table with each array's address and length, which is the only
+interface between machine code and caller.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from kafka_segments.native.target import settings
 
 __all__ = ["compile_decoder"]
 
-# Modules with the plain forms of the building blocks: in generated packages, and for hand-written loops.
+# Modules with the building blocks in Python: of generated packages, and for hand-written loops.
 _BLOCKS = (".support", "kafka_segments.native.kernels")
 _BUILDING_BLOCKS = INTRINSICS | CHECKSUMS
-# By the name of the annotation in generated code: what the elements of the array are.
+# Types of array elements by the name of the annotation in generated code.
 _ELEMENTS = {"Bytes": types.uint8, "Tinies": types.int8, "Ints": types.int32, "Longs": types.int64}
 # Without numba's own runtime (`_nrt`): nothing is allocated or counted, so the machine code needs no numba.
 _OPTIONS = {
@@ -38,8 +37,8 @@ _OPTIONS = {
     "error_model": "numpy",
     "_nrt": False,
 }
-# Nothing is counted and no loop is of vectors: looking for that would only take time. The others are for a
-# user's own functions: with them this would not compile, or would need numba when it runs.
+# Reference counts and vector loops do not occur: their passes would only take time. The other settings are
+# for users' functions, and would break compiling, or make the code need numba.
 _SETTINGS: dict[str, int | None] = {
     "LLVM_REFPRUNE_PASS": 0,
     "LOOP_VECTORIZE": 0,
@@ -50,7 +49,7 @@ _SETTINGS: dict[str, int | None] = {
 
 
 def _pointer_to(element: Any) -> Any:
-    """An intrinsic that converts an address to a pointer to such elements."""
+    """Make an intrinsic that converts an address to a pointer to elements."""
 
     @intrinsic
     def pointer(_typing: Any, address: Any) -> Any:
@@ -66,13 +65,13 @@ _POINTERS = {name: _pointer_to(element) for name, element in _ELEMENTS.items()}
 
 
 class _Binder:
-    """Replaces the functions that generated functions call by compiled ones, each once."""
+    """Replaces functions that generated functions call by compiled ones, each once."""
 
     def __init__(self) -> None:
         self._compiled: dict[Any, Any] = {}
 
     def namespace(self, function: FunctionType) -> dict[str, Any]:
-        """The function's globals, with compiled functions for those that it may call."""
+        """Return a function's globals, with compiled functions for those that it may call."""
         names = global_names(function.__code__)
         return {
             name: self._bound(value) if name in names else value
@@ -99,7 +98,7 @@ def compile_decoder(
     Args:
         factory: a function of a generated module.
         options: its arguments.
-        parameters: of the function that it returns: names, and the names of their annotations.
+        parameters: names and annotations of the returned function's parameters.
 
     Returns:
         The name of the entry point, and an object file. The entry point has numba's own calling convention:
@@ -112,7 +111,7 @@ def compile_decoder(
         bound = FunctionType(factory.__code__, _Binder().namespace(factory), factory.__name__)
         bound.__kwdefaults__ = factory.__kwdefaults__
         decode: Any = numba.njit(bound(**options), forceinline=True, **_OPTIONS)
-        with settings(OPT=0):  # what is only compiled to be inlined is optimized where it is inlined
+        with settings(OPT=0):  # inlined code is optimized by its caller
             decode.compile(arrays)
         dispatcher = numba.njit(types.int64(types.int64), **_OPTIONS)(_entry(decode, parameters))
     compiled = dispatcher.overloads[(types.int64,)]
@@ -121,7 +120,7 @@ def compile_decoder(
 
 
 def _entry(decode: Any, parameters: list[tuple[str, str]]) -> Any:
-    """`entry(table)`, which calls the decoder with its arrays as pairs (typed address, length)."""
+    """Make `entry(table)`, which calls the decoder with arrays as pairs (typed address, length)."""
     arrays = ", ".join(
         f"({kind}(load(table, {2 * at})), load(table, {2 * at + 1}))"
         for at, (_name, kind) in enumerate(parameters)

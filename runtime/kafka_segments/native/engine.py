@@ -1,8 +1,8 @@
-"""Generated decoders as machine code: loaded from the cache, or compiled.
+"""Generated decoders as machine code, loaded from the cache or compiled.
 
-Strategy: numba compiles (a second or two, once a machine), LLVM alone loads what was compiled (milliseconds),
-so that a process which finds everything in the cache never imports numba. `keys` makes the name in the cache
-from all that the code depends on. Machine code stays loaded until the process ends.
+Strategy: numba compiles (a second or two, once a machine); LLVM alone loads compiled code (milliseconds), so
+that numba is imported for compiling only. The key in the cache is a digest of everything that the code
+depends on (`keys`). Machine code stays loaded until the process ends.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Decoder:
     """A compiled decoder; calls release Python's global interpreter lock.
 
     Attributes:
-        address: where its code is.
-        parameters: names of the arrays that it takes, in order.
+        address: of its code.
+        parameters: names of its array parameters, in order.
     """
 
     def __init__(self, address: int, parameters: tuple[str, ...]) -> None:
@@ -39,17 +39,17 @@ class Decoder:
         self.parameters = parameters
 
     def new_table(self) -> Table:
-        """A new table of arguments, for one thread at a time."""
+        """Make a table of arguments, for one thread at a time."""
         return Table(self.parameters)
 
     def __call__(self, table: Table) -> int:
-        """Run the decoder over the arrays of a table; returns its status."""
+        """Run the decoder over the arrays of a table; return its status."""
         self._function(table.result_address, None, table.address)
         return table.result.value
 
 
 class Table:
-    """Addresses and lengths of a decoder's arrays, which the caller keeps alive."""
+    """Addresses and lengths of a decoder's arrays; the caller keeps the arrays alive."""
 
     def __init__(self, parameters: tuple[str, ...]) -> None:
         self._places = {name: 2 * at for at, name in enumerate(parameters)}
@@ -67,14 +67,14 @@ class Table:
 
 _decoders: dict[tuple[Any, ...], Decoder] = {}
 _lock = threading.Lock()
-_engines: list[Any] = []  # what they hold must never be unloaded
+_engines: list[Any] = []  # kept, as their code must never be unloaded
 
 
 def load_decoder(factory: Callable[..., Any], **options: bool) -> Decoder:
-    """Load the decoder that `factory(**options)` describes.
+    """Load the decoder that `factory(**options)` returns.
 
     Args:
-        factory: a function of a generated module in `columns/`, which returns a function of arrays.
+        factory: a function of a generated module in `columns/` that returns a function of arrays.
         options: of the factory; each combination is compiled separately.
     """
     key = (factory, tuple(sorted(options.items())))
@@ -105,7 +105,7 @@ def _kept_or_compiled(folder: cache.Folder | None, key: str, make: Callable[[], 
     if content is not None:
         return content
     with folder.lock(key):
-        content = folder.read(key)  # another process may have compiled it while we waited
+        content = folder.read(key)  # another process may have compiled it meanwhile
         if content is None:
             cache.say(
                 f"{_COMPILING}, once for each user, Python, CPU and choice of columns; kept in {folder.path}"
@@ -120,7 +120,7 @@ def _compile(
     factory: Callable[..., Any], options: dict[str, bool], parameters: list[tuple[str, str]]
 ) -> bytes:
     was_on = gc.isenabled()
-    gc.disable()  # the compiler makes millions of objects that are all still in use
+    gc.disable()  # the compiler makes millions of live objects
     try:
         entry, code = _compiler()(factory, options, parameters)
     finally:
@@ -130,12 +130,12 @@ def _compile(
 
 
 def _compiler() -> Callable[..., tuple[str, bytes]]:
-    """`compile_decoder`, which needs numba."""
+    """Import `compile_decoder`, which needs numba."""
     try:
         target = importlib.import_module("kafka_segments.native.target")
         with target.settings(DISABLE_JIT=0):
             compiling = importlib.import_module("kafka_segments.native.compiling")
-    except (ImportError, OSError, AttributeError) as error:  # such as a numpy that this numba does not take
+    except (ImportError, OSError, AttributeError) as error:  # or numba rejects this numpy
         raise MissingExtraError(
             f"reading into Arrow needs numba, which cannot be loaded here ({error}): "
             "pip install --force-reinstall 'kafka-segments[arrow]'",
@@ -146,9 +146,9 @@ def _compiler() -> Callable[..., tuple[str, bytes]]:
 
 
 def _link(entry: str, code: bytes) -> int:
-    """Load an object file; returns the address of its entry point.
+    """Load an object file; return the address of its entry point.
 
-    Each has an engine of its own: two files may hold different functions of the same name.
+    Each has its own engine, as two files may have different functions of the same name.
     """
     if not _engines:
         llvm.initialize_native_target()

@@ -1,15 +1,14 @@
-"""Emit checksums in machine code by folding: multiplication of polynomials, as wide as the CPU has it.
+"""Emit machine code for checksums by folding: carry-less multiplication in the CPU's widest registers.
 
-Strategy: for a checksum, a message is a polynomial, and some bytes of it may be replaced by others that leave
-the same remainder. So four registers of 16 to 64 bytes run over the data side by side; each is multiplied
-"four registers ahead" and added to what stands there (V. Gopal et al., Fast CRC Computation for Generic
-Polynomials Using PCLMULQDQ, Intel 2009). What is left at the end is one register with the remainder of the
-whole, and the CRC instruction of SSE 4.2 takes that, and the few bytes after it. With 64 bytes it is as fast
-as memory is read. CRC-32, of messages that are short, is folded in registers of 16 bytes, and the rest goes
-through tables: the instruction supports the other polynomial only.
+Strategy: a checksum treats a message as a polynomial, in which bytes may be replaced by others with the same
+remainder. Four registers of 16 to 64 bytes advance over the data in parallel; each is multiplied "four
+registers ahead" and added to the bytes there (V. Gopal et al., Fast CRC Computation for Generic Polynomials
+Using PCLMULQDQ, Intel 2009). The last register has the remainder of the whole, which goes through the CRC
+instruction of SSE 4.2, as do the few bytes after it. With 64 bytes it runs at memory speed. CRC-32, of short
+messages, is folded in registers of 16 bytes, and the rest goes through tables, as the instruction supports
+the other polynomial only.
 
-Other CPUs (ARM, x86 before 2010) have none of this here: `target.has_crc32c` says so, and the package crc32c
-does it.
+Other CPUs (ARM, x86 before 2010) are not supported (`target.has_crc32c`): they use the package crc32c.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _INVERTED = 0xFFFF_FFFF
 _NUM_REGISTERS = 4
 
-# Bytes of a register, the instruction that multiplies in it, and the features it needs; the best first.
+# Bytes of a register, its multiplication instruction, and the needed features; the best first.
 _WIDTHS = (
     (64, "llvm.x86.pclmulqdq.512", ("vpclmulqdq", "avx512f")),
     (32, "llvm.x86.pclmulqdq.256", ("vpclmulqdq", "avx2")),
@@ -42,7 +41,7 @@ LEAST_FOLDED = _NUM_REGISTERS * 16
 
 
 def _power_of_x(exponent: int, polynomial: int) -> int:
-    """x to a power, modulo the polynomial."""
+    """Power of x, modulo the polynomial."""
     power = 1
     for _ in range(exponent):
         power <<= 1
@@ -52,12 +51,12 @@ def _power_of_x(exponent: int, polynomial: int) -> int:
 
 
 def _reflected(exponent: int, polynomial: int) -> int:
-    """x to a power as the multiplication needs it: bits reversed, and shifted by the one that it loses."""
+    """Power of x for the multiplication: bits reversed, and shifted by the bit that it drops."""
     return int(f"{_power_of_x(exponent, polynomial):032b}"[::-1], 2) << 1
 
 
 def fold_constants(len_bytes: int, polynomial: int = _CASTAGNOLI) -> tuple[int, int]:
-    """Factors for the lower and the upper half of 16 bytes, to move them `len_bytes` further."""
+    """Factors that move the lower and the upper half of 16 bytes `len_bytes` ahead."""
     return _reflected(8 * len_bytes + 32, polynomial), _reflected(8 * len_bytes - 32, polynomial)
 
 
@@ -68,9 +67,9 @@ def emit_crc32c(builder: Any, address: Any, size: Any) -> Any:
 
 
 def emit_crc32_fold(builder: Any, address: Any, size: Any) -> tuple[Any, Any]:
-    """Code for two words (i64) of which the CRC-32, from a register of 0 on, is that of `size` bytes.
+    """Emit two words (i64) whose CRC-32, from a register of 0, is that of `size` bytes.
 
-    They have the bytes' inversion in them. `size` is a multiple of 16, and `LEAST_FOLDED` at least.
+    The initial inversion is included. `size` is a multiple of 16, and not less than `LEAST_FOLDED`.
     """
     len_register, multiply, _needs = _WIDTHS[-1]
     folding = _Folding(builder, len_register, multiply, _ETHERNET)
@@ -80,12 +79,12 @@ def emit_crc32_fold(builder: Any, address: Any, size: Any) -> tuple[Any, Any]:
 
 
 class _Folding:
-    """Emits the code into one place.
+    """Emitter of the folding.
 
     Args:
-        builder: where the code goes.
+        builder: emits the instructions.
         len_register: bytes of a register.
-        multiply: name of the instruction for it.
+        multiply: name of its multiplication instruction.
         polynomial: of the checksum.
     """
 
@@ -98,7 +97,7 @@ class _Folding:
         self._multiply = cgutils.get_or_insert_function(builder.module, kind, multiply)
 
     def checksum(self, address: Any, size: Any) -> Any:
-        """The checksum: what fills the registers at least once is folded, the rest goes word by word."""
+        """Emit the checksum: fold as long as all registers are full, then go word by word."""
         builder, len_step = self._builder, _NUM_REGISTERS * self._len_register
         value = cgutils.alloca_once_value(builder, ir.Constant(_I64, _INVERTED))
         len_folded = cgutils.alloca_once_value(builder, ir.Constant(_I64, 0))
@@ -115,7 +114,7 @@ class _Folding:
         return self._builder.load(self._builder.bitcast(place, self._vector.as_pointer()), align=1)
 
     def _fold(self, register: Any, len_bytes: int, ahead: Any) -> Any:
-        """`register` moved `len_bytes` on and added to what is there."""
+        """Move `register` ahead by `len_bytes` and add it to the register there."""
         builder = self._builder
         factors = list(fold_constants(len_bytes, self._polynomial))
         constants = ir.Constant(self._vector, factors * (self._len_register // 16))
@@ -124,7 +123,7 @@ class _Folding:
         return builder.xor(builder.xor(lower, upper), ahead)
 
     def fold_all(self, start: Any, end: Any) -> Any:
-        """One register for `[start, end)`, which is four registers at least, a multiple of one."""
+        """Fold `[start, end)`, a multiple of a register and not less than four, to one register."""
         builder, words = self._builder, self._len_register // 8
         inversion = ir.Constant(self._vector, [_INVERTED] + [0] * (words - 1))
         registers = [self._load(start, number) for number in range(_NUM_REGISTERS)]
@@ -138,14 +137,14 @@ class _Folding:
         return one
 
     def _reduced(self, one: Any) -> Any:
-        """The CRC-32C so far of one register."""
+        """Reduce one register to its CRC-32C, not inverted."""
         builder, value = self._builder, ir.Constant(_I64, 0)
         for word in range(self._len_register // 8):
             value = _step(builder, value, builder.extract_element(one, ir.Constant(_I32, word)))
         return value
 
     def _loop(self, span: tuple[Any, Any], registers: list[Any]) -> tuple[Any, list[Any]]:
-        """Fold the registers on while as much is left in `span`; returns the position and the registers."""
+        """Fold the registers while `span` has enough bytes; return the position and the registers."""
         builder, (start, end) = self._builder, span
         len_step = len(registers) * self._len_register
         before = builder.block
@@ -166,7 +165,7 @@ class _Folding:
         return at, current
 
     def _rest(self, address: Any, size: Any, value: Any) -> Any:
-        """The finished checksum, after `size` more bytes."""
+        """Finish the checksum with `size` more bytes."""
         builder = self._builder
         len_words = builder.and_(size, ir.Constant(_I64, -8))
         value = _chain(builder, (address, len_words), value, _I64)
@@ -182,7 +181,7 @@ def _phi(builder: Any, value: Any, block: Any) -> Any:
 
 
 def _step(builder: Any, value: Any, word: Any) -> Any:
-    """The checksum so far, one word (i64 or i8) further."""
+    """Advance the checksum by one word (i64 or i8)."""
     wide = word.type == _I64
     kind = _I64 if wide else _I32
     name = "llvm.x86.sse42.crc32.64.64" if wide else "llvm.x86.sse42.crc32.32.8"
@@ -193,7 +192,7 @@ def _step(builder: Any, value: Any, word: Any) -> Any:
 
 
 def _chain(builder: Any, span: tuple[Any, Any], value: Any, word: Any) -> Any:
-    """The checksum so far after the words of a span (address, size)."""
+    """Advance the checksum by the words of a span (address, size)."""
     address, size = span
     before = builder.block
     head, body, after = (builder.append_basic_block(name) for name in ("chain", "chaining", "chained"))

@@ -1,9 +1,9 @@
-"""Machine code for the building blocks of generated decoders (`columns/support.py`): numba intrinsics.
+"""Numba intrinsics for the building blocks of generated decoders (`columns/support.py`).
 
-Imported only when something is compiled. Each intrinsic does exactly what the plain Python function of the
-same name says; positions are 64-bit integers that the decoder has checked, so no access wraps around or is
-checked again. With `KAFKA_SEGMENTS_CHECK_BOUNDS=1` every access is checked, and a wrong one stops the process
-(`llvm.trap`): that is for tests.
+Imported only for compiling. Each intrinsic does the same as the Python function of its name. Positions are
+64-bit integers that the decoder has checked, so that accesses neither wrap around nor are checked again. With
+`KAFKA_SEGMENTS_CHECK_BOUNDS=1`, for tests, every access is checked, and a wrong one stops the process
+(`llvm.trap`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["CHECK_BOUNDS", "INTRINSICS", "array_parts", "bytes_loader", "check_p
 CHECK_BOUNDS = os.environ.get("KAFKA_SEGMENTS_CHECK_BOUNDS") == "1"
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-# Bytes that are copied at once.
+# Bytes copied in one step.
 _SHORT, _VECTOR, _STEP = 16, 64, 256
 _CACHE_LINE = 64
 # Arguments of LLVM's prefetch instruction.
@@ -33,7 +33,7 @@ _Builder = Any
 
 
 def array_parts(builder: _Builder, value: Any) -> tuple[Any, Any]:
-    """An array, which is a pair: its first element's address, and how many elements there are."""
+    """Address of an array's first element, and its number of elements."""
     return builder.extract_value(value, 0), builder.extract_value(value, 1)
 
 
@@ -51,7 +51,7 @@ def check_place(builder: _Builder, start: Any, size: Any, length: Any) -> None:
 
 
 def bytes_loader(width: int, signed: bool, big_endian: bool) -> Any:
-    """An intrinsic `(data, at) -> integer` for an integer of `width` bytes in the data."""
+    """Make an intrinsic `(data, at) -> integer` that loads an integer of `width` bytes."""
 
     @intrinsic
     def load(_typing: Any, data: Any, at: Any) -> Any:
@@ -101,7 +101,7 @@ def _store(_typing: Any, array: Any, at: Any, value: Any) -> Any:
 
 
 def _bytes_storer(width: int, big_endian: bool) -> Any:
-    """An intrinsic `(data, at, value)` that stores the lowest `width` bytes of an integer."""
+    """Make an intrinsic `(data, at, value)` that stores the lowest `width` bytes of an integer."""
 
     @intrinsic
     def store(_typing: Any, data: Any, at: Any, value: Any) -> Any:
@@ -159,7 +159,7 @@ def _clear_bit(_typing: Any, bitmap: Any, at: Any) -> Any:
 
 @intrinsic
 def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, size: Any) -> Any:
-    """Whole steps where both arrays have room for one more after them, else a plain copy.
+    """Copy in whole steps if both arrays have room for one more step, else byte-exact.
 
     Most keys and values are short, and a call of memcpy costs more than the copy.
     """
@@ -190,7 +190,7 @@ def _copy_bytes(_typing: Any, target: Any, to: Any, source: Any, start: Any, siz
 def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
     """Copy `size` bytes rounded up to whole steps, at least one; small steps for small sizes.
 
-    One step takes everything up to its size, so that sizes which vary do not make the CPU guess wrong.
+    One step copies any size up to its own, without branches that the CPU may mispredict.
     """
     start = ir.Constant(_I64, 0)
     with builder.if_else(builder.icmp_signed("<=", size, ir.Constant(_I64, _SHORT))) as (short, longer):
@@ -206,9 +206,9 @@ def _copy_wide(builder: _Builder, target: Any, source: Any, size: Any) -> None:
 
 
 def _copy_steps(builder: _Builder, target: Any, source: Any, size: Any) -> None:
-    """One step, and the C library for what is longer: there it is worth the call.
+    """Copy one step, and longer sizes by memcpy, which is worth the call there.
 
-    It also asks for the bytes that are going to be copied a piece later: memory is slow, and idle now.
+    Also prefetch the bytes to be copied `LEN_PIECE` later.
     """
     step = ir.Constant(_I64, _STEP)
     kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
@@ -235,7 +235,7 @@ def _copy_vectors(builder: _Builder, target: Any, source: Any, index: Any, shape
 
 @intrinsic
 def _read_at(_typing: Any, file: Any, position: Any, data: Any) -> Any:
-    """`pread` of the C library; a call that is interrupted returns less than there is, or -1."""
+    """Call `pread` of the C library; an interrupted call returns fewer bytes, or -1."""
 
     def generate(_context: Any, builder: _Builder, _signature: Any, arguments: Any) -> Any:
         base, length = array_parts(builder, arguments[2])
@@ -279,7 +279,7 @@ def _rare(_typing: Any, condition: Any) -> Any:
 
 
 def _loaders() -> dict[str, Any]:
-    """`load_u1`, `load_s4be`, `load_u2le`...: one for each integer that a schema can have."""
+    """Make `load_u1`, `load_s4be`, `load_u2le`...: one for each integer type of schemas."""
     loaders = {}
     for sign, signed in (("u", False), ("s", True)):
         loaders[f"load_{sign}1"] = bytes_loader(1, signed, True)
@@ -290,7 +290,7 @@ def _loaders() -> dict[str, Any]:
 
 
 def _storers() -> dict[str, Any]:
-    """`store_1`, `store_4be`, `store_2le`...: one for each size and order of bytes."""
+    """Make `store_1`, `store_4be`, `store_2le`...: one for each size and byte order."""
     storers = {"store_1": _bytes_storer(1, True)}
     for width in (2, 4, 8):
         for order, big_endian in (("be", True), ("le", False)):

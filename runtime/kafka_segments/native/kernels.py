@@ -1,6 +1,6 @@
 """Building blocks of compiled functions: those of the generated package, and `call`.
 
-The generated ones (`kafka_segments_generated.columns.support`) load and store numbers, and name the slots of
+The generated ones (`kafka_segments_generated.columns.support`) load and store numbers, and have the slots of
 the state arrays that scanners, decoders and encoders share with their callers.
 """
 
@@ -15,8 +15,7 @@ __all__ = ["LEN_PIECE", "call"]
 __all__ += support.__all__
 
 LEN_PIECE = 128 << 10
-"""Bytes that are processed together, so that they stay in the CPU's second-level cache. While some are
-copied, the memory that far ahead is prefetched."""
+"""Bytes processed together, to fit the CPU's second-level cache; also the distance of prefetching."""
 
 
 def call(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> int:  # noqa: PLR0917

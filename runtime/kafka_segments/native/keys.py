@@ -1,9 +1,9 @@
-"""Keys of machine code in the cache: digests of everything that it was made from.
+"""Cache keys of machine code: digests of everything that it depends on.
 
-numba copies into machine code whatever a function uses: the functions that it calls, and the values of global
-names (the places of words in an array, limits, sizes). Machine code that was made with other values writes to
-other places, so all of these are in the digest, as they are loaded in this process: the files on the disk may
-be those of a later version already. Of this package itself, which makes the machine code, the texts count.
+numba compiles into machine code the functions that a function calls, and the values of globals (positions in
+arrays, limits, sizes). Code with other values would write to other positions, so the digest has all of them,
+as loaded in this process: files on the disk may already be of a later version. Of this package, which
+compiles the code, the digest has the source texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["digest", "global_names", "is_unchanged"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _OWN = "kafka_segments.native"
-# What of numba's settings changes no machine code, or is overruled in `compiling`.
+# Settings of numba that do not change machine code, or are overridden in `compiling`.
 _OF_NO_CONSEQUENCE = (
     "NUMBA_CACHE_DIR",
     "NUMBA_COLOR_SCHEME",
@@ -37,14 +37,14 @@ _OF_NO_CONSEQUENCE = (
     "NUMBA_THREADING_LAYER",
     "NUMBA_THREADING_LAYER_PRIORITY",
 )
-_SETTINGS_FILE = ".numba_config.yaml"  # which numba looks for in the working directory
+_SETTINGS_FILE = ".numba_config.yaml"  # read by numba from the working directory
 
 
 def digest(factory: Callable[..., Any], options: dict[str, bool]) -> str:
-    """A digest of everything that the machine code of `factory(**options)` depends on.
+    """Digest of everything that the machine code of `factory(**options)` depends on.
 
     Raises:
-        NotImplementedError: it uses a value of a kind that has no description here.
+        NotImplementedError: it uses a value of an unsupported type.
     """
     parts = [
         *_Walk().of(factory, "factory"),
@@ -62,15 +62,15 @@ def digest(factory: Callable[..., Any], options: dict[str, bool]) -> str:
 
 
 def is_unchanged() -> bool:
-    """Whether the compiler's modules on the disk are still those that digests of this process are of.
+    """Whether this package's files on the disk are unchanged since the process started.
 
-    They are loaded late, so that an upgrade under a running process can mix two versions.
+    Its modules are loaded late, so that an upgrade of a running process could mix two versions.
     """
     return _texts() == _TEXTS
 
 
 def global_names(code: CodeType) -> set[str]:
-    """The global names that code uses, those of functions inside it included."""
+    """Global names that code uses, also in nested functions."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -79,13 +79,13 @@ def global_names(code: CodeType) -> set[str]:
 
 
 class _Walk:
-    """Describes a function and all that it uses, each function once."""
+    """Describes a function and everything that it uses, each function once."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
 
     def of(self, value: Any, name: str) -> Iterator[str]:
-        """Descriptions of a value and of what belongs to it, in an order that is always the same."""
+        """Yield descriptions of a value and its parts, in a stable order."""
         wrapped = getattr(value, "__wrapped__", value)
         if isinstance(wrapped, FunctionType):
             yield from self._of_function(wrapped, name)
@@ -142,7 +142,7 @@ class _Walk:
 
 
 def _code(code: CodeType) -> str:
-    """What code does, without the position of its text."""
+    """Description of code without line numbers."""
     signature = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return f"{code.co_name} {signature} {names} {code.co_code.hex()} {code.co_exceptiontable.hex()}"
@@ -159,12 +159,12 @@ def _versions() -> list[str]:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # what is loaded was put on the path without its metadata
+    except PackageNotFoundError:  # a package on the path without metadata
         return str(getattr(importlib.import_module(package), "__version__", ""))
 
 
 def _settings() -> list[tuple[str, str]]:
-    """The settings of the environment that change machine code."""
+    """Settings in the environment that change machine code."""
     found = {
         name: value
         for name, value in os.environ.items()
@@ -178,7 +178,7 @@ def _settings() -> list[tuple[str, str]]:
 
 
 def _texts() -> str:
-    """A digest of all modules of this package, as they are on the disk or in an archive."""
+    """Digest of the source texts of this package's modules, on the disk or in an archive."""
     whole = hashlib.sha256()
     for found in sorted(pkgutil.iter_modules(sys.modules[_OWN].__path__), key=lambda found: found.name):
         spec = importlib.util.find_spec(f"{_OWN}.{found.name}")

@@ -1,8 +1,8 @@
-"""The CPU features that numba compiles for: those of this CPU, unless numba's settings say otherwise.
+"""CPU features that numba compiles for: those of this CPU, unless numba's settings override them.
 
-Imported only when something is compiled. An instruction that numba takes for missing ends the process when it
-is compiled, so numba itself is asked which ones it takes for present: it passes over AVX on some virtual
-machines, and `NUMBA_CPU_NAME`, `NUMBA_CPU_FEATURES` and `NUMBA_ENABLE_AVX` choose others.
+Imported only for compiling. Compiling an instruction that numba considers missing ends the process, so
+numba's own list is used: it disables AVX on some virtual machines, and `NUMBA_CPU_NAME`, `NUMBA_CPU_FEATURES`
+and `NUMBA_ENABLE_AVX` change it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["has", "has_crc32c", "settings"]
 
 @cache
 def _features() -> frozenset[str]:
-    """LLVM's names of the features; numba has them as `+sse2,-avx`."""
+    """LLVM's names of the features, from numba's form `+sse2,-avx`."""
     context: Any = cpu_target.target_context
     _triple, _name, features = context.codegen().magic_tuple()
     return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
 
 
 def has(*features: str) -> bool:
-    """Whether all of these may be used, by LLVM's names."""
+    """Whether code may use all features, by LLVM's names."""
     return _features().issuperset(features)
 
 
@@ -38,7 +38,7 @@ def has_crc32c() -> bool:
 
 @contextmanager
 def settings(**values: int | None) -> Iterator[None]:
-    """Change numba's settings for a while."""
+    """Change numba's settings within the context."""
     current: Any = config  # set when it is imported
     before = {name: getattr(current, name) for name in values if hasattr(current, name)}
     for name, old in before.items():

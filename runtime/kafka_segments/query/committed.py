@@ -1,11 +1,9 @@
-"""What of a log is committed: the last stable offset, what pins it, and which batches are void.
+"""The transaction outcome of a partition: last stable offset, open transaction, excluded batches.
 
-Strategy: `transaction_outcomes`, over the segments of a log wherever they lie. All headers decide, as far as
-    that is
-allowed: a broker makes a `.txnindex` only for a segment in which a transaction was aborted, so one that is
-lost, or cut off between two entries, looks as if there had been none. Above the bound the indexes are taken
-where they are sound, and it is said that they were believed; where they are not, somebody with more hands has
-to go through the headers, and write a snapshot of the outcome.
+Strategy: `transaction_outcomes` over all segments of a log, local or remote. Headers decide up to a bound of
+bytes: a broker writes a `.txnindex` only for a segment with an aborted transaction, so a lost or truncated
+index looks like one of a segment without aborts. Above the bound, sound indexes decide, with a remark; where
+they are not sound, a Spark job has to read the headers and write a snapshot of the outcome.
 """
 
 from __future__ import annotations
@@ -35,12 +33,12 @@ ExcludedBatch = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """An open transaction that the last stable offset is held at.
+    """The open transaction that holds the last stable offset back.
 
     Attributes:
-        producer_id: whose.
+        producer_id: of its producer.
         first_offset: of its first batch.
-        timestamp: the greatest of that batch, milliseconds; None if the batch is not there any more.
+        timestamp: the greatest of that batch, milliseconds; None if the batch has been deleted.
     """
 
     producer_id: int
@@ -50,15 +48,15 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """How the transactions of a partition ended, as far as readers must know.
+    """The outcome of the transactions of a partition.
 
     Attributes:
-        last_stable_offset: up to it everything is decided.
-        end_offset: behind the last offset of the log.
-        void: producer id, first and last base offset of excluded batches; snapshots have it by this name.
-        pin: what holds the last stable offset back; None if it is the log's end.
-        doubts: transactions of which damage has taken the end, as far as they are left out.
-        num_unread: bytes of segments of which nobody read the headers: indexes were believed instead.
+        last_stable_offset: every transaction below it is committed or aborted.
+        end_offset: after the last offset of the log.
+        void: producer id, first and last base offset of excluded batches; named so in snapshots.
+        pin: the open transaction at the last stable offset; None if that is the log's end.
+        doubts: excluded transactions whose end was lost to damage.
+        num_unread: bytes of segments that were decided by indexes instead of headers.
     """
 
     last_stable_offset: int
@@ -69,7 +67,7 @@ class Committed:
     num_unread: int = 0
 
     def excluded_of(self, ranges: Sequence[tuple[int, int | None]]) -> list[tuple[ExcludedBatch, ...]]:
-        """The excluded batches that may hold offsets of each range.
+        """Excluded batches that may hold offsets of each range.
 
         Args:
             ranges: starts and ends, ascending.
@@ -83,7 +81,7 @@ class Committed:
                 active.append(waiting.pop())
             past = [one for one in active if one[2] < start]
             active = [one for one in active if one[2] >= start]
-            # Ranges are of base offsets: the last batch that begins before may reach into it.
+            # Ranges hold base offsets: the last batch that begins before one may reach into it.
             latest = max((one[2] for one in [*past, *before]), default=-1)
             before = [one for one in [*past, *before] if one[2] == latest]
             found.append(tuple(sorted([*before, *active])))
@@ -93,23 +91,23 @@ class Committed:
 def read_committed(
     log: PartitionLog, places: Places, max_bytes: int, unused: list[KafkaFormatError]
 ) -> Committed:
-    """Work out how a log's transactions ended.
+    """Determine the outcome of a log's transactions.
 
     Args:
-        log: the partition; one piece at least.
-        places: where files are opened.
-        max_bytes: of the segments whose headers may be gone through; where they have more, indexes decide.
-        unused: gets the errors of indexes.
+        log: the partition, with one piece or more.
+        places: filesystems by path.
+        max_bytes: of the segments whose headers may be read; of larger logs the indexes decide.
+        unused: receives the errors of indexes.
 
     Raises:
-        ReadError: a segment may not be opened; one that is gone is damage.
-        StoreError: a store has stopped giving files.
-        OptionError: more would have to be gone through.
+        ReadError: a segment may not be opened; a deleted one is damage.
+        StoreError: a store refused or failed.
+        OptionError: more bytes than `max_bytes` have to be read.
     """
     files = [_log_file(log, at, places) for at in range(len(log.pieces))]
     if _size_of(log, files) <= max_bytes:
         outcome, num_unread = by_records(files, log.log_start_offset, may_lack_segments=True), 0
-        # A broker may have gone on meanwhile: what it has indexed since is not held against these records.
+        # A live broker may have indexed later records meanwhile: they are not compared.
         seen = [*files[:-1], replace(files[-1], end=files[-1].end or outcome.end_offset)]
         unused += check_indexes(seen, outcome)
     else:
@@ -124,7 +122,7 @@ def read_committed(
 def _by_indexes(
     log: PartitionLog, files: Sequence[LogFile], max_bytes: int
 ) -> tuple[TransactionOutcome, int]:
-    """The outcome as indexes have it, and how many bytes of segments were not looked at."""
+    """The outcome by indexes, and the bytes of segments that were not read."""
     read = 0
 
     def check(wanted: Sequence[LogFile]) -> None:
@@ -162,7 +160,7 @@ def _committed(log: PartitionLog, places: Places, outcome: TransactionOutcome) -
         pin = Pin(first.producer_id, first.first_offset, timestamp)
     doubts = [left_out(one) for one in outcome.doubtful]
     damage = held_back_by(outcome)
-    # Behind a last batch that is not whole yet there is nothing that could have ended it.
+    # No marker can follow an incomplete last batch.
     if damage is not None and not _is_pending(log, damage):
         doubts.append(held_back(damage, outcome))
     void = [
@@ -174,14 +172,14 @@ def _committed(log: PartitionLog, places: Places, outcome: TransactionOutcome) -
 
 
 def _is_pending(log: PartitionLog, damage: Damage) -> bool:
-    """Whether it is the last entry of the log, cut off by the end of the file."""
+    """Whether damage is the last entry of the log, truncated by the end of the file."""
     newest = log.pieces[-1].segment
     is_last = damage.path == newest.file.path and damage.next_offset is None
     return is_last and newest.is_newest and isinstance(damage.error, TruncatedError)
 
 
 def _timestamp_at(log: PartitionLog, places: Places, producer_id: int, offset: int) -> int | None:
-    """The greatest timestamp of the batch that begins with an offset; None if it is not there."""
+    """The greatest timestamp of the batch that begins with an offset; None without such a batch."""
     for at, piece in enumerate(log.pieces):
         end = piece_end(log, at)
         if piece.start > offset or (end is not None and end <= offset):

@@ -1,11 +1,10 @@
-"""Offset ranges of segments as work for tasks: large ones cut, small ones packed together.
+"""Tasks from splits: cut large splits at offsets, pack small ones together.
 
-Strategy: a cut is an offset; what an index says of it is a hint where to begin. An entry of a `.index` names
-the last offset of an append (until Kafka 1.1 the first) and where that append begins, so everything with a
-greater offset stands there or behind: the cut is made behind that offset, and the reader verifies the
-position. Of an index no more is read than an entry for each cut, found where it should be if batches were
-alike, and looked up where they are not. Without an index, cuts come from a walk through the headers, if that
-is bounded, or there are none.
+Strategy: a cut is an offset, with a position from the index as a hint. An entry of a `.index` has the last
+offset of an append (until Kafka 1.1 the first) and the append's position, so all greater offsets stand at
+that position or after it: the cut is made after that offset, and the reader verifies the position. One index
+entry is read for each cut, by interpolation, or by binary search where batches differ in size. Without an
+index, cuts come from the headers within a budget, else there are none.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ __all__ = ["MAX_CUTS", "Cutter", "num_bytes_of", "pack"]
 
 _OPEN_COST = 1 << 20  # bytes that could be read while a file is opened
 MAX_CUTS = 1_000_000
-"""Splits that a plan may have, beside one for each segment: 10,000 of 1 GiB, cut at 64 MiB, have 160,000."""
-_MANY_CUTS = 1000  # of one segment by numbers of offsets, before its end is looked up
-_MANY = 1.5  # of the bytes that a task should have, before an index is looked up once more
+"""Most splits of a plan besides one a segment: 10,000 segments of 1 GiB, cut at 64 MiB, have 160,000."""
+_MANY_CUTS = 1000  # of one segment by `max_records`, before its end is looked up
+_MANY = 1.5  # times the wanted bytes of a task, before an index is searched
 
 Cut = tuple[int, int]
-"""First offset behind the cut, and a position before which no offset stands that is not below it."""
+"""First offset after the cut, and a position at or before that of every offset from it on."""
 
 
 def num_bytes_of(split: Split) -> int:
-    """Bytes of the segment that a split probably reads."""
+    """Estimate the bytes of its segment that a split reads."""
     end = split.segment.size if split.end_position is None else split.end_position
     return max(0, end - split.position)
 
@@ -49,12 +48,12 @@ class Cutter:
     """Cuts splits into smaller ones.
 
     Attributes:
-        places: where indexes are opened.
+        places: filesystems by path.
         max_bytes: of a segment that one split reads, about.
         max_records: offsets of one split; None for any number.
-        budget: of headers that may be read where there is no index.
-        is_strict: cut also what is only a little too large.
-        num_cuts: how many were made, or would have been.
+        budget: for reading headers where there is no index.
+        is_strict: also cut splits that are less than 1.5 times too large.
+        num_cuts: number of cuts so far, including refused ones.
         findings: indexes that were not used.
     """
 
@@ -67,10 +66,10 @@ class Cutter:
     findings: list[Finding] = field(default_factory=list)
 
     def cut_all(self, splits: Sequence[Split]) -> list[Split]:
-        """Cut every split that is too large; those of remote segments a few at a time.
+        """Cut every split that is too large; splits of remote segments in parallel.
 
         Args:
-            splits: whole ranges of segments, in order; each begins and ends where its segment's part does.
+            splits: one for each segment, in order.
         """
         if not any(is_remote(split.segment.file) for split in splits):
             return [part for split in splits for part in self.cut(split)]
@@ -78,7 +77,7 @@ class Cutter:
             return [part for parts in pool.map(self.cut, splits) for part in parts]
 
     def cut(self, split: Split) -> list[Split]:
-        """One split as one or more, in order, that together read the same offsets."""
+        """Cut a split into one or more that together read the same offsets, in order."""
         size = num_bytes_of(split)
         is_inside = split.start > split.segment.base_offset and split.position == 0 and size > _OPEN_COST
         is_large = size > self.max_bytes * (1 if self.is_strict else _MANY)
@@ -109,12 +108,12 @@ class Cutter:
         return [part for one in _divided(split, cuts) for part in self._by_number(one, lookup)]
 
     def _by_number(self, split: Split, lookup: OffsetLookup) -> list[Split]:
-        """Cut after so many offsets."""
+        """Cut after each `max_records` offsets."""
         if self.max_records is None or split.end is None:
             return [split]
         end = split.end
         if (end - split.start) // self.max_records > _MANY_CUTS:
-            # By the names; the segment itself may end long before the next one begins.
+            # The range is from names; the segment may end long before the next one begins.
             end = min(end, find_reached(self.places, split.segment) or split.start)
             if (end - split.start) // self.max_records > split.segment.size // LEN_HEAD:
                 return self._by_headers(split)
@@ -126,7 +125,7 @@ class Cutter:
         return _divided(split, cuts)
 
     def _count(self, num_cuts: int) -> None:
-        """Refuse what would be more splits than anybody can plan."""
+        """Count cuts; raise above `MAX_CUTS`."""
         self.num_cuts += num_cuts
         if self.num_cuts > MAX_CUTS:
             raise OptionError(
@@ -135,7 +134,7 @@ class Cutter:
             )
 
     def _by_headers(self, split: Split) -> list[Split]:
-        """Without an index, a task for each part would have to look for it from the segment's beginning."""
+        """Cut at the positions of batches, by reading all headers once here instead of in each task."""
         is_near = split.segment.form == "plain" and not is_remote(split.segment.file)
         if not is_near or not self.budget.spend(split.segment.file, split.position):
             return [split]
@@ -154,7 +153,7 @@ class Cutter:
 
 
 def _placed(split: Split, lookup: OffsetLookup) -> Split:
-    """A split with hints where it begins and ends."""
+    """The split with positions from the index as hints."""
     size = split.segment.size
     if split.start > split.segment.base_offset:
         below = lookup.last_below(split.start)
@@ -162,7 +161,7 @@ def _placed(split: Split, lookup: OffsetLookup) -> Split:
             split = replace(split, position=below[1])
     if split.end not in (None, split.following) and split.end_position is None:
         assert split.end is not None
-        # Behind the append that the last offset is part of, which ends where the next entry's begins.
+        # After the append with the last offset, which ends where the append of the next entry begins.
         num = lookup.num_below(split.end - 1) + 1
         if num < len(lookup):
             end = lookup.entry(num)[1]
@@ -171,9 +170,9 @@ def _placed(split: Split, lookup: OffsetLookup) -> Split:
 
 
 def _cuts_by_size(split: Split, lookup: OffsetLookup, max_bytes: int) -> Iterator[Cut]:
-    """Cuts at entries of an index, about as many bytes apart.
+    """Cuts at index entries, evenly spaced by position.
 
-    An index that is out of order gives fewer cuts, or odd ones: never an offset outside, or one twice.
+    An index out of order gives fewer or uneven cuts, but always ascending ones within the split.
     """
     size, whole = num_bytes_of(split), max(split.segment.size, 1)
     num = min(-(-size // max_bytes), len(lookup) + 1)
@@ -191,7 +190,7 @@ def _cuts_by_size(split: Split, lookup: OffsetLookup, max_bytes: int) -> Iterato
 
 
 def _entry_near(lookup: OffsetLookup, guess: Cut, wanted: int, max_bytes: int) -> Cut | None:
-    """The cut at an entry whose position is near the one that is wanted."""
+    """The cut at an entry near the wanted position."""
     offset, position = guess
     if abs(position - wanted) > max_bytes * (_MANY - 1) / 2:
         at = lookup.num_before(wanted)
@@ -204,9 +203,9 @@ def _entry_near(lookup: OffsetLookup, guess: Cut, wanted: int, max_bytes: int) -
 def _cuts_in_walk(
     split: Split, heads: Sequence[HeaderSummary], max_bytes: int, max_records: int | None
 ) -> Iterator[Cut]:
-    """Cuts before batches, where everything before is below them and nothing behind is."""
+    """Cuts before batches that have all lower offsets before them and all greater ones after."""
     first, begun, highest = split.start, split.position, split.start - 1
-    # A base offset that was changed, or batches of another segment, must not part others from their offsets.
+    # Damaged base offsets, or batches of another segment, must not separate other batches from their range.
     firsts = [head.last_offset if head.first_offset is None else head.first_offset for head in heads]
     lowest = list(accumulate(reversed(firsts), min))[::-1]
     for head, least in zip(heads, lowest, strict=True):
@@ -238,12 +237,12 @@ def _divided(split: Split, cuts: Iterable[Cut]) -> list[Split]:
 def pack(
     splits: Sequence[Split], max_bytes: int, min_tasks: int | None = None, max_records: int | None = None
 ) -> list[tuple[Split, ...]]:
-    """Put splits together into tasks, in order; one that is large is a task by itself.
+    """Pack splits into tasks, in order; a large split is a task by itself.
 
     Args:
         splits: in order.
         max_bytes: of a task, about.
-        min_tasks: tasks at least, if there are so many splits; None for any number.
+        min_tasks: least number of tasks, if there are enough splits; None for any number.
         max_records: offsets of a task; None for any number.
     """
     total = sum(num_bytes_of(split) + _OPEN_COST for split in splits)

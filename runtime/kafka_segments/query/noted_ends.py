@@ -1,10 +1,9 @@
-"""Offsets that a log directory held when a broker noted its checkpoints, and does not hold any more.
+"""Lost offsets at the end of a log, by the checkpoints of its broker.
 
-Strategy: a broker notes the high watermark of each partition (replication-offset-checkpoint) every few
-seconds, the offset up to which it has flushed the log (recovery-point-offset-checkpoint) every minute, and
-both when it stops. Where no broker holds the directory, a log that ends before that has lost its end.
-Segments that were left out by whoever asks (other files were given by name, or chosen by options) are not
-lost. A broker that is running may have noted more than is on the disk; its log is not judged.
+Strategy: a broker writes the high watermark of each partition (replication-offset-checkpoint) every few
+seconds, its recovery point (recovery-point-offset-checkpoint) every minute, and both at shutdown. A log that
+ends before them, with no broker running, has lost its end. Segments excluded by the caller (by file names or
+options) are not lost. A running broker may have more in its checkpoints than on the disk: its log is skipped.
 """
 
 from __future__ import annotations
@@ -19,38 +18,37 @@ from kafka_segments.segment.continuity import CheckpointedOffsets, swapped_out
 __all__ = ["lost_ends", "lost_swaps", "not_left_out"]
 
 _LOG_ENDS = (EndKind.LOG_END, EndKind.STABLE)
-"""What a range ends at that is to go as far as there are offsets (`Range.end_is`)."""
+"""Kinds of ends (`Range.end_is`) of ranges that read to the end of the log."""
 
 
 def lost_ends(view: LogView, found: Range) -> Iterator[Finding]:
-    """The offsets between the end of a log and the greater of its high watermark and its recovery point.
+    """Report offsets between the end of a log and its checkpoints (high watermark, recovery point).
 
     Args:
         view: the log.
-        found: the range that is read; only one that goes to the log's end can lack something there.
+        found: the range that is read.
     """
     log = view.log
     noted = max(log.end.high_watermark or 0, log.end.recovery_point or 0)
     if not noted or log.end.is_live or found.end_is.kind not in _LOG_ENDS:
         return
-    # Also where something damaged stands behind: its reader may take it for a batch that is being written.
     if noted <= view.end:
         return
-    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_which(log)}"
-    for first, behind in not_left_out(log, max(view.end, found.start), noted):
-        yield Finding(Kind.LOST, log.topic, log.partition, why, first, behind - 1)
+    why = f"the log ends at offset {view.end}, and a broker noted {noted} as its {_greater_checkpoint(log)}"
+    for first, stop in not_left_out(log, max(view.end, found.start), noted):
+        yield Finding(Kind.LOST, log.topic, log.partition, why, first, stop - 1)
 
 
 def lost_swaps(
     view: LogView, found: Range, known: Sequence[tuple[int, int]], *, is_from_start: bool
 ) -> Iterator[Finding]:
-    """The offsets that only segments hold which a broker has yet to take in; see `continuity.swapped_out`.
+    """Report offsets that only `.swap` files hold; see `continuity.swapped_out`.
 
     Args:
         view: the log.
         found: the range that is read.
         known: the offsets that are reported as lost already.
-        is_from_start: the range begins where the log does; such a segment may lie in front of that.
+        is_from_start: the range begins at the log start; a `.swap` file may hold offsets before it.
     """
     log = view.log
     if log.end.is_live or not log.swaps:
@@ -60,39 +58,36 @@ def lost_swaps(
     )
     key = log.topic, log.partition
     start = 0 if is_from_start else found.start
-    for first, behind, why in swapped_out(noted, [piece.segment.base_offset for piece in log.pieces]):
-        last = first if behind is None else behind
-        is_told = any(one[0] <= first and last <= one[1] for one in known)
+    for first, stop, why in swapped_out(noted, [piece.segment.base_offset for piece in log.pieces]):
+        last = first if stop is None else stop
+        is_known = any(one[0] <= first and last <= one[1] for one in known)
         is_asked = last >= start and (found.end in (None, view.end) or first < found.end)
-        if is_asked and not is_told:
+        if is_asked and not is_known:
             yield Finding(Kind.LOST, *key, why, first, last)
 
 
-def _which(log: PartitionLog) -> str:
+def _greater_checkpoint(log: PartitionLog) -> str:
     end = log.end
     is_flushed = (end.recovery_point or 0) > (end.high_watermark or 0)
     return "recovery point" if is_flushed else "high watermark"
 
 
-def not_left_out(log: PartitionLog, first: int, behind: int) -> Iterator[tuple[int, int]]:
-    """The parts of a range of offsets that no segment holds which was left out on purpose.
+def not_left_out(log: PartitionLog, first: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of an offset range outside of deliberately excluded segments, as `[first, stop)`.
 
     Args:
         log: the partition.
         first: the first offset.
-        behind: the offset behind the last one.
-
-    Yields:
-        First offset, and the one behind the last.
+        stop: the end, exclusive.
     """
     chosen_out = [
-        (one.first_offset, behind if one.last_offset is None else one.last_offset + 1)
+        (one.first_offset, stop if one.last_offset is None else one.last_offset + 1)
         for one in of_kinds(log.findings, Kind.LEFT_OUT)
         if one.first_offset is not None
     ]
     for start, end in sorted(chosen_out):
-        if first < min(start, behind):
-            yield first, min(start, behind)
+        if first < min(start, stop):
+            yield first, min(start, stop)
         first = max(first, end)
-    if first < behind:
-        yield first, behind
+    if first < stop:
+        yield first, stop

@@ -1,9 +1,9 @@
-"""Which offsets of each partition are read, and what of the request is not there.
+"""Offset range to read of each partition, and requested offsets that are missing.
 
-Strategy: as Spark's connector resolves its options (KafkaOffsetReaderAdmin), where a broker's answers come
-from files: the earliest offset is the log start; the latest is the last stable offset at `read_committed`,
-else the high watermark where a broker is writing, else the end of the last whole valid batch. That last one
-stays open, so that the reader finds it, unless a number is needed here.
+Strategy: as Spark's connector resolves its options (KafkaOffsetReaderAdmin), with files instead of a broker:
+the earliest offset is the log start; the latest is the last stable offset at `read_committed`, else the high
+watermark where a broker is writing, else the end of the last complete valid batch. That end stays open for
+the reader to find, unless its number is needed here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["EndKind", "LogView", "Range", "check_partitions", "resolve"]
 
 
 class EndKind(Enum):
-    """Reasons why a range ends where it does."""
+    """Kinds of ends of a range."""
 
     LOG_END = "the end of the log"
     STABLE = "the last stable offset"
@@ -41,12 +41,12 @@ class EndKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RangeEnd:
-    """Why a range ends where it does; `str` has it for people.
+    """Reason for the end of a range; `str` gives a text.
 
     Attributes:
-        kind: the reason.
-        pin: the open transaction before which the last stable offset is.
-        timestamp: the time that was asked for.
+        kind: kind of end.
+        pin: the open transaction at the last stable offset.
+        timestamp: the requested time.
     """
 
     kind: EndKind
@@ -62,18 +62,18 @@ class RangeEnd:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets of a partition that are to be read.
+    """Offsets to read of a partition.
 
     Attributes:
         topic: name.
         partition: number.
         start: first offset.
-        end: behind the last offset; None is the end of the log.
-        log_start_offset: of what is there.
-        log_end_offset: likewise, if it was worked out.
-        end_is: why it ends there.
-        limit: nothing from here on is read, although the range is open: segments whose names are wrong may
-            hold what is below; None is no limit.
+        end: after the last offset; None is the end of the log.
+        log_start_offset: first offset of the log.
+        log_end_offset: end of the log, if it is known.
+        end_is: reason for the end.
+        limit: end of the offsets returned from an open range, where misnamed segments after it may hold lower
+            offsets; None is no limit.
     """
 
     topic: str
@@ -87,10 +87,10 @@ class Range:
 
 
 def check_partitions(logs: Sequence[PartitionLog], query: Query) -> None:
-    """Where offsets or times are given by partition, all partitions that are read must have one.
+    """Check that offsets or times by partition are given for exactly the partitions that are read.
 
     Raises:
-        OptionError: one has none, or one is named that is not read (KafkaOffsetReaderAdmin's assertion).
+        OptionError: a partition without one, or one that is not read (asserted by KafkaOffsetReaderAdmin).
     """
     there = {(log.topic, log.partition) for log in logs}
     for side, bound in (("starting", query.start), ("ending", query.end)):
@@ -108,14 +108,14 @@ def check_partitions(logs: Sequence[PartitionLog], query: Query) -> None:
 
 @dataclass
 class LogView:
-    """A log as the query may see it: its start and its ends, worked out when they are asked for.
+    """A log as a query sees it, with start and ends determined on first use.
 
     Attributes:
-        log: the partition; one piece at least.
-        places: where files are opened.
+        log: the partition, with one piece or more.
+        places: filesystems by path.
         finder: of offsets by times.
-        committed: of its transactions; None at `read_uncommitted`.
-        findings: what was asked for and is not there, and what is there after the end of reading, so far.
+        committed: outcome of its transactions; None at `read_uncommitted`.
+        findings: requested offsets that are missing, and offsets after the end of reading.
     """
 
     log: PartitionLog
@@ -126,12 +126,12 @@ class LogView:
 
     @property
     def start(self) -> int:
-        """The first offset there is."""
+        """The first available offset."""
         return max(self.log.log_start_offset or 0, self.log.pieces[0].start)
 
     @cached_property
     def end(self) -> int:
-        """Behind the last whole valid batch, and not below the start."""
+        """After the last complete valid batch, but not below the start."""
         return self._written_end if self._is_pinned else max(self._written_end, self.start)
 
     @property
@@ -146,9 +146,9 @@ class LogView:
         return _end_of(self.log, self.places, self.finder) if piece.end is None else piece.end
 
     def why_all_deleted(self) -> str | None:
-        """What to say of a log that starts behind everything that is there; None of others."""
+        """Text of a remark if the log start is after all offsets in the files, else None."""
         start = self.log.log_start_offset
-        if start is None or not self.is_behind_newest(start) or start <= self._written_end:
+        if start is None or not self.may_be_after_end(start) or start <= self._written_end:
             return None
         return (
             f"nothing is read: the log starts at offset {start}, as was noted (log-start-offset-checkpoint), "
@@ -158,39 +158,39 @@ class LogView:
 
     @cached_property
     def is_damaged_after(self) -> bool:
-        """Whether something stands behind the end that is neither a batch nor the beginning of one."""
+        """Whether damage follows the end, other than an incomplete batch."""
         piece = self.log.pieces[-1]
         if piece.end is not None or self.log.end.is_live:
             return False
         found = find_end(self.places, piece.segment)
         return found.tail is not None and not (piece.segment.is_newest and found.is_tail_pending)
 
-    def is_misnamed_behind(self, offset: int) -> bool:
-        """Whether segments hold what is below an offset, and by their names nobody would read it there."""
+    def is_misnamed_after(self, offset: int) -> bool:
+        """Whether segments named after an offset hold lower ones."""
         pieces = self.log.pieces
         if offset <= self.end:
-            # A broker that has just begun a segment may have noted no more yet than what is before it.
+            # The high watermark of a live broker may still be before its new segment.
             pieces = tuple(piece for piece in pieces if piece.start >= offset)
         return bool(pieces) and bool(astray_in(self.places, replace(self.log, pieces=pieces)))
 
-    def is_behind_newest(self, offset: int) -> bool:
-        """Whether an offset may be behind the end; asking for the end takes a read."""
+    def may_be_after_end(self, offset: int) -> bool:
+        """Whether an offset may be after the end, by names alone, without reading."""
         return offset > self.log.pieces[-1].start
 
-    def lose(self, first: int, behind: int, why: str) -> None:
-        """Note that offsets `[first, behind)` are not there."""
-        if first < behind:
+    def lose(self, first: int, stop: int, why: str) -> None:
+        """Add the finding that offsets `[first, stop)` are lost."""
+        if first < stop:
             where = self.log.topic, self.log.partition
-            self.findings.append(Finding(Kind.LOST, *where, why, first, behind - 1))
+            self.findings.append(Finding(Kind.LOST, *where, why, first, stop - 1))
 
 
 def resolve(view: LogView, query: Query) -> Range:
-    """The range of one partition; what is amiss is noted in the view.
+    """Resolve the range of one partition; findings are added to the view.
 
     Raises:
-        OptionError: no record is as late as the starting time, the range begins behind its end, or the high
-            watermark is asked for and not known.
-        KafkaFormatError: a file that is needed for it cannot be read.
+        OptionError: no record at or after the starting time, a range that begins after its end, or a high
+            watermark that is not known.
+        KafkaFormatError: a needed file cannot be read.
     """
     visible, why = _visible_end(view, query)
     end, end_is = _ending(view, query.end, visible, why)
@@ -199,7 +199,7 @@ def resolve(view: LogView, query: Query) -> Range:
         start = min(start, end)
     if end_is != why and end is not None and start > end:
         raise OptionError(
-            f"the range of {view.log.topic}-{view.log.partition} begins at offset {start}, which is behind "
+            f"the range of {view.log.topic}-{view.log.partition} begins at offset {start}, which is after "
             f"its end: {end_is}, {end}"
         )
     start, end = _there(view, query, start, end)
@@ -208,7 +208,7 @@ def resolve(view: LogView, query: Query) -> Range:
     start = start if end is None else min(start, end)
     limit = view.log.end.high_watermark
     if end_is.kind is EndKind.HIGH_WATERMARK and view.log.end.is_live and limit is not None:
-        is_misnamed = query.end.kind == "latest" and view.is_misnamed_behind(limit)
+        is_misnamed = query.end.kind == "latest" and view.is_misnamed_after(limit)
         limit, end = (limit, None) if is_misnamed else (None, end)
     else:
         limit = None
@@ -217,7 +217,7 @@ def resolve(view: LogView, query: Query) -> Range:
 
 
 def _visible_end(view: LogView, query: Query) -> tuple[int | None, RangeEnd]:
-    """Where reading ends at the latest, and why; None is the end of the log."""
+    """The highest end of reading and its reason; None is the end of the log."""
     log_end = view.log.end
     candidates: list[tuple[int, RangeEnd]] = []
     if query.end.kind == "high-watermark" or (log_end.is_live and query.end.kind != "log-end"):
@@ -225,7 +225,7 @@ def _visible_end(view: LogView, query: Query) -> tuple[int | None, RangeEnd]:
             high_watermark = max(log_end.high_watermark, view.start)
             candidates.append((min(high_watermark, view.end), RangeEnd(EndKind.HIGH_WATERMARK)))
         elif log_end.is_live and query.end.kind != "high-watermark":
-            # A broker begins with it there, and notes it every few seconds.
+            # A broker begins with it at the log start, and writes it every few seconds.
             candidates.append((view.start, RangeEnd(EndKind.NO_HIGH_WATERMARK)))
         else:
             raise OptionError(
@@ -238,7 +238,7 @@ def _visible_end(view: LogView, query: Query) -> tuple[int | None, RangeEnd]:
         return None, RangeEnd(EndKind.LOG_END)
     end, why = min(candidates, key=itemgetter(0))
     if end >= view.end and view.is_damaged_after:
-        return None, RangeEnd(EndKind.LOG_END)  # so that whoever reads sees it, and tells
+        return None, RangeEnd(EndKind.LOG_END)  # for the reader to report the damage
     if end < view.end:
         newest = view.log.pieces[-1].segment.file.path
         size = sum(piece.segment.size for piece in view.log.pieces if piece.start >= end)
@@ -289,19 +289,19 @@ def _timestamp(bound: Bound, log: PartitionLog) -> int | None:
 
 
 def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[int, int | None]:
-    """The part of a range that is there; what was asked for by offset and is not, is lost."""
+    """The available part of a range; requested offsets outside of it are lost."""
     by_start, by_end = (
         _number(bound, view.log) not in (None, special)
         for bound, special in ((query.start, EARLIEST), (query.end, LATEST))
     )
     if by_start and start < view.start:
-        behind = view.start if end is None else min(view.start, end)
-        view.lose(start, behind, f"the log starts at offset {view.start}")
-        start = behind
-    if by_end and end is not None and view.is_behind_newest(end) and end > view.end:
+        stop = view.start if end is None else min(view.start, end)
+        view.lose(start, stop, f"the log starts at offset {view.start}")
+        start = stop
+    if by_end and end is not None and view.may_be_after_end(end) and end > view.end:
         view.lose(max(start, view.end), end, f"the log ends at offset {view.end}")
         end = view.end
-    if by_start and view.is_behind_newest(start) and start > view.end:
+    if by_start and view.may_be_after_end(start) and start > view.end:
         if not by_end:
             view.lose(view.end, start, f"the log ends at offset {view.end}")
         start = view.end
@@ -309,7 +309,7 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
 
 
 def _end_of(log: PartitionLog, places: Places, finder: TimeFinder) -> int:
-    """The offset after the last whole valid batch of the newest segment; of all, if that one is misnamed."""
+    """End of the last complete valid batch of the newest segment, or of all if that is misnamed."""
     newest = log.pieces[-1]
     if (small := find_end_of_small(places, newest.segment)) is not None:
         return max(newest.start, small)

@@ -1,4 +1,4 @@
-"""The texts of options and the values that they mean; a text that means none is an `OptionError`."""
+"""Parsers of option texts; an invalid text raises `OptionError`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 Parser = Callable[[str, str], Any]
-"""From an option's name and text to its value."""
+"""Function from an option's name and text to its value."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _UNITS = {"": 0, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30}
 PARTITIONS_EXAMPLE = '{"topicA":[0,1]}'
 _NUMBERS = '{"topicA":{"0":23,"1":-1}}'
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=/)")
-# Spark writes `file:/x` for local paths; people write `file:///x`.
+# Spark writes `file:/x` for local paths; users write `file:///x`.
 _OF_THIS_MACHINE = re.compile(r"file:(?://)?(/(?:[^/].*)?)", re.IGNORECASE | re.DOTALL)
 
 
@@ -86,7 +86,7 @@ def to_positive(name: str, text: str) -> int:
 
 
 def size_from(least: int) -> Parser:
-    """A number of bytes, with Spark's suffixes."""
+    """Parser of a number of bytes, with Spark's suffixes."""
 
     def parse(name: str, text: str) -> int:
         match = re.fullmatch(r"([0-9]{1,15})([a-z]*)", text.strip().lower())
@@ -139,7 +139,7 @@ def _by_partition(name: str, text: str) -> dict[TopicPartition, int]:
 
 
 def offsets_or(*words: str) -> Parser:
-    """Offsets by partition or a word; `words` are those named in errors."""
+    """Parser of a word, or offsets by partition as JSON; errors list `words`."""
 
     def parse(name: str, text: str) -> Bound:
         value = text.strip()
@@ -179,7 +179,7 @@ def to_time_zone(name: str, text: str) -> ZoneInfo:
 
 
 def to_path(_name: str, path: object) -> str:
-    """A path or address; that of this machine absolute, because tasks run in another directory."""
+    """Check a path or address; make local ones absolute, as tasks run in another directory."""
     if not isinstance(path, str) or not path or "\0" in path:
         raise OptionError(f"{path!r:.80} is no path")
     local = _OF_THIS_MACHINE.fullmatch(path)

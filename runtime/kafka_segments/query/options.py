@@ -1,7 +1,7 @@
-"""The options of a query, under the names of Spark's `kafka` source, in one table.
+"""Table of options, named as in Spark's `kafka` source.
 
-The Spark source, `kafka-segments plan -o`, flags of `plan` and `ingest`, and the table in docs/spark.md are
-made of `OPTIONS`. Names are compared without regard to case, as Spark does.
+The Spark source, `kafka-segments plan -o`, flags of `plan` and `ingest`, and the table in docs/spark.md use
+`OPTIONS`. Names are case-insensitive, as in Spark.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class Option:
     """One option.
 
     Attributes:
-        group: what it is part of: the query, the choice of files, or the rows of the Spark source.
+        group: the query, the choice of files, or the rows of the Spark source.
         name: in Spark.
-        parse: its text to a value.
-        help: what it is, in a few words; help texts and docs/spark.md have it.
-        default: as text; None if there is none.
-        kafka: what it is in Spark's `kafka` source; empty if there is no such option.
-        more: what docs/spark.md says besides.
+        parse: parser of its text.
+        help: short description, for help texts and docs/spark.md.
+        default: as text, or None.
+        kafka: meaning in Spark's `kafka` source; empty without such an option.
+        more: further text for docs/spark.md.
         alias: another name.
-        flag: of `kafka-segments ingest`, and of `plan` if it plans by it.
+        flag: of `kafka-segments ingest`, and of `plan` if it uses it.
         choices: of the flag.
         metavar: of the flag.
-        scan: the argument of `scan` that says the same.
+        scan: the equivalent argument of `scan`.
     """
 
     group: Literal["query", "file", "read"]
@@ -180,7 +180,7 @@ IGNORED = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )
-"""Options of Spark's `kafka` source that mean nothing without a broker; all other `kafka.*` likewise."""
+"""Options of Spark's `kafka` source without a meaning here, like all other `kafka.*`."""
 
 REFUSED = {
     "kafka.auto.offset.reset": "say where to begin with startingOffsets",
@@ -189,9 +189,9 @@ REFUSED = {
     "kafka.enable.auto.commit": "nothing is committed by reading files",
     "kafka.interceptor.classes": "records come as they are stored",
 }
-"""Those that Spark's `kafka` source refuses, as rows would be others than it promises, and what to do."""
+"""Options that Spark's `kafka` source rejects too, and what to do instead."""
 
-# What Spark itself puts beside the user's options when a table was made with SQL.
+# Added by Spark to the user's options for a table created with SQL.
 _SPARKS_OWN = (
     "owner",
     "provider",
@@ -205,7 +205,7 @@ _SPARKS_PREFIXES = ("option.", "spark.sql.")
 
 
 class GivenOptions:
-    """Options as text, by names in any case; indexing gives the value of one, or its default, or None."""
+    """Options as text, by case-insensitive name; indexing returns the parsed value, the default, or None."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.texts = {name.lower(): text for name, text in options.items()}
@@ -224,7 +224,7 @@ class GivenOptions:
 
 
 def option_names(*groups: str) -> list[str]:
-    """Names of the options of some groups, group by group; of all without any."""
+    """Names of the options of some groups; of all groups by default."""
     found = [one for group in groups for one in _TABLE if one.group == group] if groups else _TABLE
     return [name for one in found for name in (one.name, one.alias) if name is not None]
 
@@ -233,10 +233,10 @@ def check_names(given: Iterable[str]) -> list[str]:
     """Check the names of options.
 
     Returns:
-        Those that are accepted and mean nothing here.
+        Accepted names without a meaning here.
 
     Raises:
-        OptionError: an unknown name, with the nearest one; or one that Spark's connector refuses.
+        OptionError: an unknown name, with the nearest known one; or one that Spark's connector rejects.
     """
     names = option_names()
     known = {name.lower() for name in names}
@@ -255,13 +255,13 @@ def check_names(given: Iterable[str]) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What an error says after a name that is unknown: the one that is most like it, or all of them."""
+    """Suffix of an error for an unknown name: the most similar known name, or all of them."""
     names = list(known)
     return did_you_mean(name, names) or f"; there are {', '.join(names)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What an error says after a name that is unknown: the one that is most like it, if any is."""
+    """Suffix of an error for an unknown name: the most similar known name, or nothing."""
     names = {one.lower(): one for one in known}
     found = difflib.get_close_matches(name.lower(), names, n=1)
     return f"; did you mean {names[found[0]]}?" if found else ""

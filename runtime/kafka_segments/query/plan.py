@@ -1,7 +1,7 @@
-"""From logs and a query to work for tasks, with what is left out and why, and what is not there.
+"""Plan of a query: splits by task, with findings for excluded and missing offsets.
 
-Strategy: first the ranges of offsets, then what conditions exclude, then cuts, then tasks. Each step only
-narrows offsets, so that leaving one out makes a plan longer and never wrong.
+Strategy: offset ranges, then conditions, then cuts, then tasks. Each step only narrows offsets: without one
+of them a plan is larger, and still correct.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ __all__ = ["Plan", "plan"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is read, by whom, and what is not.
+    """Splits by task, and findings of planning.
 
     Attributes:
-        tasks: the splits of each, in order; together each offset once.
-        ranges: of the partitions that are asked for.
-        findings: what is there and is not read; what was asked for and is not there, as far as it shows
-            before reading; damage that has taken the end of a transaction; files beside the segments that
-            were not used; remarks.
-        committed: how the transactions of each partition ended; empty at `read_uncommitted`.
-        num_bytes: of the segments that are read, by the hints there are.
+        tasks: splits by task, in order; each offset is in one split.
+        ranges: of the selected partitions.
+        findings: excluded segments and offsets; missing offsets, if known before reading; transactions whose
+            end was lost to damage; unused index files; remarks.
+        committed: transaction outcomes by partition; empty at `read_uncommitted`.
+        num_bytes: estimated bytes to read.
     """
 
     tasks: tuple[tuple[Split, ...], ...]
@@ -58,7 +57,7 @@ class Plan:
         return of_kinds(self.findings, *kinds)
 
     def warnings(self) -> Iterator[str]:
-        """What costs no record that was asked for and that a caller should know, for people."""
+        """Texts of warnings: findings that cost no requested record."""
         for partition, committed in self.committed.items():
             if committed.pin is not None:
                 yield _pinned(partition, committed.last_stable_offset, committed.pin)
@@ -74,22 +73,22 @@ def plan(
     """Plan a query.
 
     Args:
-        logs: the partitions that there are.
-        query: what is asked for.
-        places: where files are opened.
-        committed: how transactions ended, where that is known already (from a snapshot).
+        logs: all partitions.
+        query: the request.
+        places: filesystems by path.
+        committed: transaction outcomes known from a snapshot.
 
     Raises:
-        OptionError: the query asks for what there is not, contradicts itself, or would take more reading than
-            a planner may do.
-        ReadError: a file that is needed for planning cannot be read, or one that would help may not be.
-        StoreError: a store has stopped giving files, even such as only help.
+        OptionError: the query selects missing topics or partitions, contradicts itself, or needs more reading
+            than its limits allow.
+        ReadError: a needed file cannot be read, or access to an optional one is denied.
+        StoreError: a store refused or failed, for optional files too.
     """
     return _Planner(query, places, dict(committed or {})).plan(logs)
 
 
 class _Planner:
-    """One plan in the making."""
+    """State of planning one query."""
 
     def __init__(self, query: Query, places: Places, committed: dict[TopicPartition, Committed]) -> None:
         self._query, self._places = query, places
@@ -131,7 +130,7 @@ class _Planner:
         )
 
     def _of_log(self, log: PartitionLog, ranges: list[Range]) -> list[Split]:
-        """The splits of a partition, a segment each, without what conditions exclude."""
+        """Splits of a partition, one for each segment, narrowed by conditions."""
         key = (log.topic, log.partition)
         unused = self._unused.setdefault(key, [])
         committed = self._committed_of(log, unused)
@@ -192,21 +191,21 @@ class _Planner:
     def _whole_splits(
         self, log: PartitionLog, found: Range, visible: int | None, findings: list[Finding]
     ) -> Iterator[Split]:
-        """A split for each segment that holds offsets of the range; the others are noted.
+        """Yield a split for each segment with offsets of the range; add findings for the others.
 
-        From the offset `visible` on that was done already.
+        Segments from the offset `visible` on already have a finding.
         """
         for at, piece in enumerate(log.pieces):
             end = piece_end(log, at)
             following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
             if following is not None and end is not None and end < following:
                 findings += _gap(log, found, end, following)
-            # An end that only counting needed: the newest segment is read to its own, whatever is there.
+            # With an end for counting only, the newest segment is still read to its own end.
             is_open = (log.topic, log.partition) in self._open_ends
             why = None if is_open and following is None else _why_outside(found, piece.start, end)
             start = log.log_start_offset or 0
             if end is not None and end <= start and len(log.copies) == 1:
-                # It counts because it holds more than its name says; its reader tells what nobody reads.
+                # A misnamed segment: its reader reports offsets that no other split reads.
                 split = whole_split(log, at, (piece.start, None), is_from_beginning=False)
                 asked_end = found.end if found.limit is None else found.limit
                 yield replace(split, asked=(found.start, None if is_open else asked_end))
@@ -240,18 +239,17 @@ class _Planner:
         return self._with_excluded(parts) if self._committed else parts
 
     def _reopened(self, split: Split) -> Split:
-        """The last split of a log with an open end, which only counting needed to be closed.
+        """Reopen the end of a log's last split that was closed for counting only.
 
-        So its reader sees what is behind the last sound batch, and tells it.
+        Its reader then reports damage after the last valid batch.
         """
         is_last = split.end is not None and self._open_ends.get((split.topic, split.partition)) == split.end
         return replace(split, end=None, end_position=None) if is_last and split.following is None else split
 
     def _bounded(self, tasks: Sequence[tuple[Split, ...]]) -> list[tuple[Split, ...]]:
-        """Tasks whose open splits know how far the log went when it was planned.
+        """Pin the log end of open splits at planning, as a consumer fixes the latest offset once.
 
-        A consumer fixes the latest offset once, too. The end stays open all the same, so that whoever reads
-        sees what is behind the last sound batch.
+        The end stays open, so that the reader reports damage after the last valid batch.
         """
         is_open = [split for task in tasks for split in task if split.end is None and split.following is None]
         near = [split for split in is_open if not is_remote(split.segment.file)]
@@ -270,9 +268,9 @@ class _Planner:
         ]
 
     def _reached(self, split: Split) -> int | None:
-        """Behind the last offset that is there; None if that is not to be had, which the reader will see."""
+        """After the last available offset; None if it cannot be read, which the reader reports."""
         if split.asked[1] is not None:
-            return max(split.start, split.asked[1])  # names are wrong: another segment may have it
+            return max(split.start, split.asked[1])  # misnamed segments: another one may hold it
         try:
             found = find_reached(self._places, split.segment)
         except KafkaFormatError as error:
@@ -291,17 +289,17 @@ class _Planner:
         return found
 
 
-def _gap(log: PartitionLog, found: Range, first: int, behind: int) -> Iterator[Finding]:
-    """The offsets between two segments that no segment holds."""
+def _gap(log: PartitionLog, found: Range, first: int, stop: int) -> Iterator[Finding]:
+    """Report the offsets between two segments as lost."""
     first = max(first, found.start, log.cleaned_up_to or 0)
-    behind = behind if found.end is None else min(behind, found.end)
+    stop = stop if found.end is None else min(stop, found.end)
     why = "no segment among those found holds them"
-    for start, end in not_left_out(log, first, behind):
+    for start, end in not_left_out(log, first, stop):
         yield Finding(Kind.LOST, log.topic, log.partition, why, start, end - 1)
 
 
 def _why_outside(found: Range, start: int, end: int | None) -> str | None:
-    """Why a segment is not read for a range; None if it is."""
+    """Reason why a segment is outside a range; None if it is inside."""
     if end is not None and end <= found.log_start_offset:
         return f"deleted: the log starts at offset {found.log_start_offset}"
     if end is not None and end <= found.start:
@@ -314,7 +312,7 @@ def _why_outside(found: Range, start: int, end: int | None) -> str | None:
 
 
 def _concerns(doubt: Damage, found: Range) -> bool:
-    """Whether what a doubt leaves out or holds back is of a range."""
+    """Whether a range contains offsets that a doubtful transaction excludes or holds back."""
     first, last = doubt.first_lost_offset or 0, doubt.last_lost_offset
     is_held_back = found.end_is.kind is EndKind.STABLE and first == found.end
     is_before_end = found.end is None or first < found.end or is_held_back
@@ -322,7 +320,7 @@ def _concerns(doubt: Damage, found: Range) -> bool:
 
 
 def _once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Findings without those that say the same of the same file, as of one that several partitions have."""
+    """Yield findings without repeated ones of a file that several partitions share."""
     seen = set()
     for one in findings:
         if one.kind is Kind.UNUSED:
@@ -339,5 +337,5 @@ def _pinned(partition: tuple[str, int], offset: int, pin: Pin) -> str:
     )
     if pin.timestamp is None or pin.timestamp < 0:
         return text
-    # A producer sets these times, and a copy of a log is read long after them.
+    # Producers set these times, and copies of a log are read long after them.
     return f"{text}, by its records' timestamps for {max(0, int(time.time() - pin.timestamp / 1000))} seconds"

@@ -1,15 +1,13 @@
-"""What need not be read for a query's conditions, and why.
+"""Pruning of splits by a query's conditions, with findings for what is excluded.
 
-Strategy: only what is proved is left out. No record of a batch is later than the greatest timestamp in its
-header: a broker sets that itself (LogValidator), whatever a producer sent, the cleaner computes it anew, and
-the checksum covers it. So a lower bound leaves batches out, and, by what a sound `.timeindex` says of many at
-once, the beginnings of segments and whole ones. An upper bound does for batches whose times are the broker's
-(LogAppendTime), where the header has every record's; of the others only `max_timestamp_skew_ms` says
-anything: what stands behind a record is not earlier than that by more. Markers of transactions and batches
-that the cleaner has emptied carry times that no record has, and are no such record. Offsets that a segment
-holds which belongs to other ones by its name (`astray`) are read whatever the times in those are.
+Strategy: only proven exclusions count. No record of a batch is later than the greatest timestamp in its
+header: the broker sets it (LogValidator), the cleaner recomputes it, and the checksum covers it. So a lower
+bound excludes batches and, by a sound `.timeindex`, beginnings of segments or whole ones. An upper bound
+excludes batches with LogAppendTime, where all records have the header's timestamp; for CreateTime it needs
+`max_timestamp_skew_ms`: no record is earlier than one before it by more than this. Timestamps of transaction
+markers and emptied batches are not those of records. Offsets of misnamed segments are never pruned by times.
 
-Headers are read for this of files of this machine, as far as a budget reaches.
+Headers are read of local files only, within a budget.
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_s
 
 __all__ = ["Pruner", "drop_by_offsets", "drop_by_partition"]
 
-_LEAST_GAP = 1 << 20  # bytes left out between two splits; fewer are read sooner than another one is begun
+_LEAST_GAP = 1 << 20  # bytes excluded between two splits; reading fewer is faster than another split
 
 
 def drop_by_partition(topic: str, partition: int, conditions: Iterable[Condition]) -> str | None:
-    """Why no row of a partition can fulfil the conditions; None if some can."""
+    """Reason why no row of a partition can fulfil the conditions; None if some can."""
     for condition in conditions:
         value: str | int | None = None
         if condition.column in ("topic", "partition"):
@@ -52,15 +50,15 @@ def drop_by_partition(topic: str, partition: int, conditions: Iterable[Condition
 def drop_by_offsets(
     splits: Iterable[Split], conditions: Iterable[Condition], log_end: Callable[[Split], int]
 ) -> tuple[list[Split], list[Finding]]:
-    """Splits with nothing but offsets that may be asked for, at their edges.
+    """Narrow splits to the bounds of the conditions on offsets.
 
-    Of a part of a segment no bytes are counted: only an index could tell.
+    Findings of a part of a segment have no bytes: that would take an index.
 
     Args:
         splits: of any partitions.
-        conditions: those on offsets count.
-        log_end: where a split's log ends. It is asked for if a condition ends a split that is open, which
-            stays open if the condition reaches farther: nobody has said that there are such offsets.
+        conditions: those on offsets are used.
+        log_end: gives the end of a split's log, for conditions that end an open split; it stays open if the
+            condition's bound is after that end, as such offsets are not lost.
     """
     conditions = [one for one in conditions if one.column == "offset"]
     why = f"the query asks for {' and '.join(str(one) for one in conditions)}"
@@ -94,7 +92,7 @@ def _narrowed(split: Split, condition: Condition) -> Split | None:
 
 
 def _bounds(condition: Condition) -> tuple[list[int], list[int]]:
-    """Lower and upper bounds, by themselves and by the least and greatest of the values."""
+    """Lower and upper bounds of a condition, from its bounds and its values."""
     values = [value for value in condition.values or () if isinstance(value, int)]
     lows = [one for one in (condition.lowest, min(values, default=None)) if one is not None]
     highs = [one for one in (condition.highest, max(values, default=None)) if one is not None]
@@ -110,15 +108,15 @@ def _left_out(split: Split, why: str) -> Finding:
 
 @dataclass
 class Pruner:
-    """Leaves out what timestamps exclude.
+    """Narrows splits by conditions on timestamps.
 
     Attributes:
-        places: where files are opened.
-        conditions: those on timestamps count.
+        places: filesystems by path.
+        conditions: those on timestamps are used.
         max_skew: see `Query.max_timestamp_skew_ms`.
-        budget: of headers that may be read.
-        unused: gets the errors of indexes.
-        left_out: what was left out, so far.
+        budget: for reading headers.
+        unused: receives the errors of indexes.
+        left_out: findings for what was excluded.
     """
 
     places: Places
@@ -135,12 +133,11 @@ class Pruner:
         self._highest = min((high for _lows, highs in bounds for high in highs), default=None)
 
     def prune(self, splits: Sequence[Split], find_astray: Callable[[], Sequence[Extent]]) -> list[Split]:
-        """What remains of one partition's splits.
+        """Narrow the splits of one partition.
 
         Args:
             splits: in the order of the log.
-            find_astray: says which offsets segments hold that are named otherwise; called only if something
-                could be left out.
+            find_astray: gives the offsets of misnamed segments; called only if something would be excluded.
         """
         if not self._times:
             return list(splits)
@@ -157,7 +154,7 @@ class Pruner:
 
     def _prune(self, splits: Sequence[Split]) -> list[Split]:
         kept: list[Split] = []
-        reached: tuple[int, int] | None = None  # a timestamp behind which nothing can be early enough
+        reached: tuple[int, int] | None = None  # a timestamp after which all records are too late
         claims: Iterable[TimeClaims | None] = repeat(None)
         if self._lowest is not None:
             segments = [split.segment for split in splits]
@@ -179,7 +176,7 @@ class Pruner:
         self.left_out.append(_left_out(split, why))
 
     def _by_lower(self, split: Split, claims: TimeClaims | None) -> tuple[Split | None, bool]:
-        """Without what the time index proves to be too early, if anything, and whether it could tell."""
+        """Exclude what the time index proves to be too early; also return whether it had an answer."""
         if claims is None:
             return split, True
         if claims.before is None or (claims.before < split.start and not claims.is_all):
@@ -194,7 +191,7 @@ class Pruner:
         return replace(split, start=claims.before + 1), True
 
     def _reached(self, split: Split) -> tuple[tuple[int, int] | None, bool]:
-        """A timestamp and its offset, behind which records are too late; and whether the index could tell."""
+        """Timestamp and offset after which records are too late; and whether the index had an answer."""
         if self._highest is None or self.max_skew is None:
             return None, self._highest is None
         least = self._highest + self.max_skew + 1
@@ -217,20 +214,20 @@ class Pruner:
 
     def _why_over(self, reached: tuple[int, int]) -> str:
         return (
-            f"offset {reached[1]} has timestamp {reached[0]}, behind it none is earlier by more than "
+            f"offset {reached[1]} has timestamp {reached[0]}, after it none is earlier by more than "
             f"{self.max_skew} ms (maxTimestampSkewMs), and the query asks for {self._said()}"
         )
 
     def _ended(self, split: Split, reached: tuple[int, int]) -> Split | None:
-        behind = max(reached[1] + 1, split.start)
-        if split.end is not None and split.end <= behind:
+        end = max(reached[1] + 1, split.start)
+        if split.end is not None and split.end <= end:
             return split
-        position = self._position(split, behind)
-        self._drop(replace(split, start=behind, position=position), self._why_over(reached))
-        return replace(split, end=behind) if behind > split.start else None
+        position = self._position(split, end)
+        self._drop(replace(split, start=end, position=position), self._why_over(reached))
+        return replace(split, end=end) if end > split.start else None
 
     def _position(self, split: Split, offset: int) -> int:
-        """Where the batch of an offset may begin, by the index."""
+        """Lowest position of the batch with an offset, by the index."""
         try:
             return max(split.position, position_of(self.places, split.segment, offset) or 0)
         except KafkaFormatError as error:
@@ -239,7 +236,7 @@ class Pruner:
             return split.position
 
     def _by_headers(self, split: Split, is_low_known: bool, is_high_known: bool) -> list[Split]:
-        """Without the batches that their headers exclude, where these can be read."""
+        """Exclude batches by their headers, of a local file and within the budget."""
         if split.segment.form != "plain" or is_remote(split.segment.file):
             return [split]
         if is_low_known and self.max_skew is None and self._has_create_time_alone(split):
@@ -264,7 +261,7 @@ class Pruner:
         return [split] if runs is None else self._parts(split, runs)
 
     def _has_create_time_alone(self, split: Split) -> bool:
-        """Whether headers say of no batch that it has no earlier timestamp than its greatest."""
+        """Whether no batch of a small segment has LogAppendTime."""
         is_indexed = "timeindex" in split.segment.beside
         small = times_in_small(self.places, split.segment) if is_indexed else None
         return small is not None and not small.has_append_time
@@ -294,7 +291,7 @@ class Pruner:
 
 @dataclass(slots=True)
 class _Run:
-    """Batches one behind the other that are to be read."""
+    """Consecutive batches to read."""
 
     start: int
     end: int | None
@@ -310,10 +307,10 @@ class _Walk:
     max_skew: int | None
     split: Split
     latest: int = -1
-    """The greatest timestamp of a record so far."""
+    """Greatest timestamp of a record so far."""
 
     def runs(self, heads: Iterable[HeaderSummary | Damage]) -> list[_Run] | None:
-        """What is to be read, with small gaps closed; None where offsets do not grow from batch to batch."""
+        """Runs to read, with small gaps closed; None where offsets do not ascend."""
         runs: list[_Run] = []
         reached: int | None = None  # the last offset so far
         damage: Damage | None = None
@@ -342,7 +339,7 @@ class _Walk:
         return runs
 
     def _keep(self, runs: list[_Run], offsets: tuple[int, int | None], place: tuple[int, int]) -> None:
-        """Add offsets to the runs, as far as they are the split's."""
+        """Add offsets of the split to the runs."""
         start, end = max(offsets[0], self.split.start), offsets[1]
         if end is None or (self.split.end is not None and end > self.split.end):
             end = self.split.end

@@ -1,6 +1,6 @@
-"""What is to be read: topics, offsets, times, filters, limits; plain values, checked.
+"""Query: topics, offsets, times, conditions and limits, as checked values.
 
-Numbers are Kafka's and Spark's: offsets -2 and -1 stand for the earliest and the latest, timestamps are in
+Numbers are as in Kafka and Spark: offsets -2 and -1 are the earliest and the latest, timestamps are
 milliseconds since 1970, ends are exclusive.
 """
 
@@ -35,25 +35,25 @@ LATEST = -1
 DEFAULT_PARTITION_BYTES = 256 << 20  # twice spark.sql.files.maxPartitionBytes
 DEFAULT_WALK_BYTES = 1 << 30
 
-# ListOffsetsRequest: instead of a time, numbers that mean the latest, the earliest and others.
+# ListOffsetsRequest: special timestamps for the latest offset, the earliest and others.
 _LEAST_SPECIAL_TIMESTAMP = -5
 
 TopicPartition = tuple[str, int]
 Column = Literal["topic", "partition", "offset", "timestamp"]
 
 
-# What Java takes for a set within a set, or for an intersection, and Python for characters.
+# Nested sets and intersections in Java, plain characters in Python.
 _SET_IN_SET = re.compile(r"\[[^\]]*(?:\[|&&)")
 
 
-@lru_cache(maxsize=16)  # it is asked for with every partition
+@lru_cache(maxsize=16)  # called for every partition
 def topic_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of topics: java.util.regex.Pattern's syntax, as far as Python's `re` has it too.
+    """Compile a pattern of topics: the syntax that java.util.regex.Pattern and Python's `re` share.
 
-    The names of topics are ASCII (Topic.LEGAL_CHARS), and so are classes of letters.
+    Topic names are ASCII (Topic.LEGAL_CHARS), and so are character classes.
 
     Raises:
-        OptionError: `re` does not take it, or would take it for something else than Java does.
+        OptionError: a pattern that `re` rejects, or understands differently from Java.
     """
     if _SET_IN_SET.search(re.sub(r"\\.", "", pattern, flags=re.DOTALL)):
         raise _unusable(pattern, "sets within sets are not supported; list the characters")
@@ -72,16 +72,16 @@ def _unusable(pattern: str, reason: object) -> OptionError:
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """Which partitions; with nothing given, all of topics that are not internal. At most one of these is.
+    """Selection of partitions by at most one attribute; without any, all topics but internal ones.
 
     Attributes:
         names: topics (`subscribe`).
-        pattern: found in a topic's name (`subscribePattern`, see `topic_pattern`); internal topics
-            (`__consumer_offsets`, `__cluster_metadata`) are left out, as a consumer does.
+        pattern: searched in topic names (`subscribePattern`, see `topic_pattern`), without internal topics
+            (`__consumer_offsets`, `__cluster_metadata`), as in a consumer.
         partitions: topics and numbers (`assign`).
 
     Raises:
-        OptionError: two of them, none in one of them, or a pattern that is none.
+        OptionError: two attributes, an empty one, or an invalid pattern.
     """
 
     names: frozenset[str] | None = None
@@ -101,12 +101,12 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where ranges begin or end.
+    """Start or end of ranges.
 
     Attributes:
-        kind: `offsets` and `timestamps` are given a partition each, in `by_partition`; `timestamp` is one for
-            all. `high-watermark` and `log-end` are ends only.
-        by_partition: by topic and partition; every one that is read.
+        kind: `offsets` and `timestamps` are by partition; `timestamp` is for all. `high-watermark` and
+            `log-end` are ends only.
+        by_partition: values by topic and partition, for every partition that is read.
         timestamp: milliseconds.
     """
 
@@ -130,7 +130,7 @@ class Bound:
 
 
 def at_offsets(by_partition: Mapping[TopicPartition, int]) -> Bound:
-    """Offsets of all partitions, -2 the earliest and -1 the latest.
+    """Return a bound at offsets by partition; -2 is the earliest, -1 the latest.
 
     Raises:
         OptionError: one is below -2.
@@ -139,31 +139,30 @@ def at_offsets(by_partition: Mapping[TopicPartition, int]) -> Bound:
 
 
 def at_timestamps(by_partition: Mapping[TopicPartition, int]) -> Bound:
-    """The first records whose timestamps are not below these.
+    """Return a bound at the first record at or after a timestamp, by partition.
 
     Raises:
-        OptionError: one is a number that brokers take for something else, -5 to -1.
+        OptionError: one of the special timestamps of brokers, -5 to -1.
     """
     return Bound("timestamps", dict(by_partition))
 
 
 def at_timestamp(timestamp: int) -> Bound:
-    """The first record of each partition whose timestamp is not below this; errors as `at_timestamps`."""
+    """Return a bound at the first record at or after a timestamp; errors as `at_timestamps`."""
     return Bound("timestamp", timestamp=timestamp)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a row must be: within bounds, and one of some values.
+    """Condition on a column: bounds, and a set of values.
 
-    Conditions of a query hold together. What cannot be said in this way is no condition: whoever asks
-    filters the rows once more in any case.
+    A row fulfils all conditions of a query. They narrow the reading; the caller filters its rows exactly.
 
     Attributes:
         column: of the row; `timestamp` in milliseconds.
         lowest: least value, inclusive; None is open. Numbers only.
         highest: greatest value, inclusive; None is open.
-        values: the values there may be; None is any.
+        values: allowed values; None is any.
     """
 
     column: Column
@@ -178,7 +177,7 @@ class Condition:
             raise OptionError("topics are compared for equality alone")
 
     def holds(self, value: int | str) -> bool:
-        """Whether a value is such a one."""
+        """Whether a value fulfils the condition."""
         if self.values is not None and value not in self.values:
             return False
         if isinstance(value, str):
@@ -188,7 +187,7 @@ class Condition:
         )
 
     def touches(self, lowest: int | None, highest: int | None) -> bool:
-        """Whether a number in `[lowest, highest]` (None: open) can be such a one."""
+        """Whether a number in `[lowest, highest]` (None: open) can fulfil the condition."""
         if lowest is not None and self.highest is not None and lowest > self.highest:
             return False
         if highest is not None and self.lowest is not None and highest < self.lowest:
@@ -217,14 +216,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How the work is cut.
+    """Limits of tasks and of planning.
 
     Attributes:
-        max_partition_bytes: of the segments, that a task reads; about.
-        min_partitions: tasks at least, if there are batches enough; None is any number.
-        max_records: offsets that a task reads at most; None is any number.
-        max_walk_bytes: size of the segments whose headers may be read while planning, all together, where no
-            index tells what is asked for.
+        max_partition_bytes: bytes of segments that a task reads, about.
+        min_partitions: least number of tasks, if there are enough batches; None is any number.
+        max_records: most offsets that a task reads; None is any number.
+        max_walk_bytes: total size of segments whose headers planning may read where no index has the answer.
     """
 
     max_partition_bytes: int = DEFAULT_PARTITION_BYTES
@@ -243,22 +241,22 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is to be read.
+    """Request for records of partitions.
 
     Attributes:
-        topics: which partitions.
-        start: where each begins.
-        end: where each ends, exclusive. `latest` is the last stable offset at `read_committed`; else the
-            high watermark where a broker is writing, and the end of the log elsewhere.
-        no_match: where `start` is a time and no record is as late: `error`, or `latest` to read nothing.
-        conditions: that rows fulfil, all of them.
+        topics: selection of partitions.
+        start: start of each partition.
+        end: end of each, exclusive. `latest` is the last stable offset at `read_committed`; else the high
+            watermark where a broker is writing, and the end of the log elsewhere.
+        no_match: for a `start` by time without a record: `error`, or `latest` to read nothing.
+        conditions: rows fulfil all of them.
         isolation: of transactions.
-        limits: how the work is cut.
-        fail_on_data_loss: whether offsets that are asked for and not there are an error.
-        max_timestamp_skew_ms: no record is, by more than this, earlier than one before it; None says nothing.
+        limits: of tasks and planning.
+        fail_on_data_loss: missing offsets are an error.
+        max_timestamp_skew_ms: no record is earlier than one before it by more than this; None is unknown.
 
     Raises:
-        OptionError: a start or an end that cannot be one.
+        OptionError: an invalid start or end.
     """
 
     topics: Topics = Topics()
@@ -282,7 +280,7 @@ class Query:
 
 
 def _check_sides(start: Bound, end: Bound) -> None:
-    """What Spark's connector refuses in a batch (KafkaSourceProvider.validateBatchOptions)."""
+    """Check start and end as Spark's connector does (KafkaSourceProvider.validateBatchOptions)."""
     if start.kind not in ("earliest", "offsets", "timestamps", "timestamp"):
         raise OptionError(f"a range cannot begin at {start.kind}; give earliest, offsets or a time")
     if end.kind == "earliest":
@@ -301,7 +299,7 @@ def _check_sides(start: Bound, end: Bound) -> None:
 
 
 def _check_pairs(start: Bound, end: Bound) -> None:
-    """KafkaSourceProvider.checkOffsetLimitValidity."""
+    """Check start and end of each partition (KafkaSourceProvider.checkOffsetLimitValidity)."""
     different = sorted(start.by_partition.keys() ^ end.by_partition.keys())
     if different:
         topic, partition = different[0]

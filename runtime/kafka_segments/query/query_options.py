@@ -1,7 +1,7 @@
-"""Queries and choices of files made of options.
+"""Queries and file options from the text of options.
 
 Source: KafkaSourceProvider.getKafkaOffsetRangeLimit, validateGeneralOptions, JsonUtils of Spark's
-connector/kafka-0-10-sql; times go before times by partition, these before offsets.
+connector/kafka-0-10-sql. Times take precedence over times by partition, and these over offsets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["files_of", "query_of", "unused_options"]
 
 
 def query_of(options: Mapping[str, str]) -> Query:
-    """The query that some options make; others are passed over.
+    """Make a query from options; other options are ignored.
 
     Args:
         options: as Spark has them: names in any case, values as text.
@@ -60,7 +60,7 @@ def unused_options(options: Mapping[str, str]) -> list[str]:
 
 
 def _bound_names(side: str) -> tuple[str, str, str]:
-    """The options for one side of ranges; the first that is given counts."""
+    """Names of the options for the start or end, in order of precedence."""
     return f"{side}Timestamp", f"{side}OffsetsByTimestamp", f"{side}Offsets"
 
 
@@ -71,7 +71,7 @@ def _bound(given: GivenOptions, side: str) -> Bound:
 
 
 def files_of(options: Mapping[str, str]) -> FileOptions:
-    """Which files count by some options; others are passed over.
+    """Make file options from options; other options are ignored.
 
     Args:
         options: as Spark has them: names in any case, values as text.
@@ -100,7 +100,7 @@ def files_of(options: Mapping[str, str]) -> FileOptions:
 
 
 def _nanoseconds(given: GivenOptions, name: str) -> int | None:
-    """Nanoseconds since 1970. Spark takes the session's zone for a time without one; the source cannot."""
+    """Nanoseconds since 1970; a time without a zone needs `timeZone`, as the session's is not known here."""
     moment: datetime | None = given[name]
     if moment is None:
         return None

@@ -1,4 +1,4 @@
-"""From paths to the logs that a query asks for, for the Spark source and `kafka-segments plan` alike."""
+"""Logs that a query selects from paths, for the Spark source, `scan` and `kafka-segments plan`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INTERNAL = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
 )
 """Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
-the log of the controllers, which no consumer is given."""
+the metadata log of the controllers."""
 
 _INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
 
@@ -36,14 +36,13 @@ def logs_asked_for(
     *,
     prefer_names: bool = False,
 ) -> list[PartitionLog]:
-    """The logs at some paths, each offset once; partitions that nobody asks for are not looked at.
+    """List the logs of selected partitions at some paths, each offset once.
 
     Args:
-        places: where they are.
+        places: filesystems by path.
         paths: see `discover`.
-        query: what is asked for; if there is no such topic or partition, everything is listed, so that it
-            can be said what there is.
-        files: which files count.
+        query: the request; for a missing topic or partition everything is listed, for the error's text.
+        files: options for the choice of files.
         skipped: see `discover`.
         prefer_names: see `discover`.
 
@@ -77,10 +76,10 @@ def logs_asked_for(
 
 
 def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[Finding]]:
-    """The partitions that are asked for, and those that are not.
+    """Select partitions; also return findings for the others.
 
     Raises:
-        OptionError: a topic or a partition that is asked for by name is not there.
+        OptionError: a named topic or partition does not exist.
     """
     logs = list(logs)
     there = {(log.topic, log.partition) for log in logs}
@@ -93,9 +92,9 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
         if own:
             raise _absent("partition", f"{partition} of {topic}", map(str, own))
         raise _absent("topic", topic, names)
-    chosen = [log for log in logs if _is_asked_for(log, topics)]
+    chosen = [log for log in logs if _is_selected(log, topics)]
     if not chosen and topics == Topics():
-        chosen = logs  # nothing but internal topics: the paths name them
+        chosen = logs  # all topics are internal: the caller's paths name them
     if not chosen and logs and topics.pattern is not None:
         raise _absent("topic", f"that matches {topics.pattern!r}", names)
     asked = set(map(id, chosen))
@@ -104,11 +103,11 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
             log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not asked for"
         )
         for log in logs
-        if id(log) not in asked  # to compare what they hold would take as long as planning
+        if id(log) not in asked  # by identity: comparing values would take as long as planning
     ]
 
 
-def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
+def _is_selected(log: PartitionLog, topics: Topics) -> bool:
     if topics.names is not None:
         return log.topic in topics.names
     if topics.partitions is not None:
@@ -119,7 +118,7 @@ def _is_asked_for(log: PartitionLog, topics: Topics) -> bool:
 
 
 def _is_passed_over(log: PartitionLog, topics: Topics) -> bool:
-    """Whether it is an internal topic, and none is asked for by name."""
+    """Whether a log is of an internal topic, and topics are not selected by name."""
     return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
 
 
@@ -132,7 +131,7 @@ def _absent(what: str, name: str, there: Iterable[str]) -> OptionError:
 
 
 def whole_log(log: PartitionLog, why: str) -> Finding:
-    """The finding that nothing of a log is read."""
+    """Return the finding that no record of a log is read."""
     num_bytes = sum(piece.segment.size for piece in log.pieces)
     path = log.copies[0] if log.copies else (log.pieces[0].segment.file.path if log.pieces else "")
     return Finding(Kind.LEFT_OUT, log.topic, log.partition, why, path=path, num_bytes=num_bytes)

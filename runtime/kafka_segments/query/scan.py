@@ -1,8 +1,7 @@
-"""Records of log directories, replicas, tiers and stores as Arrow, in this process: `scan` and
-`list_partitions`.
+"""Records of log directories, replicas, tiers and stores as Arrow: `scan` and `list_partitions`.
 
-Strategy: the planner and the reader of the Spark source, run one split after the other. A plan narrows what
-    is read by offsets, and by times where indexes can be trusted; the rows are then filtered exactly.
+Strategy: the planner and the reader of the Spark source, one split after the other in this process. The plan
+narrows the reading by offsets, and by times with sound indexes; rows are then filtered exactly.
 """
 
 from __future__ import annotations
@@ -56,14 +55,14 @@ _WHOLE = Limits(max_partition_bytes=1 << 62)
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummary:
-    """What some paths hold of a partition.
+    """Offsets and sizes of a partition at some paths.
 
     Attributes:
         topic: its name.
         partition: its number.
-        start_offset: the first offset there is to read; None for a partition without segments.
-        end_offset: behind the last offset; None where the last bytes do not tell.
-        num_segments: that are read, of all copies together.
+        start_offset: the first available offset; None for a partition without segments.
+        end_offset: after the last offset; None if the end of the newest segment does not show it.
+        num_segments: segments to read, of all copies together.
         num_bytes: of these segments.
         paths: the directories of its copies.
     """
@@ -91,7 +90,7 @@ def list_partitions(
 
     Raises:
         KafkaFormatError: a path cannot be read or holds no log.
-        OptionError: a storage option that is no setting of a store.
+        OptionError: an unknown storage option.
     """
     places = _places(storage_options)
     found = []
@@ -117,37 +116,36 @@ def scan(
     max_timestamp_skew: timedelta | int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> pa.RecordBatchReader:
-    """Read the data records of partitions as a stream of arrow batches, partition by partition in offset
-    order.
+    """Read records of partitions as a stream of Arrow batches, by partition and offset.
 
     Args:
         paths: log directories, partitions' directories, tiers, segments, patterns, or addresses in stores;
             replicas of a partition make one log.
-        topics: names; all but internal ones if None.
+        topics: names; all but internal topics if None.
         partitions: numbers, of all those topics; or topics with numbers, such as `("orders", 3)`.
         offsets: `(start, end)`: only records with start <= offset < end, None is open. Or a pair for each
-            partition that is read, by topic and number: what is asked for so and is not there is lost.
-        since: a time with a time zone, or milliseconds since 1970: no record of before. Records without a
-            timestamp are left out where a time is given.
-        until: likewise: no record of then or later.
-        isolation: "read_committed" leaves out what was aborted or is undecided.
+            partition to read, by topic and number: missing offsets of these ranges are lost.
+        since: only records at or after this time: with a time zone, or milliseconds since 1970. Records
+            without a timestamp are excluded if a time is given.
+        until: only records before this time.
+        isolation: "read_committed" excludes records of aborted and open transactions.
         columns: names, of `topic`, `partition` and those of `kafka_segments.segment.table.SCHEMA` and its
             further ones; topic, partition and all of `SCHEMA` if None.
-        on_damage: "raise" raises the error of the first damage, loss of offsets or doubt; "skip" leaves it
-            out; a function is given each as a `Damage`, and the reading goes on.
+        on_damage: "raise" raises the first damage, loss of offsets or doubtful transaction; "skip" continues
+            after it; a function receives each as a `Damage`.
         max_timestamp_skew: no record is earlier than one before it by more than this (a timedelta, or
-            milliseconds). Then what follows on the times asked for is not read. A producer may set any time,
-            so without it all that follows is read, and its records are compared.
-        storage_options: settings for stores by Hadoop's names, such as `fs.s3a.endpoint`, with or without
-            `spark.hadoop.` in front.
+            milliseconds), so that reading can stop after `until`. Without it all later records are read, as
+            producers may set any time.
+        storage_options: settings of stores by Hadoop's names (`fs.s3a.endpoint`), also prefixed with
+            `spark.hadoop.`.
 
     Returns:
-        A reader, of batches with a row at least. `topic` is a string and `partition` an int32, never null.
+        A reader of non-empty batches. `topic` is a string and `partition` an int32, never null.
 
     Raises:
-        KafkaFormatError: a path cannot be read or holds no log; while reading, what is damaged or lost.
-        OptionError: an unknown topic, partition, column, isolation level or storage option, or bounds that
-            are none.
+        KafkaFormatError: a path cannot be read or holds no log; while reading: damage or lost offsets.
+        OptionError: an unknown topic, partition, column, isolation level or storage option, or invalid
+            bounds.
         MissingExtraError: the extra `arrow` is not installed.
 
     Example:
@@ -198,7 +196,7 @@ def _batches(
 
 
 def _small_rows(small: SmallSplits, rows: ScanRows) -> Iterator[pa.RecordBatch]:
-    """The rows of small splits, those of a partition as one batch."""
+    """Yield the rows of small splits, one batch for each partition."""
     batch, parts = small.take() or (None, [])
     first = 0
     for (topic, partition), group in groupby(parts, lambda part: (part[0].topic, part[0].partition)):
@@ -209,7 +207,7 @@ def _small_rows(small: SmallSplits, rows: ScanRows) -> Iterator[pa.RecordBatch]:
 
 
 class _ScanFindings(Findings):
-    """Findings of a split, handled as the caller wants; a batch still being written is ignored."""
+    """Findings of a split, handled by `on_damage`; an incomplete batch being written is ignored."""
 
     def __init__(self, split: Split, is_continued: bool, on_damage: OnDamage) -> None:
         super().__init__()
@@ -276,7 +274,7 @@ def _of_partitions(
     partitions: Iterable[int] | Iterable[TopicPartition] | None,
     offsets: Any,
 ) -> Query:
-    """The query for some partitions, and for a mapping of offsets."""
+    """Make a query from the selected partitions and a mapping of offsets."""
     names = None if topics is None else frozenset(_listed("topics", topics))
     numbers = None if partitions is None else _listed("partitions", partitions)
     if isinstance(offsets, Mapping):
@@ -339,7 +337,7 @@ def _between(column: Any, start: int | None, end: int | None) -> Iterator[Condit
 
 
 def _skew(skew: Any) -> int | None:
-    """Milliseconds, rounded up."""
+    """The skew in milliseconds, rounded up."""
     if isinstance(skew, timedelta):
         return -(-skew // timedelta(milliseconds=1))
     if skew is not None and (not isinstance(skew, int) or isinstance(skew, bool)):
@@ -348,7 +346,7 @@ def _skew(skew: Any) -> int | None:
 
 
 def _milliseconds(name: str, time: Any) -> int | None:
-    """A time in milliseconds, rounded up: what is below it is before it."""
+    """A time in milliseconds, rounded up, so that lower timestamps are before it."""
     if isinstance(time, datetime):
         if time.tzinfo is None:
             raise OptionError(f"{name} is {time}, without a time zone: give it one")

@@ -1,8 +1,8 @@
-"""A list of files and what was learned of them, kept in a file: several queries then read the same log.
+"""Snapshots: lists of segments with log ends and transaction outcomes, for several queries of the same data.
 
-Strategy: JSON, with the names of the model's attributes (msgspec); what is missing has its default. Ends are
-pinned: what a broker appends later is not read. When a snapshot is used, the directories are listed again,
-and a file that is gone, was replaced or changed is reported.
+Strategy: a JSON file with the names of the model's attributes (msgspec); missing ones have their defaults.
+Log ends are pinned: later appends are not read. When a snapshot is used, directories are listed again, and
+deleted, replaced or changed files are reported.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PinnedOutcome:
-    """How the transactions of one partition ended."""
+    """Transaction outcome of a partition."""
 
     topic: str
     partition: int
@@ -57,12 +57,12 @@ class PinnedOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a query is planned from.
+    """Pinned logs of partitions.
 
     Attributes:
         logs: the partitions, with their ends.
-        outcomes: of their transactions, where these were looked at.
-        taken_ms: when, in milliseconds since 1970.
+        outcomes: of their transactions, if determined.
+        taken_ms: time of the snapshot, in milliseconds since 1970.
     """
 
     logs: tuple[PartitionLog, ...]
@@ -70,13 +70,13 @@ class Snapshot:
     taken_ms: int = 0
 
     def committed(self) -> dict[TopicPartition, Committed]:
-        """How transactions ended, by partition."""
+        """Transaction outcomes by partition."""
         return {(one.topic, one.partition): one.committed for one in self.outcomes}
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file that is not any more what it was, and why."""
+    """A file that changed after the snapshot, and how."""
 
     path: str
     why: str
@@ -90,17 +90,17 @@ def take_snapshot(
     max_walk_bytes: int = DEFAULT_WALK_BYTES,
     committed: Mapping[TopicPartition, Committed] | None = None,
 ) -> Snapshot:
-    """Pin logs as they are now.
+    """Take a snapshot of logs.
 
     Args:
         logs: the partitions.
-        places: where files are opened.
-        with_transactions: also learn how transactions ended.
+        places: filesystems by path.
+        with_transactions: also determine transaction outcomes.
         max_walk_bytes: see `committed.read_committed`.
-        committed: how they ended, where that was learned elsewhere.
+        committed: known transaction outcomes.
 
     Raises:
-        KafkaFormatError: a file cannot be read, or too much would have to be.
+        KafkaFormatError: a file cannot be read, or more than `max_walk_bytes` would be.
     """
     unused: list[KafkaFormatError] = []
     known = dict(committed or {})
@@ -124,7 +124,7 @@ def _with_end(log: PartitionLog, places: Places, committed: Committed | None) ->
 
 
 def write_snapshot(snapshot: Snapshot, path: str) -> None:
-    """Write a snapshot to a new file of this machine; it appears when it is whole.
+    """Write a snapshot to a new local file, which appears when complete.
 
     Raises:
         OptionError: the file exists.
@@ -174,10 +174,10 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
 def pinned_logs(
     snapshot: Snapshot, places: Places, *, fail_on_data_loss: bool = True
 ) -> tuple[list[PartitionLog], list[Changed]]:
-    """The logs of a snapshot, and which of their files have changed since.
+    """Return the logs of a snapshot, and files that changed after it.
 
     Raises:
-        ReadError: one has, and `fail_on_data_loss` is set.
+        ReadError: a file changed, and `fail_on_data_loss` is set.
     """
     found = changes(snapshot, places)
     if found and fail_on_data_loss:
@@ -190,7 +190,7 @@ def pinned_logs(
 
 
 def changes(snapshot: Snapshot, places: Places) -> list[Changed]:
-    """Which segments of a snapshot are not any more what they were; each directory is listed once."""
+    """List segments that changed after the snapshot; each directory is listed once."""
     listed: dict[str, dict[str, Any]] = {}
     found = []
     for log in snapshot.logs:
@@ -235,7 +235,7 @@ def decode(kind: type[T], value: Any) -> T:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has of an error: its class, and its attributes."""
+    """The JSON form of an error: its class and attributes."""
     if not isinstance(value, KafkaFormatError):
         raise NotImplementedError
     plain = {name: one for name, one in value.__dict__.items() if isinstance(one, str | int | None)}

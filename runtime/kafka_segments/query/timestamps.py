@@ -1,16 +1,15 @@
-"""From times to offsets: the first record of a log whose timestamp is not below one.
+"""Offsets by time: the first record of a log at or after a timestamp.
 
-Strategy: as a broker finds it (UnifiedLog.searchOffsetInLocalLog, LogSegment.findOffsetByTimestamp,
-FileRecords.searchForTimestamp): `.timeindex` says which segments, and which part of one, hold earlier records
-only; headers say it of batches; then the records of one batch are read, those of control batches and of
-aborted transactions too. Two things are different. A time index has no checksum: what it claims is held
-against the batch that it names, and without that nothing is left out. And the search goes on to the next
-segment, where a broker finds nothing if the first one that it looks into has no such record: one whose latest
-record the cleaner took, or one without times, which is judged by the time its file was changed.
+Strategy: as in a broker (UnifiedLog.searchOffsetInLocalLog, LogSegment.findOffsetByTimestamp,
+FileRecords.searchForTimestamp): `.timeindex` excludes segments and beginnings of segments with earlier
+records only, headers exclude batches, then the records of one batch are read, also of control batches and
+aborted transactions. Two differences: a time index has no checksum, so each used entry is verified against
+its batch. And the search continues in the next segment, where a broker stops after the first candidate, even
+if the cleaner removed its latest record, or it has no timestamps and was chosen by the file's time.
 
-Where damage may have held that record, `start` begins there, so that whoever reads is told. So it does where
-offsets are lost right before it; of those that are lost before earlier records, it is taken that they were
-earlier too. Where segments hold other offsets than their names say (`astray`), all of them are searched.
+A `start` begins at damage that may have held the record, so that the reader reports it, and at lost offsets
+directly before the record; offsets lost before earlier records count as earlier too. If segments are
+misnamed (`astray`), all of them are searched.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ __all__ = ["TimeFinder", "piece_end"]
 
 
 def piece_end(log: PartitionLog, at: int) -> int | None:
-    """Behind the last offset that one of a log's pieces may hold; None for the last one, if it is open."""
+    """End of the offsets of a log's piece, exclusive; None for the last one, if it is open."""
     piece = log.pieces[at]
     following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
     ends = [end for end in (piece.end, following) if end is not None]
@@ -48,9 +47,9 @@ class TimeFinder:
     """Finds offsets by times.
 
     Attributes:
-        places: where files are opened.
-        budget: of headers that may be read where no index helps.
-        unused: errors of indexes, so far.
+        places: filesystems by path.
+        budget: for reading headers where there is no sound index.
+        unused: errors of indexes.
     """
 
     places: Places
@@ -58,22 +57,22 @@ class TimeFinder:
     unused: list[KafkaFormatError] = field(default_factory=list)
 
     def find(self, log: PartitionLog, timestamp: int, start: int, *, is_start: bool) -> int | None:
-        """The offset of the first record at or above `start` whose timestamp is not below `timestamp`.
+        """Find the offset of the first record from `start` on that is at or after `timestamp`.
 
         Args:
-            log: where to look.
+            log: the partition.
             timestamp: milliseconds.
             start: lowest offset.
-            is_start: where damage may have held it, or offsets right before it are missing, take the first
-                offset that may be lost; else go on.
+            is_start: return the first offset of damage that may have held the record, or of lost offsets
+                directly before it, instead of skipping them.
 
         Raises:
             ReadError: a segment cannot be read.
-            OptionError: no index helps, and the segments are too large to be walked through.
+            OptionError: no sound index, and the segments exceed the budget.
         """
         ends = [piece_end(log, at) for at in range(len(log.pieces))]
         if astray := astray_in(self.places, log):
-            # No record below the first name counts as deleted, unless a broker has noted that.
+            # Offsets below the first name are deleted only if a broker's checkpoint has them so.
             lowest = min([start, *(one.first for one in astray)])
             start = max(lowest, log.log_start_offset or 0) if start == log.pieces[0].start else start
             return self._find_in_all(log, timestamp, (start, ends[-1]), is_start=is_start)
@@ -87,20 +86,20 @@ class TimeFinder:
             offsets = max(start, piece.start), end
             found = self._find_in(piece, timestamp, offsets, claimed, is_start=is_start)
             if found is not None:
-                return self._or_lost(log, piece, found, start) if is_start else found
+                return self._first_lost_before(log, piece, found, start) if is_start else found
         return None
 
     def _find_in_all(
         self, log: PartitionLog, timestamp: int, offsets: tuple[int, int | None], *, is_start: bool
     ) -> int | None:
-        """The lowest one of all segments, where names do not say which of them holds what."""
+        """Search all segments, as their names are wrong, for the lowest offset."""
         found = [
             self._find_in(piece, timestamp, offsets, TimeClaims(), is_start=is_start) for piece in log.pieces
         ]
         return min((one for one in found if one is not None), default=None)
 
-    def _or_lost(self, log: PartitionLog, piece: LogPiece, found: int, start: int) -> int:
-        """What was found in a piece, or the first offset that is lost right before it."""
+    def _first_lost_before(self, log: PartitionLog, piece: LogPiece, found: int, start: int) -> int:
+        """The first offset lost directly before the found one, else the found one."""
         at = log.pieces.index(piece)
         start = max(start, log.cleaned_up_to or 0)
         if at == 0 or piece.start <= start:
@@ -123,7 +122,7 @@ class TimeFinder:
         position = self._position(segment, start)
         if claims.before is None and not self.budget.spend(segment.file, position):
             raise OptionError(
-                f"no sound .timeindex tells where timestamp {timestamp} is, and no more than "
+                f"no sound .timeindex has the position of timestamp {timestamp}, and no more than "
                 f"{self.budget.max_bytes} bytes of such segments are walked through while planning: give "
                 "offsets instead, or allow more (maxWalkBytes)",
                 path=segment.file.path,
@@ -147,7 +146,7 @@ class TimeFinder:
 
 @dataclass(slots=True)
 class _Search:
-    """The search in one segment, for offsets in a range."""
+    """Search of an offset range in one segment."""
 
     segment: Segment
     source: Source
@@ -156,7 +155,7 @@ class _Search:
     is_start: bool
 
     def run(self, position: int) -> int | None:
-        """The first such record from a position on."""
+        """The offset of the first match from a position on."""
         start, end = self.offsets
         reached = start - 1
         for head in iter_header_summaries(self.source, position):
@@ -174,7 +173,7 @@ class _Search:
         return None
 
     def _offsets_in(self, head: HeaderSummary) -> Iterator[int]:
-        """Offsets of a batch's records that are late enough; the first there may be if it is damaged."""
+        """Yield offsets of matching records of a batch; of a damaged one, the first it may have."""
         found = next(Scan(self.source).entries(head.position), None)
         is_sound = isinstance(found, Batch) and found.crc_valid is not False
         try:

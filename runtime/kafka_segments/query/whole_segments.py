@@ -1,7 +1,4 @@
-"""The split that reads a whole segment, before anything is cut, with what its reader must know of the log.
-
-`planning` and `ingest` both begin with these, so that both read segments by the same rules.
-"""
+"""Splits of whole segments, before they are cut, for planning and ingest."""
 
 from __future__ import annotations
 
@@ -15,13 +12,13 @@ __all__ = ["whole_split"]
 def whole_split(
     log: PartitionLog, at: int, asked: tuple[int, int | None], *, is_from_beginning: bool
 ) -> Split:
-    """The split that reads one piece of a log.
+    """Return the split for one piece of a log.
 
     Args:
         log: the partition.
-        at: number of the piece.
-        asked: the range of offsets that is read of the log.
-        is_from_beginning: reading begins where the log does, and not at an offset or time that was asked for.
+        at: index of the piece.
+        asked: the requested range of offsets of the log.
+        is_from_beginning: the range begins at the log start, and not at a requested offset or time.
     """
     piece = log.pieces[at]
     ends = [end for end in (piece_end(log, at), asked[1]) if end is not None]
@@ -44,7 +41,7 @@ def whole_split(
 
 
 def _preceding(log: PartitionLog, at: int) -> int | None:
-    """The base offset of the piece before, if its segment lies in the same directory of a broker."""
+    """Base offset of the previous piece, if its segment is in the same log directory."""
     if at == 0:
         return None
     own, before = log.pieces[at].segment, log.pieces[at - 1].segment

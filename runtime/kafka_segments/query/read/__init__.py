@@ -1,4 +1,1 @@
-"""From a split to arrow batches, in a task on any machine: hints verified, files found again, losses told.
-
-`split_reader` is the entry point.
-"""
+"""Reader of splits in a task: verified positions, moved segments, lost offsets; begins at `split_reader`."""

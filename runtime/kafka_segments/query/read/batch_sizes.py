@@ -1,7 +1,7 @@
-"""Arrow batches of a size that Spark can take.
+"""Arrow batches of bounded size, for Spark.
 
-What is decoded has a few MiB a batch, but one large record makes its batch larger, with all that stand beside
-it. Arrow's offsets end at 2 GiB, and the JVM's buffers before that.
+A decoded batch has a few MiB, but more with a large record. Arrow's offsets end at 2 GiB, and the JVM's
+buffers before that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LARGEST = 8 << 20
 def bounded(
     batch: pa.RecordBatch, split: Split, max_row_size: int | None, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Some columns of a batch, in pieces of 8 MiB at most or of one row.
+    """Yield some columns of a batch, in slices of up to 8 MiB or of one row.
 
     Raises:
         RecordTooLargeError: one row has more than `max_row_size` bytes.

@@ -1,8 +1,8 @@
-"""Batches and control records of a range, as rows.
+"""Batch headers and control records of a range, as rows.
 
-Strategy: as for records (`reading`): hints verified, files found again, losses told. A batch belongs to the
-range that has its last offset, so that each comes once however a log is cut. Damage at a cut is told by both
-sides, for either may have lost records there: it is one by its path and position.
+Strategy: as for records (`split_reader`). A batch belongs to the range with its last offset, so that each
+comes once however a log is cut. Damage at a cut is reported by both ranges, as either may have lost records;
+its path and position identify it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CONTROL_SCHEMA = pa.schema(
 def read_batches(split: Split, places: Places, findings: Findings) -> Iterator[pa.RecordBatch]:
     """Yield a row for each batch of a range, of `BATCHES_SCHEMA`; errors and findings as for `read_split`.
 
-    No checksum is verified and nothing is decompressed: damage inside a batch is not seen.
+    Checksums and compressed data are not read: damage inside a batch is not found.
     """
     return _named(_Batches(split, places, Reading(()), findings), split)
 
@@ -58,7 +58,7 @@ def read_batches(split: Split, places: Places, findings: Findings) -> Iterator[p
 def read_control(
     split: Split, places: Places, reading: Reading, findings: Findings
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the control records of a range, of `CONTROL_SCHEMA`; of other batches, only headers are read."""
+    """Yield the control records of a range, of `CONTROL_SCHEMA`; other batches are read by header only."""
     return _named(_Control(split, places, reading, findings), split)
 
 
@@ -70,7 +70,7 @@ def _named(reader: SplitReader, split: Split) -> Iterator[pa.RecordBatch]:
 
 
 class _Batches(SplitReader):
-    """Headers as rows."""
+    """Reader of headers as rows."""
 
     is_consumer = False
 
@@ -89,7 +89,7 @@ class _Batches(SplitReader):
 
 
 class _Control(SplitReader):
-    """Control records as rows."""
+    """Reader of control records as rows."""
 
     is_consumer = False
 
@@ -109,7 +109,7 @@ class _Control(SplitReader):
             scan.sound_offset = piece.last_offset(len(piece) - 1)
 
     def _entry(self, scan: Scan, position: int, wanted: OffsetRange) -> Iterator[Any]:
-        """The records of the batch at a position, and what is wrong with it."""
+        """Yield the rows of the batch at a position, or its damage."""
         for entry in scan.entries(position):
             if isinstance(entry, Damage):
                 yield entry
@@ -136,9 +136,9 @@ class _Control(SplitReader):
 
 
 def _owned(entries: EntryTable, offsets: OffsetRange, previous: int | None) -> Any:
-    """Which entries have their last offset in the range."""
+    """Mask of the entries whose last offset is in the range."""
     lasts = entries.last_offsets()
-    # Old versions of librdkafka left 0 in wrappers: then the one before tells where they are.
+    # Old versions of librdkafka left 0 in wrappers: their offset then follows from the previous entry.
     for row in np.flatnonzero(entries.is_wrapper() & (lasts == 0)).tolist():
         before = previous if row == 0 else int(lasts[row - 1])
         lasts[row] = 0 if before is None else before + 1

@@ -1,9 +1,9 @@
-"""How far the log cleaner has been in a directory, by the traces that it left in its segments.
+"""Offsets that the log cleaner may have removed, by its traces in a directory's segments.
 
-Strategy: a task reads a part of a segment, and the traces may be in another: what the cleaner leaves of a
-segment may be without a gap. So before offsets count as lost the segments that can excuse it are looked at
-(`cleaner_traces`), and no more of them than a bound allows. Tables of headers tell fast where there can be a
-trace; only a sound batch is one. What was found is kept: many ranges ask.
+Strategy: traces may be in other segments than the one being read, as a cleaned segment may have no gap. So
+before offsets count as lost, the segments whose traces could explain them are read (`cleaner_traces`), up to
+a bound of bytes. Header tables find candidates fast; only a valid batch is a trace. Results are cached for
+other ranges.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _kept: FileCache[bool] = FileCache()
 
 
 def traces_of(places: Places, directory: Sequence[StoredSegment], noted: int | None) -> Traces:
-    """How far the cleaner has been in a directory.
+    """Return the traces of the cleaner in a directory.
 
     Args:
-        places: where its segments are.
-        directory: all of them, by base offset.
-        noted: up to which offset, by what the cleaner has noted; None if it has not.
+        places: filesystems by path.
+        directory: all its segments, by base offset.
+        noted: the offset in the cleaner's checkpoint; None without one.
     """
     budget = Budget(_MAX_WALK)
     held = [_contents_of(places, stored) for stored in directory]
@@ -54,23 +54,23 @@ def _contents_of(places: Places, stored: StoredSegment) -> SegmentContents:
     try:
         return contents_of_stored(places, stored)
     except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
+        raise_unless_file_at_fault(error)  # the reader of that segment reports it
         return SegmentContents(stored.file.path, stored.base_offset, stored.size, is_unknown=True)
 
 
 def shows_cleaner(places: Places, segment: StoredSegment) -> bool:
-    """Whether a segment shows that the cleaner has been there; it does not where it cannot be read."""
+    """Whether a segment has a trace of the cleaner; False for an unreadable one."""
     try:
         return _kept.of(
             segment.file, lambda: _may_be_cleaned(places, segment) and is_cleaned_at(places, segment)
         )
     except KafkaFormatError as error:
-        raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
+        raise_unless_file_at_fault(error)  # the reader of that segment reports it
         return False
 
 
 def _may_be_cleaned(places: Places, segment: StoredSegment) -> bool:
-    """The same by headers that nobody has verified."""
+    """Whether unverified headers show a gap."""
     coverage = OffsetCoverage()
     source = open_stored(places, segment)
     try:

@@ -1,8 +1,7 @@
-"""The last batch of a newest segment that is not whole yet: a broker is writing it, or died while it did.
+"""Incomplete last batch of a newest segment: a broker is writing it, or crashed while writing.
 
-Strategy: only the newest segment of a copy can have one, behind everything else but zeros: where a range
-ends before the log does, what stands in front of the rest is damage. What is there of it must be the first
-bytes of an entry that could follow; anything else is damage, too.
+Strategy: only the newest segment of a copy can have one, after all other entries, with only zeros after it.
+Its bytes must be the beginning of an entry that can follow the last one. Everything else is damage.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ __all__ = ["mark_incomplete_tail"]
 def mark_incomplete_tail(
     events: Iterable[Event], source: Source, log_end: int | None
 ) -> Iterator[tuple[Event, bool]]:
-    """Events, and of each whether it is a pending batch, which only the event behind it can tell.
+    """Yield events, each with whether it is an incomplete batch, which the next event decides.
 
     Args:
-        events: of a segment, up to its end or before.
+        events: of a segment.
         source: its bytes.
-        log_end: the position at which the log ends; None in a segment that is not the newest of its copy.
+        log_end: the position at which the log ends; None if the segment is not the newest of its copy.
     """
     batch: Batch | None = None
     before: Event | None = None
@@ -46,20 +45,20 @@ def mark_incomplete_tail(
         before = event
 
 
-def _is_pending(damage: Damage, behind: Event | None, batch: Batch | None, source: Source) -> bool:
-    if behind is not None and not isinstance(behind, Padding):
+def _is_pending(damage: Damage, following: Event | None, batch: Batch | None, source: Source) -> bool:
+    if following is not None and not isinstance(following, Padding):
         return False
-    if behind is not None and damage.end_position - damage.position < LEN_PREFIX:
+    if following is not None and damage.end_position - damage.position < LEN_PREFIX:
         return True  # a few bytes before the zeros
     is_cut = isinstance(damage.error, TruncatedError)
-    if behind is not None and batch is not None and batch.position == damage.position:
-        # Its header is there, and the entry that it announces ends among the zeros.
+    if following is not None and batch is not None and batch.position == damage.position:
+        # The header is complete, and its length reaches into the zeros.
         is_cut = is_cut or batch.end_position > damage.end_position
     return is_cut and _could_follow(damage, source)
 
 
 def _could_follow(damage: Damage, source: Source) -> bool:
-    """Whether what begins there could be the log's next entry, so far as its bytes are there."""
+    """Whether the available bytes can be the beginning of the log's next entry."""
     if damage.end_position - damage.position < LEN_PREFIX:
         return True
     try:

@@ -1,10 +1,10 @@
-"""Entries of a segment whose offsets belong to other segments, by the segments' names.
+"""Entries in the wrong segment, by the segments' names, that no split reads.
 
-Strategy: every offset is read by the split that has it by the names, so it comes once. A split looks for what
-its segment lacks at either end (`SegmentFinder.elsewhere`), but not for what it lacks in the middle, where
-the cleaner may have been. So an entry in the wrong segment is lost where the right one has entries before and
-after it, but not this one; and no split finds an entry in the middle of a segment if the segment's first and
-last entries do not show it.
+Strategy: each offset is read by the split that has it by name, so it comes once. A split searches other
+segments for offsets missing at either end of its own (`SegmentFinder.elsewhere`), but not for gaps in the
+middle, which the cleaner may have made. So an entry in the wrong segment is lost if the right one has entries
+before and after it. So is an entry in the middle of a segment, outside of the range of its first and last
+entries.
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ def left_out(
     is_compacted: bool,
     is_open: bool,
 ) -> Iterator[tuple[int, int]]:
-    """Which of a segment's entries no split reads: first and last offset of each.
+    """Yield offsets of a segment's entries that no split reads, as first and last offset.
 
     Args:
-        places: where they are.
+        places: filesystems by path.
         own: the segment.
-        directory: all segments beside it, and itself, by base offset.
-        offsets: the first and the last of the offsets that are not its own by the names.
-        is_compacted: the cleaner is known to have been there: splits of segments that hold nothing else than
-            their names say look for what they lack in the segments next to theirs alone.
-        is_open: the newest segment is read to its own end, and not up to some offset.
+        directory: all segments of its directory, by base offset.
+        offsets: first and last of the offsets that are not its own by name.
+        is_compacted: the log was cleaned: splits of correctly named segments search neighbours only.
+        is_open: the newest segment is read to its own end.
     """
     at_own = bisect_right([one.base_offset for one in directory], own.base_offset) - 1
     own_extent = extent_of(places, own)
@@ -55,17 +54,17 @@ def left_out(
         is_within = extent is None or extent.is_within(other.base_offset, end)
         is_far = abs(at - at_own) > 1 and is_within
         if is_open and end is None and extent is None:
-            yield other.base_offset, high  # the log ends there at once
+            yield other.base_offset, high  # the newest segment is empty: the log ends at its base offset
             continue
-        nobody_comes_by = is_far and (is_compacted or shows_cleaner(places, other))
-        found = None if nobody_comes_by else own_extent
+        is_not_searched = is_far and (is_compacted or shows_cleaner(places, other))
+        found = None if is_not_searched else own_extent
         for inside in _unread((low, high), (other.base_offset, end), extent, found):
             if inside[0] > inside[1]:
                 continue
             try:
                 yield from missing_in(places, own, other, inside)
             except KafkaFormatError as error:
-                raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
+                raise_unless_file_at_fault(error)  # the reader of that segment reports it
     if directory and first < directory[0].base_offset:
         yield first, min(last, directory[0].base_offset - 1)
 
@@ -73,13 +72,13 @@ def left_out(
 def _unread(
     offsets: tuple[int, int], named: tuple[int, int | None], extent: Extent | None, found: Extent | None
 ) -> Iterator[tuple[int, int]]:
-    """The ranges of some offsets that whoever reads another segment does not look for in this one.
+    """Yield the ranges of offsets that the split of another segment does not search in this one.
 
     Args:
         offsets: of entries in this segment.
-        named: those that the other one should hold; all of `offsets` are among them.
-        extent: what it holds by its first and last entries; what it lacks around that is looked for.
-        found: likewise what this one holds; there it is looked into.
+        named: offsets of the other segment by name; contain `offsets`.
+        extent: of the other segment's entries; missing offsets outside of it are searched.
+        found: extent of this segment's entries, within which it is searched; None if it is not searched.
     """
     low, high = offsets
     if found is None:

@@ -1,4 +1,4 @@
-"""What a segment holds that another one lacks, by the headers of both."""
+"""Offsets of one segment that are missing in another, by the headers of both."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["missing_in"]
 def missing_in(
     places: Places, own: StoredSegment, other: StoredSegment, offsets: tuple[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Offsets of entries of a segment that stand in no entry of another one, as ranges in file order.
+    """Yield offset ranges of a segment's entries that are missing in another segment, in file order.
 
     Args:
-        places: where they are.
+        places: filesystems by path.
         own: the segment.
-        other: the other one.
-        offsets: the first and the last offset that are looked at.
+        other: the other segment.
+        offsets: first and last offset to compare.
 
     Raises:
         KafkaFormatError: one of them cannot be read.
     """
     theirs, ours = _entries(places, other, offsets), _entries(places, own, offsets)
-    # What the cleaner has left of a batch has not all records of its offsets: only the same batch has ours.
+    # A cleaned batch lacks some of its records, so that only an identical batch counts.
     known_marks = set(theirs.marks)
     is_other = np.array([mark not in known_marks for mark in ours.marks], bool)
     firsts, lasts = ours.firsts[is_other], ours.lasts[is_other]
@@ -51,12 +51,12 @@ def missing_in(
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Entries that lie in a range of offsets: first and last ones, cut off at its ends.
+    """Entries in a range of offsets.
 
     Attributes:
-        firsts, lasts: offsets.
-        is_whole: whether each has a record for each of its offsets.
-        marks: of each what makes it the same entry wherever it stands: its offset and its checksum.
+        firsts, lasts: first and last offset of each, clipped to the range.
+        is_whole: whether an entry has a record for each of its offsets.
+        marks: identity of each entry: base offset and checksum.
     """
 
     firsts: Any
@@ -72,7 +72,7 @@ def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -
     try:
         for piece in iter_tables(source, OffsetRange(None, None), ReadRange()):
             if not isinstance(piece, EntryTable):
-                continue  # damage, of which whoever reads that segment tells
+                continue  # damage, which the reader of that segment reports
             rows = piece.in_range(offsets[0], offsets[1] + 1)
             firsts, lasts = piece.column("base_offset")[rows], piece.last_offsets()[rows]
             is_whole = ~piece.is_batch()[rows] | (piece.column("num_records")[rows] > lasts - firsts)
@@ -87,7 +87,7 @@ def _entries(places: Places, segment: StoredSegment, offsets: tuple[int, int]) -
 
 
 def _merged(firsts: Any, lasts: Any) -> tuple[Any, Any]:
-    """Ranges by their first offsets; those that overlap or follow on each other as one."""
+    """Sort ranges by first offset, and merge overlapping and adjacent ones."""
     order = np.argsort(firsts, kind="stable")
     firsts, reached = firsts[order], np.maximum.accumulate(lasts[order])
     is_new = np.ones(len(firsts), bool)

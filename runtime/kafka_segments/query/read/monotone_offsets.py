@@ -1,8 +1,8 @@
-"""Rows whose offsets do not grow: as a consumer, whose position is behind each record that it was given.
+"""Rows in ascending order of offsets, as a consumer returns them.
 
-Strategy: what is at or below the greatest offset so far is left out (CompletedFetch.nextFetchedRecord skips
-it). Mostly it is what has come already. Where that is not seen to be so, it is told as a loss: no checksum
-covers a base offset, and one that is too great must not hide what is behind it.
+Strategy: rows at or below the greatest offset so far are skipped (CompletedFetch.nextFetchedRecord). Mostly
+they are duplicates. If they are not known to be, they are reported as lost: checksums do not cover base
+offsets, and too great a base offset must not hide the records after it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _NUM_KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Rows that were left out.
+    """Skipped rows.
 
     Attributes:
         first_offset: the least.
         last_offset: the greatest.
-        num_rows: how many.
-        new: least and greatest offset of those that are not known to have come before; None if all have.
+        num_rows: number of rows.
+        new: least and greatest offset of rows that are not known duplicates; None if all are.
     """
 
     first_offset: int
@@ -39,25 +39,24 @@ class Skipped:
 
     def __str__(self) -> str:
         which = f"{self.num_rows} records with offsets {self.first_offset} to {self.last_offset}"
-        return f"{which} stand behind greater ones, or twice"
+        return f"{which} follow greater ones, or are duplicates"
 
 
 class MonotoneOffsets:
-    """The position of who reads: the rows of batches, in file order, from there on.
+    """Position of a consumer over batches in file order.
 
     Args:
-        limit: rows from this offset on are not asked for: of a log whose names are wrong more is read, to
-            find what is. None is any.
+        limit: end of the requested offsets, exclusive, as more is read of misnamed segments; None is open.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._highest = -1
-        # First and last offsets of what has come without a gap; the latest is enough, and has an end.
+        # First and last offsets of the latest runs without a gap, a bounded number.
         self._runs: deque[tuple[Offsets, Offsets]] = deque(maxlen=_NUM_KEPT)
 
     def of(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, Skipped | None]:
-        """The rows that are ahead, None if none are, and what was left out."""
+        """Return rows after the position, None if there are none, and the skipped rows."""
         offsets = batch.column("offset").to_numpy()
         if self._limit is not None and int(offsets.max()) >= self._limit:
             is_asked_for = offsets < self._limit
@@ -73,16 +72,16 @@ class MonotoneOffsets:
         if len(ahead):
             self._come(ahead)
         new = skipped[~self._has_come(skipped)]
-        told = Skipped(
+        report = Skipped(
             int(skipped.min()),
             int(skipped.max()),
             len(skipped),
             (int(new.min()), int(new.max())) if len(new) else None,
         )
-        return (batch.filter(pa.array(is_ahead)) if len(ahead) else None), told
+        return (batch.filter(pa.array(is_ahead)) if len(ahead) else None), report
 
     def _come(self, offsets: Offsets) -> None:
-        """Take note of offsets that grow."""
+        """Advance the position by ascending offsets."""
         is_dense = offsets[-1] - offsets[0] == len(offsets) - 1
         if is_dense and self._runs and offsets[0] == self._highest + 1:
             self._runs[-1][1][-1] = offsets[-1]

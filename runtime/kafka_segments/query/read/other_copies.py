@@ -1,4 +1,4 @@
-"""What helps to read the same offsets from other copies."""
+"""Reading of damaged offsets from other copies of a partition."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ReadCopy = Callable[[Split, Findings], Iterator[pa.RecordBatch]]
 
 
 class DamageSensor(Findings):
-    """Findings in another copy: counts and notes are passed on; damage and losses are only noticed.
+    """Findings in another copy: counts and notes are forwarded, damage and losses only set a flag.
 
     Args:
-        findings: to whom.
+        findings: receives counts and notes.
 
     Attributes:
-        is_whole: nothing was damaged or missing.
+        is_whole: no damage or loss so far.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -43,7 +43,7 @@ class DamageSensor(Findings):
 
 
 def _without(batch: pa.RecordBatch, others: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows whose offsets are in none of the others."""
+    """Yield the rows whose offsets are not in other batches."""
     if not others:
         yield batch
         return
@@ -64,36 +64,36 @@ def from_others(
     *,
     recent: Sequence[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """What damage has cost, from other copies; those may be damaged there too, and have others again.
+    """Read the offsets of damage from other copies, and recursively from more if these are damaged too.
 
     Args:
         split: the range that is read.
-        damage: what was found.
-        offsets: those that are wanted.
-        findings: who is told.
+        damage: of the preferred copy.
+        offsets: requested range.
+        findings: receives a note, or the damage.
         read_copy: reads a range of another copy.
-        recent: what was read last: of a wrapper, messages behind the damaged one have come already.
+        recent: the last batches: messages of a wrapper after the damaged one were already yielded.
     """
     start, end = offsets
     first = start if damage.previous_offset is None else max(start, damage.previous_offset + 1)
-    behind = lower(end, damage.next_offset)
+    stop = lower(end, damage.next_offset)
     heard = DamageSensor(findings)
     sources: list[str] = []
     at = first
-    while behind is None or at < behind:
-        others = nearest(split.others, at, behind)
+    while stop is None or at < stop:
+        others = nearest(split.others, at, stop)
         if not others:
             heard.is_whole = False
             break
         sources.append(others[0].file.path)
-        until = lower(behind, others[0].end_offset)
+        until = lower(stop, others[0].end_offset)
         for batch in _from_other(split, others, (at, until), heard, read_copy):
             yield from _without(batch, recent)
         if until is None:
             break
         at = until
     if heard.is_whole and sources:
-        which = f"offsets {first} to {'the end' if behind is None else behind - 1}"
+        which = f"offsets {first} to {'the end' if stop is None else stop - 1}"
         detail = f"{damage.error.detail}; {which} were read from {' and '.join(sources)}"
         where = damage.path, damage.position
         findings.add(
@@ -110,7 +110,7 @@ def _from_other(
     heard: DamageSensor,
     read_copy: ReadCopy,
 ) -> Iterator[pa.RecordBatch]:
-    """What the first of some copies has of a range; those behind it are its others."""
+    """Read a range from the first of some copies, with the following ones for its own damage."""
     part = replace(
         split,
         start=offsets[0],
@@ -128,23 +128,23 @@ def _from_other(
     try:
         yield from read_copy(part, heard)
     except ReadError:
-        heard.is_whole = False  # that copy cannot be read: the damage of this one is to be told
+        heard.is_whole = False  # that copy cannot be read: report the damage of this one
 
 
-def nearest(others: Sequence[StoredSegment], first: int, behind: int | None) -> list[StoredSegment]:
-    """The segments that may hold offsets, those first that begin at or below the first one.
+def nearest(others: Sequence[StoredSegment], first: int, stop: int | None) -> list[StoredSegment]:
+    """Segments that may hold offsets, those first that begin at or below the first one.
 
-    What a copy holds from its `end_offset` on does not count: it had left the log there, or rolled.
+    A copy's content from its `end_offset` on does not count: its lineage or the segment ends there.
     """
     usable = [
         other
         for other in others
-        if (behind is None or other.base_offset < behind)
+        if (stop is None or other.base_offset < stop)
         and (other.end_offset is None or other.end_offset > first)
     ]
     return sorted(usable, key=lambda other: other.base_offset > first)
 
 
 def lower(one: int | None, other: int | None) -> int | None:
-    """The lower of two ends, of which None is the highest."""
+    """The lower of two ends; None is open."""
     return min((end for end in (one, other) if end is not None), default=None)

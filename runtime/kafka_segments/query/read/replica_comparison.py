@@ -1,14 +1,14 @@
-"""An explicit check that copies of a partition hold the same batches; reading does not make it.
+"""Comparison of the copies of a partition by headers, an explicit check apart from reading.
 
-Strategy: headers are compared. Batches with the same first offset and leader epoch were made by the same
-leader, so they are the same; but the cleaner goes over each copy by itself, takes records out of batches, and
-gives what is left a new checksum (it keeps offsets, sequences, producers and epoch). So what it keeps must be
-equal, and if also all that it changes is equal, the checksum must be.
+Strategy: batches with the same first offset and leader epoch come from the same leader, so they must be the
+same. But the cleaner works on each copy separately: it removes records from batches, and recomputes the
+checksum (it keeps offsets, sequences, producers and epoch). So the kept fields must be equal, and if the
+changed ones are equal too, so must be the checksum.
 
-Messages of the old formats have no epoch, but their checksum covers all but the offset, and a cleaner keeps
-or drops them as they are. So two with one offset and one magic must be equal; another magic is another
-leader's format, or a conversion. Of wrappers nothing is said: a cleaner makes them anew. What differs because
-one of the two is damaged is no contradiction.
+Messages of the old formats have no epoch, but their checksum covers all but the offset, and the cleaner keeps
+or removes them unchanged. So two with the same offset and magic must be equal; another magic is another
+leader's format, or a conversion. Wrappers are skipped, as the cleaner rebuilds them. Differences due to
+damage of one of the two are not mismatches.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Headers:
     Attributes:
         stored: the copy.
         batches: those of magic 2.
-        messages: those of the old formats that hold no others.
+        messages: those of the old formats, without wrappers.
     """
 
     stored: StoredSegment
@@ -58,7 +58,7 @@ class _Headers:
 
     @property
     def path(self) -> str:
-        """Of the copy."""
+        """Path of the copy."""
         return self.stored.file.path
 
 
@@ -80,12 +80,11 @@ def compare_copies(split: Split, places: Places) -> int:
     """Compare the other copies of a range with the preferred one, by the headers alone.
 
     Args:
-        split: its `others` are compared, each below its `end_offset`; a file that is not there any more is an
-            error here.
-        places: where files live.
+        split: its `others` are compared, each below its `end_offset`; a deleted file is an error here.
+        places: filesystems by path.
 
     Returns:
-        How many batches, and messages that stand by themselves, were found in two copies.
+        The number of batches, and of messages outside of wrappers, found in two copies.
 
     Raises:
         ReplicaMismatchError: two batches with the same first offset and leader epoch differ, or two messages
@@ -130,7 +129,7 @@ def _joined(pieces: Sequence[Columns], names: Sequence[str]) -> Columns:
 
 
 def _compare(own: _Headers, other: _Headers, split: Split, places: Places) -> int:
-    """How many batches and messages are the same; raises for one that is not."""
+    """Count equal batches and messages; raise for a mismatch."""
     pairs = _Pairs(own.batches, other.batches)
     is_same_leader = pairs.equal("partition_leader_epoch") & (pairs.own["partition_leader_epoch"] >= 0)
     keeps = np.logical_and.reduce([pairs.equal(name) for name in _KEPT])
@@ -145,7 +144,7 @@ def _compare(own: _Headers, other: _Headers, split: Split, places: Places) -> in
 
 
 class _Pairs:
-    """The entries of two copies that have one offset."""
+    """Pairs of entries of two copies with the same offset."""
 
     def __init__(self, own: Columns, other: Columns) -> None:
         _, first, second = np.intersect1d(own["base_offset"], other["base_offset"], return_indices=True)
@@ -153,14 +152,14 @@ class _Pairs:
         self.other = {name: column[second] for name, column in other.items()}
 
     def equal(self, name: str) -> Any:
-        """Where a column is equal."""
+        """Mask of the pairs with equal values in a column."""
         return self.own[name] == self.other[name]
 
 
 def _check(
     pairs: _Pairs, wrong: Any, copies: tuple[_Headers, _Headers], split: Split, places: Places
 ) -> None:
-    """Raise for the first pair that is wrong, and sound in both copies."""
+    """Raise for the first mismatch of entries that are valid in both copies."""
     own, other = copies
     for at in np.flatnonzero(wrong).tolist():
         positions = int(pairs.own["position"][at]), int(pairs.other["position"][at])
@@ -171,7 +170,7 @@ def _check(
 
 
 def _is_sound(places: Places, stored: StoredSegment, position: int) -> bool:
-    """Whether what stands there has the checksum that it says."""
+    """Whether the entry at a position has a valid checksum."""
     source = open_stored(places, stored)
     try:
         return sound_entry(source, position) is not None

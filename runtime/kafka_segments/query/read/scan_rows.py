@@ -1,4 +1,4 @@
-"""The rows of a scan: columns of records with topic and partition, filtered exactly."""
+"""Rows of `scan`: columns of records with topic and partition, filtered by conditions."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, SCHEMA, s
 
 __all__ = ["ScanRows"]
 
-pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
+pc: Any = pyarrow.compute  # functions made at import, without types
 
 _MAX_LONG = (1 << 63) - 1
-# A condition's column, and that of the records which has it: -1, which is no timestamp, fulfils none.
+# Record columns by a condition's column; timestamp -1 (none) fulfils no condition.
 _SOURCES = {"offset": "offset", "timestamp": "timestamp_ms"}
 
 
 class ScanRows:
-    """Makes batches of one schema.
+    """Converter of batches to the rows of a scan.
 
     Args:
-        columns: names, in the order wanted; topic, partition and all of `SCHEMA` if None.
-        conditions: that rows fulfil; those on topics and partitions do not matter here.
+        columns: names, in order; topic, partition and all of `SCHEMA` if None.
+        conditions: that rows fulfil; those on topics and partitions are ignored here.
 
     Attributes:
         schema: of every batch.
-        sources: columns of records that are read for it.
+        sources: columns of records to read.
 
     Raises:
-        OptionError: an unknown column, one twice, or none at all.
+        OptionError: an unknown or repeated column, or no column.
     """
 
     def __init__(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> None:
@@ -52,11 +52,11 @@ class ScanRows:
         ]
 
     def reader(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
-        """The batches as a stream."""
+        """Return a reader over the batches."""
         return pa.RecordBatchReader.from_batches(self.schema, batches)
 
     def of(self, batch: pa.RecordBatch, topic: str, partition: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a batch of records, if there are any."""
+        """Yield the rows of a batch of records, if any."""
         for one in self._conditions:
             batch = _filtered(batch, one)
         if batch.num_rows:
@@ -71,7 +71,7 @@ class ScanRows:
 
 
 def _filtered(batch: pa.RecordBatch, condition: Condition) -> pa.RecordBatch:
-    """The rows that fulfil a condition; the same batch if all do."""
+    """Filter rows by a condition; return the same batch if all fulfil it."""
     column = batch.column(_SOURCES[condition.column])
     lowest, highest = max(0, condition.lowest or 0), condition.highest
     if lowest > _MAX_LONG or (highest is not None and highest < 0):

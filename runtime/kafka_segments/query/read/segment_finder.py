@@ -1,16 +1,13 @@
-"""The segment that a range is in: where it was planned, or where it is now.
+"""Search for the segments of a range: the planned one, or others that now hold its offsets.
 
-Strategy: between planning and reading, a broker deletes, rolls, cleans (one file put in another's place, and
-others merged into it) or truncates segments. Names tell: the segment with the greatest base offset at or
-below an offset holds it, if any in its directory does. So a range that is not where it should be is looked
-for by its offsets, in the directory where it was, then in those of other copies. What nobody can tell here: a
-partition that was deleted and created anew under its name has the same names; its topic id is another one,
-which planning looks at.
+Strategy: between planning and reading, a broker may delete, roll, clean (replace and merge) or truncate
+segments. By name, the segment with the greatest base offset at or below an offset holds it. So a range whose
+planned segment is gone is searched by its offsets, in the same directory, then in those of other copies. A
+deleted and recreated partition of the same name is not detected here, only by its topic id at planning.
 
-Names may be wrong, too: files may have been swapped or renamed, and segments may overlap. So offsets that a
-segment lacks at either end are looked for in the other segments of its directory, by what those hold
-(`segment_extents`). Where the cleaner has been, most segments lack some, and only the two neighbours are
-looked into.
+Names may be wrong: files may be swapped or renamed, and segments may overlap. So offsets missing at either
+end of a segment are searched in the other segments of its directory, by their content (`segment_extents`). In
+a cleaned log, where most segments lack offsets, only the two neighbours are searched.
 """
 
 from __future__ import annotations
@@ -44,9 +41,9 @@ class Found:
     """An open segment.
 
     Attributes:
-        stored: what it is.
-        source: its bytes; to be closed.
-        is_as_planned: the very file that was planned, with all that it had then.
+        stored: the segment.
+        source: its bytes; the caller closes it.
+        is_as_planned: the same file as at planning, and not shorter.
     """
 
     stored: StoredSegment
@@ -59,7 +56,7 @@ class SegmentFinder:
 
     Args:
         split: the range.
-        places: where files live.
+        places: filesystems by path.
     """
 
     def __init__(self, split: Split, places: Places) -> None:
@@ -68,7 +65,7 @@ class SegmentFinder:
         self._listed: dict[str, list[StoredSegment]] = {}
 
     def planned(self) -> Found | None:
-        """The segment that was planned; None if there is no such file any more."""
+        """Open the planned segment; None if it was deleted."""
         stored = self._split.segment
         self._tried.add(stored.file.path)
         source = self._open(stored)
@@ -77,7 +74,7 @@ class SegmentFinder:
         return Found(stored, source, self._is_same(stored.file, source))
 
     def holding(self, offset: int, end: int | None) -> Found | None:
-        """A segment that was not read yet and may hold an offset, or else the least above it, below `end`."""
+        """Open an unread segment that may hold an offset by name, else the next one below `end`."""
         higher: list[StoredSegment] = []
         for candidates in self._candidates(offset):
             below = [one for one in candidates if one.base_offset <= offset]
@@ -92,12 +89,12 @@ class SegmentFinder:
         return self._take(min(higher, key=lambda one: one.base_offset)) if higher else None
 
     def elsewhere(self, offset: int, end: int | None, *, is_near: bool) -> Found | None:
-        """A segment of the same directory that holds an offset by its content, or else the least above it.
+        """Open a segment of the same directory that holds an offset by content, else the next one.
 
         Args:
-            offset: which.
-            end: what is above must be below this.
-            is_near: look only into the segments before and behind the one that was planned.
+            offset: the offset.
+            end: bound of the next one's offsets, exclusive.
+            is_near: search only the segments before and after the planned one.
         """
         holding: list[tuple[int, StoredSegment]] = []
         for stored in self._neighbours() if is_near else self.own_directory():
@@ -107,19 +104,19 @@ class SegmentFinder:
                     holding.append((extent.first, stored))
         if not holding:
             return None
-        # The one that begins nearest before the offset; if all begin behind it, the first of them.
+        # The nearest one that begins at or before the offset, else the first one after it.
         below = [one for one in holding if one[0] <= offset]
         key = itemgetter(0)
         return self._take(max(below, key=key)[1] if below else min(holding, key=key)[1])
 
     def holds_its_own(self) -> bool:
-        """Whether the planned segment begins and ends with offsets that it should hold by the names."""
+        """Whether the planned segment's first and last offsets match the segments' names."""
         segment = self._split.segment
         extent = extent_of(self._places, segment)
         return extent is not None and extent.is_within(segment.base_offset, segment.end_offset)
 
     def own_directory(self) -> list[StoredSegment]:
-        """The segments that lie now where the planned one does, by base offset; none of a tier."""
+        """Current segments of the planned one's directory, by base offset; none for a tier."""
         path = self._split.segment.file.path
         if self._split.segment.form != "plain" or not SEGMENT_NAME.fullmatch(name_in(path)):
             return []
@@ -127,11 +124,11 @@ class SegmentFinder:
 
     @cached_property
     def traces(self) -> Traces:
-        """How far the cleaner has been in the same directory, by its segments."""
+        """Traces of the cleaner in the same directory."""
         return traces_of(self._places, self.own_directory(), self._split.cleaned_up_to)
 
     def _neighbours(self) -> Iterator[StoredSegment]:
-        """The segments before and behind the planned one, without listing their directory."""
+        """Yield the segments before and after the planned one, without listing the directory."""
         path = self._split.segment.file.path
         prefix = path[: len(path) - len(name_in(path))]
         for base_offset in (self._split.preceding, self._split.segment.end_offset):
@@ -140,7 +137,7 @@ class SegmentFinder:
             try:
                 entry = self._places.entry(f"{prefix}{base_offset:020d}.log")
             except ReadError as error:
-                raise_unless_file_at_fault(error)  # whoever reads that segment tells of it
+                raise_unless_file_at_fault(error)  # the reader of that segment reports it
                 continue
             if entry is not None:
                 yield _stored(entry, base_offset, is_newest=False)
@@ -166,9 +163,9 @@ class SegmentFinder:
         return identity == file.identity and source.size >= file.size
 
     def _candidates(self, offset: int) -> Iterator[list[StoredSegment]]:
-        """Segments by base offset: of the directory where the range was, of other copies, and single ones.
+        """Yield lists of segments by base offset: of the planned directory, of other copies, and single ones.
 
-        A single one that ends at or below the offset is none.
+        Single ones that end at or below the offset are skipped.
         """
         own = _directory(self._split.segment.file.path)
         for directory in dict.fromkeys([own, *(copy.rstrip("/") for copy in self._split.copies)]):
@@ -200,11 +197,11 @@ class SegmentFinder:
 
 
 def open_stored(places: Places, stored: StoredSegment) -> Source:
-    """A segment's bytes; to be closed.
+    """Open a segment; the caller closes it.
 
     Raises:
-        ReadError: the file cannot be opened; `errno` says why.
-        OptionError: a form that is not known.
+        ReadError: the file cannot be opened, with `errno`.
+        OptionError: an unknown form.
     """
     if stored.form != "plain":
         return open_in_form(places, stored)
@@ -212,7 +209,7 @@ def open_stored(places: Places, stored: StoredSegment) -> Source:
     source = places.open(file.path)
     if not file.position:
         return source
-    # It may be shorter than it was: what is missing then is told as such.
+    # A file shorter than planned is read as far as it goes; missing offsets are reported later.
     size = max(0, min(file.size, source.size - file.position))
     return StoredPart(source, file.path, file.position, size)
 
@@ -227,5 +224,5 @@ def _directory(path: str) -> str:
 
 
 def _base_offset(entry: FileEntry) -> int | None:
-    """By its name; `.log.deleted` and the like do not count."""
+    """Base offset by name; None for `.log.deleted` and other names."""
     return first_offset_in_name(entry.name) if entry.name.endswith(".log") else None

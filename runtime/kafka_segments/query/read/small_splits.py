@@ -1,8 +1,7 @@
-"""Small splits in which everything is as planned: the rows of many as one batch.
+"""Fast path for small splits: the rows of many segments as one batch.
 
-Strategy: a split that is a whole small file, the very one that was planned, is decoded without more ado if it
-holds each offset of its range once, in sound batches. Then there is nothing to report of it. What is
-different in any way is left to `SplitReader`, which sees all of it.
+Strategy: a split of a complete small file, unchanged since planning, is decoded at once if it holds each
+offset of its range once, in valid batches. Then it has no findings. `SplitReader` reads all other splits.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SmallSplits"]
 
-_ENOUGH = 256 << 10  # bytes of segments for one batch
+_ENOUGH = 256 << 10  # bytes of segments in one batch
 
 
 class SmallSplits:
-    """Gathers the rows of small splits.
+    """Collector of the rows of small splits.
 
     Args:
-        places: where files live.
+        places: filesystems by path.
         columns: names, see `arrow_schema`.
     """
 
@@ -43,13 +42,13 @@ class SmallSplits:
 
     @property
     def is_full(self) -> bool:
-        """Whether `take` is to come next."""
+        """Whether the caller should call `take` next."""
         return self._size >= _ENOUGH
 
     def add(self, split: Split, findings: Findings) -> bool:
-        """Add the rows of a split; False, and nothing was added, if it has to be read by `SplitReader`.
+        """Add the rows of a split; return False without adding any if `SplitReader` has to read it.
 
-        After False `take` comes next.
+        After False the caller calls `take`.
         """
         end = _known_end(split)
         if end is None:
@@ -76,7 +75,7 @@ class SmallSplits:
         return True
 
     def take(self) -> tuple[pa.RecordBatch, list[tuple[Split, int]]] | None:
-        """The rows added since the last time, and how many are of each split; None if there are none."""
+        """Take the collected rows, with the number of rows of each split; None without rows."""
         batch, parts = self._records.take(), self._parts
         self._parts, self._size = [], 0
         if batch is None:
@@ -85,7 +84,7 @@ class SmallSplits:
 
 
 def _known_end(split: Split) -> int | None:
-    """Behind the last offset of a split that is all of a small file; None of any other."""
+    """End offset of a split of a complete small file, exclusive; None for any other split."""
     segment, asked = split.segment, split.asked[1]
     if segment.form != "plain" or not 0 < segment.size <= LARGEST_SMALL or split.excluded:
         return None

@@ -1,9 +1,8 @@
-"""From a split to arrow batches, with findings.
+"""Reader of a split: Arrow batches and findings.
 
-Strategy: offsets decide. The range is read from the segment where it was planned; if that is another file
-now, it is read by offsets all the same, and what it lacks is looked for in the segments that may have it.
-What is damaged is told; what is not there is a loss, unless the cleaner may have taken it (`losses`). Offsets
-that are missing inside never count.
+Strategy: offsets decide. The range is read from the planned segment, even if the file was replaced, and its
+missing offsets are searched in other segments. Damage is reported; missing offsets are lost, unless the
+cleaner may have removed them (`losses`). Gaps within a segment are never losses.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ __all__ = ["Reading", "SplitReader", "read_split"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read.
+    """Options of reading.
 
     Attributes:
         columns: names, see `arrow_schema`.
         check_crc: verify the checksum of every batch.
         max_decompressed: bytes that one batch may decompress to.
-        is_best: what is damaged is read from other copies (`replicas=best`).
-        max_row_size: bytes of one record that can be handed on; None is any.
+        is_best: read damaged offsets from other copies (`replicas=best`).
+        max_row_size: bytes of the largest row that the caller accepts; None is any.
     """
 
     columns: Sequence[str]
@@ -63,21 +62,21 @@ class Reading:
 def read_split(
     split: Split, places: Places, reading: Reading, findings: Findings
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the data records of a range, in the order of the log; control records are left out.
+    """Yield the data records of a range, in the order of the log, without control records.
 
-    Each arrow batch has a row at least, up to 65,536, and a few MiB, unless one record has more; it stays as
-    it is as long as anybody holds it.
+    Each Arrow batch has 1 to 65,536 rows, and a few MiB, unless one record has more; its buffers are not
+    reused.
 
     Args:
-        split: what to read.
-        places: where files live.
-        reading: how.
-        findings: gets the rest; what it raises ends the reading.
+        split: the range.
+        places: filesystems by path.
+        reading: options.
+        findings: receives the findings; an error that it raises ends the reading.
 
     Raises:
         RecordTooLargeError: a record is larger than `max_row_size`.
-        ReadError: a file cannot be opened; that it is not there is a loss.
-        KafkaFormatError: the file is another program's; all errors name topic and partition.
+        ReadError: a file cannot be opened; a deleted one is a loss.
+        KafkaFormatError: a file of another program; all errors have topic and partition.
     """
     try:
         for batch in SplitReader(split, places, reading, findings).batches():
@@ -87,13 +86,13 @@ def read_split(
 
 
 class SplitReader:
-    """One pass over a split; `events` is what is read of it.
+    """One pass over a split; subclasses override `events`.
 
     Args: as for `read_split`.
     """
 
     is_consumer = True
-    """Its rows are records, of which those come that a consumer is given."""
+    """Whether rows are records, returned in ascending order as by a consumer."""
 
     def __init__(self, split: Split, places: Places, reading: Reading, findings: Findings) -> None:
         self._split, self._places = split, places
@@ -109,7 +108,7 @@ class SplitReader:
         self._why = f"{split.segment.file.path} has changed or is gone, and no segment has them now"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Everything there is, segment by segment."""
+        """Yield all batches, segment by segment."""
         path, missing = self._split.segment.file.path, self._losses.floor
         if self._end is not None and self._split.start >= self._end:
             return
@@ -135,33 +134,33 @@ class SplitReader:
             self._losses.lose(lost, self._reached, self._why)
 
     def _holding(self, missing: int) -> Found | None:
-        """A segment that may hold what is missing, where anything is."""
+        """Open a segment that may hold the missing offsets, if there are any."""
         is_all = self._reached is not None and missing >= self._reached
         return None if is_all else self._finder.holding(missing, self._reached)
 
     def _end_in(self, found: Found) -> int | None:
-        """Up to where a segment is read."""
+        """End offset of reading in a segment."""
         if found.is_as_planned:
-            # To the file's end, where nobody has written since: so what is amiss at the log's end is seen.
+            # An unchanged file is read to its end, so that damage at the log's end is found.
             return self._reached if self._has_grown(found) else self._split.end
-        # A file that was not planned may hold what other ranges are read for, or what does not count.
+        # Another file may hold offsets of other ranges, or offsets after its copy's end.
         is_other = any(found.stored is other for other in self._split.others)
         return lower(self._reached, found.stored.end_offset if is_other else None)
 
     def _log_end(self, found: Found) -> int | None:
-        """Where in a segment the log ends, or ended when the reading was planned; None if in another one."""
+        """Position of the log end in a segment, as of planning; None in other segments than the newest."""
         if not found.stored.is_newest:
             return None
         is_older = found.is_as_planned and self._has_grown(found)
         return self._split.segment.size if is_older else found.source.size
 
     def _is_misnamed(self, found: Found) -> bool:
-        """Whether a segment holds what lies below its name: its end is not the log's."""
+        """Whether all offsets of a segment are below its name, so that its end is not the log's."""
         extent = extent_of(self._places, found.stored)
         return extent is not None and extent.last < found.stored.base_offset
 
     def _has_grown(self, found: Found) -> bool:
-        """Whether a broker has gone on with the log, of which only the part that was planned is read."""
+        """Whether a broker has appended to the log since planning, which is not read."""
         is_open = self._split.end is None and self._reached != self._end
         return is_open and found.source.size > self._split.segment.size
 
@@ -171,7 +170,7 @@ class SplitReader:
         start, end = offsets
         stretch = self._stretch(found, start, coverage)
         events = self.events(found.source, (start, end), stretch)
-        recent: list[pa.RecordBatch] = []  # since the last event, if that may matter
+        recent: list[pa.RecordBatch] = []  # since the last event, for `replicas=best`
         is_begun = not found.is_as_planned
         for event, is_pending in mark_incomplete_tail(events, found.source, self._log_end(found)):
             if not is_begun and coverage.first is not None:
@@ -186,7 +185,7 @@ class SplitReader:
                 self._findings.count(event)
                 recent.clear()
             elif isinstance(event, Padding):
-                # A segment is trimmed when the next one begins (LogSegment.onBecomeInactiveSegment).
+                # Padding is trimmed when a segment rolls (LogSegment.onBecomeInactiveSegment).
                 is_closed = self._split.following is not None and not found.stored.is_newest
                 self._losses.is_zeroed = self._losses.is_zeroed or is_closed
             elif not isinstance(event, Batch):  # the damage of such a batch follows it
@@ -198,30 +197,30 @@ class SplitReader:
         self._has_read = True
 
     def _before(self, coverage: OffsetCoverage, start: int, end: int | None) -> Iterator[pa.RecordBatch]:
-        """What the planned segment lacks at its beginning, from where it lies instead."""
+        """Read offsets missing at the beginning of the planned segment from other segments."""
         first = coverage.first
         if first is not None and first > max(start, self._split.start) and not coverage.is_damaged_before:
-            behind = first if end is None else min(first, end)
-            self._lacking += yield from self._elsewhere(start, behind, coverage)
+            gap_end = first if end is None else min(first, end)
+            self._lacking += yield from self._elsewhere(start, gap_end, coverage)
 
     def _elsewhere(
-        self, first: int, behind: int | None, own: OffsetCoverage
+        self, first: int, stop: int | None, own: OffsetCoverage
     ) -> Generator[pa.RecordBatch, None, list[tuple[int, int | None]]]:
-        """Read what the planned segment lacks from others that hold it; returns the ranges that none has."""
-        # What has nothing of its own, or another segment's content, was not only cleaned.
+        """Read offsets missing in the planned segment from others; return the ranges not found."""
+        # An empty segment, or one with offsets of another, was not only cleaned.
         is_own = own.last is not None and own.below is None and own.beyond is None
         is_near = self._losses.is_cleaned and is_own and self._finder.holds_its_own()
         lacking: list[tuple[int, int | None]] = []
         at = first
-        while behind is None or at < behind:
-            found = self._finder.elsewhere(at, behind, is_near=is_near)
+        while stop is None or at < stop:
+            found = self._finder.elsewhere(at, stop, is_near=is_near)
             if found is None:
                 break
-            if behind is not None:  # what is cut off there is no end of the log
+            if stop is not None:  # a truncated entry there is not at the log end
                 found = replace(found, stored=replace(found.stored, is_newest=False))
             coverage = OffsetCoverage(at)
             try:
-                yield from self._read(found, (at, behind), coverage)
+                yield from self._read(found, (at, stop), coverage)
             finally:
                 found.source.close()
             if coverage.last is None or coverage.last < at:
@@ -229,32 +228,32 @@ class SplitReader:
             begin = at if coverage.first is None else max(at, coverage.first)
             if begin > at and not coverage.is_damaged_before:
                 lacking.append((at, begin))
-            # What strays in its middle is not where it ends: others may hold what comes between.
+            # An entry of other offsets in its middle is not its end: other segments may hold those between.
             extent = extent_of(self._places, found.stored)
             reached = coverage.last if extent is None or extent.last < at else min(coverage.last, extent.last)
-            at = reached + 1 if behind is None else min(reached + 1, behind)
+            at = reached + 1 if stop is None else min(reached + 1, stop)
             if at > begin:
                 detail = (
                     f"offsets {begin} to {at - 1} are read from here, where they stand; by the segments' "
                 )
                 detail += f"names they belong into {self._split.segment.file.path}"
                 self._losses.note(found.stored.file.path, None, detail)
-        if at == first or (behind is not None and at < behind):
-            lacking.append((at, behind))
+        if at == first or (stop is not None and at < stop):
+            lacking.append((at, stop))
         return lacking
 
     def _ahead(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch | None:
-        """The rows that a consumer would be given; the others are told."""
+        """Rows that a consumer would return; others are reported."""
         ahead, skipped = self._position.of(batch) if self.is_consumer else (batch, None)
         if skipped is not None:
-            self._losses.note(path, None, f"{skipped}: left out, as a consumer does")
+            self._losses.note(path, None, f"{skipped}: skipped, as a consumer does")
             if skipped.new is not None:
-                why = f"{path}: {skipped}, and are not known to have come before"
+                why = f"{path}: {skipped}, and are not known duplicates"
                 self._losses.lose(skipped.new[0], skipped.new[1] + 1, why, self._losses.floor)
         return ahead
 
     def events(self, source: Source, offsets: tuple[int, int | None], stretch: ReadRange) -> Iterator[Event]:
-        """Arrow batches of a part of a segment, and what is to be told beside them in its place."""
+        """Arrow batches and other events of a part of a segment, in file order."""
         segment = Segment(
             source,
             check_crc=self.reading.check_crc,
@@ -264,11 +263,11 @@ class SplitReader:
         return segment.iter_columnar(self._columns, offsets, self._excluded, stretch)
 
     def _stretch(self, found: Found, start: int, coverage: OffsetCoverage) -> ReadRange:
-        """Where to read, and a note if that is not where it should be."""
+        """Range of positions to read; adds a note if the hint was wrong."""
         split, source = self._split, found.source
         hint = split.position if found.stored is split.segment else 0
         bound = self.reading.max_decompressed
-        # What is damaged in front of everything else is of this range where the segment was found by content.
+        # Damage at the beginning of a segment found by content is within this range.
         base_offset = (
             found.stored.base_offset if found.is_as_planned else min(found.stored.base_offset, start)
         )
@@ -277,8 +276,10 @@ class SplitReader:
             refuse_foreign(source)
         if hint and not beginning.is_hinted:
             why = "the .index is wrong" if found.is_as_planned else "the file has changed since then"
-            detail = f"offset {start} was planned to be at or behind this place, but no sound entry with an "
-            detail += f"offset at or below it begins here (damage, or {why}): looked for by headers"
+            detail = (
+                f"offset {start} was planned to be at or after this position, but no valid entry with an "
+            )
+            detail += f"offset at or below it begins here (damage, or {why}): found by headers"
             self._losses.note(found.stored.file.path, hint, detail)
         end_position = 0
         if found.is_as_planned:
@@ -290,46 +291,46 @@ class SplitReader:
     def _settle(
         self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
     ) -> Generator[pa.RecordBatch, None, int | None]:
-        """Tell what was not there; returns from where on more is to be looked for, None if nothing is."""
+        """Report missing offsets; return the first offset to search elsewhere, None if there is none."""
         path, end = found.stored.file.path, self._reached
         self._losses.see(found, coverage)
         if found.is_as_planned:
-            self._losses.tell_misnamed(found, coverage)
+            self._losses.report_misnamed(found, coverage)
         elif coverage.first is not None and coverage.first > offsets[0] and not coverage.is_damaged_before:
             self._losses.lose_unless_cleaned(
                 offsets[0], coverage.first, f"{path} begins with offset {coverage.first}"
             )
-        for first, behind in self._lacking:
-            self._losses.lose_unless_cleaned(first, behind, f"{path} begins with offset {coverage.first}")
+        for first, stop in self._lacking:
+            self._losses.lose_unless_cleaned(first, stop, f"{path} begins with offset {coverage.first}")
         self._lacking.clear()
-        missing = self._missing_behind(found, offsets, coverage)
+        missing = self._missing_after(found, offsets, coverage)
         if missing is None or not found.is_as_planned:
             return missing
-        for first, behind in (yield from self._elsewhere(missing, end, coverage)):
-            is_known = self._losses.is_known_cleaned(first, behind)
-            if not is_known and not coverage.is_ended and nearest(self._split.others, first, behind):
+        for first, stop in (yield from self._elsewhere(missing, end, coverage)):
+            is_known = self._losses.is_known_cleaned(first, stop)
+            if not is_known and not coverage.is_ended and nearest(self._split.others, first, stop):
                 self._why = f"{path} {_ending(coverage)}, and no other copy has them"
                 return first
-            if behind is not None or first > missing:
-                self._losses.lose_unless_cleaned(first, behind, f"{path} {_ending(coverage)}")
+            if stop is not None or first > missing:
+                self._losses.lose_unless_cleaned(first, stop, f"{path} {_ending(coverage)}")
         return None
 
-    def _missing_behind(
+    def _missing_after(
         self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
     ) -> int | None:
-        """From where on offsets of the range are missing behind what was read; None if none are."""
+        """First missing offset of the range after the entries read; None if none is missing."""
         (start, limit), last, end = offsets, coverage.last, self._reached
         if coverage.is_ended and (found.is_as_planned or limit == end):
             is_damaged = coverage.is_damaged_before or coverage.is_damaged_after
             return start if last is None and not is_damaged else None
-        behind = start if last is None else max(start, last + 1)
-        # What lies below its segment's name is not the end of this one, nor is damage behind it.
+        stop = start if last is None else max(start, last + 1)
+        # Offsets below the segment's name are not its end, and neither is damage after them.
         is_others = last is not None and last < self._losses.named[0]
-        if (coverage.is_damaged_after and not is_others) or (end is not None and behind >= end):
+        if (coverage.is_damaged_after and not is_others) or (end is not None and stop >= end):
             return None
         if end is None:  # a log ends somewhere
-            return behind if is_others and found.is_as_planned else None
-        return behind
+            return stop if is_others and found.is_as_planned else None
+        return stop
 
     def _damaged(
         self,
@@ -349,7 +350,7 @@ class SplitReader:
             self._findings.add(Finding.of_damage(damage, self._split.topic, self._split.partition, kind))
 
     def _read_copy(self, split: Split, findings: Findings) -> Iterator[pa.RecordBatch]:
-        """What another copy has of a range."""
+        """Read a range of another copy."""
         reading = replace(self.reading, columns=self._columns)
         return type(self)(split, self._places, reading, findings).batches()
 

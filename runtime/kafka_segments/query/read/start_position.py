@@ -1,10 +1,9 @@
-"""Where in a segment the reading of a range begins.
+"""Start position of a range in its segment.
 
-Strategy: everything from the range's first offset on must stand there or behind. That is certain where a
-sound entry (its checksum is right) begins at or below this offset: a log's offsets grow. The hint is tried
-first, then what a walk over the headers finds, and else there is the segment's beginning. So a wrong hint
-costs time, never records. (An entry inside a record's value, a log in a log, is sound as well; only an index
-made for that purpose points there.)
+Strategy: all offsets from the range's first one on must follow the position. That is certain at a valid entry
+(by its checksum) that begins at or below this offset, as offsets ascend in a log. The hint is tried first,
+then positions from the headers, else the segment's beginning. So a wrong hint costs time, never records. (An
+entry inside a record's value is valid too, but only a forged index points there.)
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ __all__ = ["StartPosition", "begin"]
 
 @dataclass(frozen=True, slots=True)
 class StartPosition:
-    """Where to begin.
+    """Start position of a range.
 
     Attributes:
         position: in the segment.
-        sound_offset: an offset that everything sound before it is at or below.
+        sound_offset: upper bound of the offsets of valid entries before it.
         is_hinted: the hint was right.
     """
 
@@ -34,7 +33,7 @@ class StartPosition:
 
 
 def begin(source: Source, start: int, base_offset: int, hint: int, max_decompressed: int) -> StartPosition:
-    """Find where to begin.
+    """Find the start position of a range.
 
     Args:
         source: the segment's bytes.
@@ -51,7 +50,7 @@ def begin(source: Source, start: int, base_offset: int, hint: int, max_decompres
         if first is not None and first <= start:
             return StartPosition(hint, first - 1, True)
     if source.descriptor < 0 and not source.is_memory:
-        return whole  # far away, a walk takes as long as the reading
+        return whole  # in a store, reading headers takes as long as reading everything
     for position in find_entries(source, start):
         first = first_offset_at(source, position, max_decompressed) if position else None
         if first is not None and first <= start:
