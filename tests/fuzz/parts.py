@@ -1,4 +1,4 @@
-"""Parts of a segment hold what the whole does: ranges of offsets, stretches of bytes, columns, headers.
+"""Parts of a segment hold what the whole does: ranges of offsets, ranges of bytes, columns, headers.
 
 The whole is read by the slow way, from Kaitai's classes. What is expected of a part follows from that here,
 in plain Python. A header may lie about the offsets inside; such records come at most once, all others once.
@@ -190,12 +190,12 @@ def read(
     segment: Segment,
     offsets: tuple[int | None, int | None],
     void: Any,
-    stretch: Any,
+    read_range: Any,
     columns: Sequence[str] = COLUMNS,
 ) -> Part:
     """Read a part of a segment by columns."""
     part = Part(Counter(), [])
-    for event in segment.iter_columnar(columns, offsets, void, stretch):
+    for event in segment.iter_columnar(columns, offsets, void, read_range):
         if isinstance(event, pa.RecordBatch):
             assert event.schema.names == columns
             part.rows.update(fast_rows(event))
@@ -221,11 +221,11 @@ def ranges(dice: Random, data: bytes) -> str:
         is_shared, is_log = dice.randrange(2) == 0, is_ascending(entries)
         bounds, found = cuts(dice, entries), Counter[Row]()
         for start, end in pairwise(bounds):
-            stretch = None
+            read_range = None
             if is_shared:
                 is_damaged = bool(between)
-                stretch = _stretch(dice, placed, start, entries, is_log=is_log, is_damaged=is_damaged)
-            part = read(segment, (start, end), void, stretch, dice.sample(COLUMNS, len(COLUMNS)))
+                read_range = _read_range(dice, placed, start, entries, is_log=is_log, is_damaged=is_damaged)
+            part = read(segment, (start, end), void, read_range, dice.sample(COLUMNS, len(COLUMNS)))
             assert is_hidden or set(part.places) <= set(places)
             if not is_shared:
                 assert all(_holds(start, end, row[0]) for row in part.rows)
@@ -243,7 +243,7 @@ def _holds(start: int | None, end: int | None, offset: int) -> bool:
     return (start is None or offset >= start) and (end is None or offset < end)
 
 
-def _stretch(
+def _read_range(
     dice: Random,
     data: bytes | memoryview,
     start: int | None,
@@ -266,7 +266,7 @@ def _stretch(
 
 
 def stretches(dice: Random, data: bytes) -> str:
-    """A stretch of bytes shows what it would if nothing were behind it; and what was there is noted."""
+    """A range of bytes shows what it would if nothing were behind it; and what was there is noted."""
     data = longer(dice, data)
     options: dict[str, Any] = {"check_crc": dice.randrange(4) != 0, "max_decompressed": 1 << 20}
     with open_segment(data, **options) as segment:
@@ -279,8 +279,8 @@ def stretches(dice: Random, data: bytes) -> str:
         end_position = dice.choice((None, 0, dice.randrange(len(data) + 1)))
         last = ending(entries, at, end, end_position, len(data))
         coverage = OffsetCoverage()
-        stretch = ReadRange(first, previous, end_position, coverage, is_shared=True)
-        part = read(segment, (None, end), None, stretch)
+        read_range = ReadRange(first, previous, end_position, coverage, is_shared=True)
+        part = read(segment, (None, end), None, read_range)
     with open_segment(data[:last], **options) as cut:
         expected = read(cut, (None, end), None, ReadRange(first, previous, is_shared=True))
     if len(places) > len(between) and (between or any(one.is_wrapper for one in entries)):

@@ -64,10 +64,10 @@ def check_tables(dice: Random, source: Source, first: int, batches: list[Batch],
     end = dice.choice([None, *map(parts.last_offset, batches)])
     end_position = dice.choice((None, 0, dice.randrange(source.size + 1)))
     coverage = dice.choice((None, OffsetCoverage()))
-    stretch = ReadRange(first, previous, end_position, coverage)
+    read_range = ReadRange(first, previous, end_position, coverage)
     rows: list[Row] = []
     places = []
-    for piece in iter_tables(source, OffsetRange(None, end), stretch):
+    for piece in iter_tables(source, OffsetRange(None, end), read_range):
         if isinstance(piece, EntryTable):
             arrow = overview(piece)
             arrow.validate(full=True)

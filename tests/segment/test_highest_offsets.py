@@ -37,9 +37,9 @@ def data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> byt
 @pytest.mark.parametrize("cut", [HIGHEST, HIGHEST - 1, HIGHEST - 2, HIGHEST - 7])
 def test_a_cut_near_the_end(data: bytes, cut: int, is_shared: bool) -> None:
     def offsets(start: int | None, end: int | None) -> list[int]:
-        stretch = ReadRange(is_shared=True) if is_shared else None
+        read_range = ReadRange(is_shared=True) if is_shared else None
         with open_segment(data) as segment:
-            events = segment.iter_columnar(["offset"], (start, end), None, stretch)
+            events = segment.iter_columnar(["offset"], (start, end), None, read_range)
             tables = [one.column("offset").to_pylist() for one in events if hasattr(one, "num_rows")]
         return [offset for table in tables for offset in table]
 

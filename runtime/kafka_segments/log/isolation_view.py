@@ -64,7 +64,7 @@ class LostSegment:
         columns: Sequence[str] | None,  # noqa: ARG002
         offsets: Offsets,  # noqa: ARG002
         excluded: ExcludedBatches | None = None,  # noqa: ARG002
-        stretch: ReadRange | None = None,  # noqa: ARG002
+        read_range: ReadRange | None = None,  # noqa: ARG002
     ) -> Iterator[Damage]:
         """See `Segment.iter_columnar`."""
         yield self.damage
@@ -138,8 +138,8 @@ class IsolatedSegment:
         from kafka_segments.segment.columnar.read_range import ReadRange
 
         excluded, misplaced = None if self.outcome is None else self.outcome.excluded, MisplacedBatches()
-        stretch = ReadRange(misplaced=misplaced)
-        for event in self.segment.iter_columnar(columns, self.offsets, excluded, stretch):
+        read_range = ReadRange(misplaced=misplaced)
+        for event in self.segment.iter_columnar(columns, self.offsets, excluded, read_range):
             if not isinstance(event, Damage) or event.touches(*self.offsets):
                 yield event
         yield from self._damage_at_end(misplaced)

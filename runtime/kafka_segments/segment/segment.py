@@ -245,11 +245,11 @@ class Segment(Handle):
         columns: Sequence[str] | None,
         offsets: tuple[int | None, int | None],
         excluded: ExcludedBatches | None = None,
-        stretch: ReadRange | None = None,
+        read_range: ReadRange | None = None,
     ) -> Iterator[Event]:
         """Yield Arrow batches as `read_batches`, and damage and other events in their places.
 
-        `excluded`: transactions whose records are left out. `stretch`: where to read; everywhere if None.
+        `excluded`: transactions whose records are left out. `read_range`: where to read; everywhere if None.
         """
         from kafka_segments.segment.columnar.arrow_schema import schema_of
         from kafka_segments.segment.columnar.reader import ColumnarReader
@@ -263,7 +263,7 @@ class Segment(Handle):
             check_crc=self._check_crc,
             max_decompressed=self._max_decompressed,
             excluded=excluded,
-            stretch=stretch,
+            read_range=read_range,
         )
         return reader.events()
 

@@ -74,9 +74,9 @@ class _Batches(SplitReader):
 
     is_consumer = False
 
-    def events(self, source: Source, offsets: tuple[int, int | None], stretch: ReadRange) -> Iterator[Any]:
-        previous = stretch.sound_offset
-        for piece in iter_tables(source, OffsetRange(*offsets), stretch):
+    def events(self, source: Source, offsets: tuple[int, int | None], read_range: ReadRange) -> Iterator[Any]:
+        previous = read_range.sound_offset
+        for piece in iter_tables(source, OffsetRange(*offsets), read_range):
             if isinstance(piece, Damage):
                 yield piece
                 continue
@@ -93,11 +93,11 @@ class _Control(SplitReader):
 
     is_consumer = False
 
-    def events(self, source: Source, offsets: tuple[int, int | None], stretch: ReadRange) -> Iterator[Any]:
+    def events(self, source: Source, offsets: tuple[int, int | None], read_range: ReadRange) -> Iterator[Any]:
         bound = self.reading.max_decompressed
         scan = Scan(source, check_crc=self.reading.check_crc, max_decompressed=bound)
         wanted = OffsetRange(*offsets)
-        for piece in iter_tables(source, wanted, stretch):
+        for piece in iter_tables(source, wanted, read_range):
             if isinstance(piece, Damage):
                 yield piece
                 continue

@@ -107,8 +107,8 @@ def _headers(split: Split, stored: StoredSegment, hint: int, places: Places) -> 
     messages: list[Columns] = []
     try:
         beginning = begin(source, split.start, stored.base_offset, hint, DEFAULT_MAX_DECOMPRESSED)
-        stretch = ReadRange(beginning.position, beginning.sound_offset, 0)
-        for piece in iter_tables(source, OffsetRange(split.start, split.end), stretch):
+        read_range = ReadRange(beginning.position, beginning.sound_offset, 0)
+        for piece in iter_tables(source, OffsetRange(split.start, split.end), read_range):
             if isinstance(piece, EntryTable):
                 inside, is_batch = piece.in_range(split.start, split.end), piece.is_batch()
                 batches.append(_chosen(piece, inside & is_batch, _OF_BATCHES))

@@ -168,8 +168,8 @@ class SplitReader:
         self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
     ) -> Iterator[pa.RecordBatch]:
         start, end = offsets
-        stretch = self._stretch(found, start, coverage)
-        events = self.events(found.source, (start, end), stretch)
+        read_range = self._read_range(found, start, coverage)
+        events = self.events(found.source, (start, end), read_range)
         recent: list[pa.RecordBatch] = []  # since the last event, for `replicas=best`
         is_begun = not found.is_as_planned
         for event, is_pending in mark_incomplete_tail(events, found.source, self._log_end(found)):
@@ -252,7 +252,9 @@ class SplitReader:
                 self._losses.lose(skipped.new[0], skipped.new[1] + 1, why, self._losses.floor)
         return ahead
 
-    def events(self, source: Source, offsets: tuple[int, int | None], stretch: ReadRange) -> Iterator[Event]:
+    def events(
+        self, source: Source, offsets: tuple[int, int | None], read_range: ReadRange
+    ) -> Iterator[Event]:
         """Arrow batches and other events of a part of a segment, in file order."""
         segment = Segment(
             source,
@@ -260,9 +262,9 @@ class SplitReader:
             headers_only=False,
             max_decompressed=self.reading.max_decompressed,
         )
-        return segment.iter_columnar(self._columns, offsets, self._excluded, stretch)
+        return segment.iter_columnar(self._columns, offsets, self._excluded, read_range)
 
-    def _stretch(self, found: Found, start: int, coverage: OffsetCoverage) -> ReadRange:
+    def _read_range(self, found: Found, start: int, coverage: OffsetCoverage) -> ReadRange:
         """Range of positions to read; adds a note if the hint was wrong."""
         split, source = self._split, found.source
         hint = split.position if found.stored is split.segment else 0

@@ -132,18 +132,18 @@ def find_last(source: Source, position: int = 0) -> int | None:
     return last[0] if last else None
 
 
-def iter_tables(source: Source, offsets: OffsetRange, stretch: ReadRange) -> Iterator[EntryTable | Damage]:
+def iter_tables(source: Source, offsets: OffsetRange, read_range: ReadRange) -> Iterator[EntryTable | Damage]:
     """Yield headers of a part of a segment, in tables valid until the next; damage in its place.
 
     Args:
         source: the segment's bytes.
         offsets: ends the reading; entries that are out of it, or only partly in it, come too.
-        stretch: where to read.
+        read_range: where to read.
     """
-    coverage = stretch.coverage
-    ending = Ending(source, offsets, stretch.end_position, check_crc=False)
-    previous = stretch.sound_offset
-    for piece in iter_headers(source, stretch.position):
+    coverage = read_range.coverage
+    ending = Ending(source, offsets, read_range.end_position, check_crc=False)
+    previous = read_range.sound_offset
+    for piece in iter_headers(source, read_range.position):
         if isinstance(piece, Damage):
             if coverage is not None:
                 coverage.damaged()

@@ -59,7 +59,7 @@ class ColumnarReader:
         check_crc: verify the checksum of every entry.
         max_decompressed: bytes that one batch may decompress to.
         excluded: transactions whose records are left out.
-        stretch: the part of the source to read; all of it if None.
+        read_range: the part of the source to read; all of it if None.
         module: the generated module with the scanner; what reads the records, its `CONTENTS` say. The slow
             way knows Kafka's own formats only.
     """
@@ -74,26 +74,26 @@ class ColumnarReader:
         check_crc: bool,
         max_decompressed: int,
         excluded: ExcludedBatches | None = None,
-        stretch: ReadRange | None = None,
+        read_range: ReadRange | None = None,
         module: ModuleType = kafka_log_segment,
     ) -> None:
         self._source = source
-        self._stretch = stretch = stretch or ReadRange()
-        self._coverage, self._misplaced = stretch.coverage, stretch.misplaced
+        self._read_range = read_range = read_range or ReadRange()
+        self._coverage, self._misplaced = read_range.coverage, read_range.misplaced
         self._excluded = ExcludedRows(excluded) if excluded else None
         self._schema = schema
         self._module = module
         self._range = OffsetRange(start, end)
-        self._ending = Ending(source, self._range, stretch.end_position, check_crc=check_crc)
+        self._ending = Ending(source, self._range, read_range.end_position, check_crc=check_crc)
         self._bounds = start, end
         self._is_bounded = not is_trusted(max_decompressed)
         self._check_crc = check_crc
         self._headers = HeaderScan(
-            source, module, check_crc=check_crc, end_position=stretch.end_position or None
+            source, module, check_crc=check_crc, end_position=read_range.end_position or None
         )
         self._scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
-        if stretch.sound_offset is not None:
-            self._scan.sound_offset = stretch.sound_offset
+        if read_range.sound_offset is not None:
+            self._scan.sound_offset = read_range.sound_offset
         self._exact = ExactRecords(
             self._scan,
             columns=schema.names,
@@ -103,9 +103,9 @@ class ColumnarReader:
         )
         self._plain = PlainRecords(max_decompressed)
         self._decoded = decoded_schema(schema, bool(self._range))
-        # Whether rows that wait may be out of the range. Of a stretch, the entries on either side are looked
+        # Whether rows that wait may be out of the range. Of a part, the entries on either side are looked
         # at by others too, which go by their headers as well: so each record comes once, whatever it says.
-        self._has_edges = self._is_strict = bool(self._range) and not stretch.is_shared
+        self._has_edges = self._is_strict = bool(self._range) and not read_range.is_shared
         self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
         self._decoder: RecordDecoder | None = None
         self._sweeps: dict[int, FusedScan] = {}
@@ -128,7 +128,7 @@ class ColumnarReader:
 
         A batch whose checksum is wrong comes as `Batch`, before its damage.
         """
-        position = self._stretch.position
+        position = self._read_range.position
         while True:
             sweep = self._next_sweep(position)
             found = self._headers.scan(position, sweep)
