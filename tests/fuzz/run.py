@@ -89,10 +89,10 @@ def settle(result: Result) -> None:
 
 
 def small_windows() -> None:
-    """Have windows and pieces end among the entries of inputs, and everything swept."""
+    """Have windows and pieces end among the entries of inputs, and everything fused."""
     from kafka_segments.segment.columnar import decoding, fused_scan, reader, scanner
 
-    scanner._LEN_FIRST_WINDOW, reader._SWEPT_FROM, fused_scan.LEN_PIECE = 100, 0, 60
+    scanner._LEN_FIRST_WINDOW, reader._FUSED_FROM, fused_scan.LEN_PIECE = 100, 0, 60
     scanner._LEN_WINDOW = scanner._LEN_MEMORY_WINDOW = 400
     small = decoding.Capacity(num_rows=7, num_bytes=300, num_items=5)
     decoding.RecordDecoder.__init__.__kwdefaults__["capacity"] = small

@@ -23,7 +23,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     kafka_record.decoder,
     kafka_record.encoder,
     wrappers.unwrapper,
-    fused_scan.sweeper,
+    fused_scan.fused_loop,
     fused_inflate.inflater,
     encoder_loops.batcher,
     encoder_loops.messenger,

@@ -33,11 +33,11 @@ assert "kafka_segments.segment.columnar.reader" not in sys.modules
 
 
 @pytest.fixture
-def swept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Small windows; how many rows of each were taken by a sweep."""
+def fused(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Small windows; how many rows of each were taken by a fused scan."""
     monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
     monkeypatch.setattr(scanner, "_LEN_WINDOW", 4000)
-    monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
+    monkeypatch.setattr(reader, "_FUSED_FROM", 0)
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 500)
     taken: list[int] = []
 
@@ -51,7 +51,7 @@ def swept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return taken
 
 
-def test_sweeps_take_what_is_not_transactional_and_nothing_void(tmp_path: Path, swept: list[int]) -> None:
+def test_fused_scans_take_what_is_neither_transactional_nor_void(tmp_path: Path, fused: list[int]) -> None:
     log = Log()
     for number in range(40):
         for _ in range(30):
@@ -62,17 +62,17 @@ def test_sweeps_take_what_is_not_transactional_and_nothing_void(tmp_path: Path, 
     with open_partition(log.write(tmp_path)) as partition:
         assert offsets_of(partition)[0] == logs.committed(log)
     assert len(logs.aborted(log)) == 5
-    assert sum(swept) > 500
+    assert sum(fused) > 500
 
 
-def test_windows_of_any_size(tmp_path: Path, swept: list[int]) -> None:
+def test_windows_of_any_size(tmp_path: Path, fused: list[int]) -> None:
     for seed in range(20):
         log = Log()
         grow(log, random.Random(seed), 200)
         with open_partition(log.write(tmp_path / str(seed))) as partition:
             for offsets in offsets_of(partition):
                 assert offsets == logs.committed(log)
-    assert swept
+    assert fused
 
 
 def test_compressed_batches(tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ def log() -> bytes:
     return b"".join([*pairs, batch(HIGHEST - 1, [record(at) for at in range(3)])])
 
 
-@pytest.fixture(params=["whole", "swept"])
+@pytest.fixture(params=["whole", "fused"])
 def data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bytes:
-    if request.param == "swept":
-        monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
+    if request.param == "fused":
+        monkeypatch.setattr(reader, "_FUSED_FROM", 0)
         monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 200)
     return log()
 

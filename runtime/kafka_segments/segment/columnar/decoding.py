@@ -108,7 +108,7 @@ class RecordDecoder:
         data: tuple[int, int],
         batches: tuple[int, int],
         spans: Spans,
-        sweep: Callable[[], int] | None = None,
+        fused: Callable[[], int] | None = None,
     ) -> Generator[pa.RecordBatch, None, Stop | None]:
         """Decode the records of some batches; yields what is full, and keeps the rest for `flush`.
 
@@ -116,7 +116,7 @@ class RecordDecoder:
             data: address and size of the bytes that hold the records.
             batches: address and length of the scan's table.
             spans: in `data`, and in the table.
-            sweep: calls the decoder instead of this, fills `spans`, and says in the state how many there are.
+            fused: calls the decoder instead of this, fills `spans`, and says in the state how many there are.
 
         Returns:
             None if all was decoded; else where it stopped: before a record that is damaged or too large for
@@ -124,13 +124,13 @@ class RecordDecoder:
         """
         state = self.state
         state[kernels.BATCH] = state[kernels.RECORD] = 0
-        state[kernels.NUM_BATCHES] = len(spans) if sweep is None else 0
+        state[kernels.NUM_BATCHES] = len(spans) if fused is None else 0
         self._table.set("data", *data)
         self._table.set("batches", *batches)
         self._table.set("spans", spans.ctypes.data, spans.size)
         while True:
             self._ensure_arena()
-            status = self._native(self._table) if sweep is None else sweep()
+            status = self._native(self._table) if fused is None else fused()
             if status == kernels.DONE:
                 return None
             batch = int(state[kernels.BATCH])

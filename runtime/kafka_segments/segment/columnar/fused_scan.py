@@ -41,7 +41,7 @@ from kafka_segments.segment.columnar.decoding import RecordDecoder
 from kafka_segments.segment.columnar.native_chain import DECODER, FIRST, NUM_CHAINED, chain, run
 from kafka_segments.segment.columnar.scanner import HeaderScan
 
-__all__ = ["FusedScan", "sweeper"]
+__all__ = ["FusedScan", "fused_loop"]
 
 # What the loop's own state holds beside the two functions: the window's bytes, the table's rows, the bytes of
 # a piece; how wide the table is, where five columns stand in it (one that has to be 0, twice the same unless
@@ -112,10 +112,10 @@ def scan_piece(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Lo
     store(state, IS_OVER, 1 if is_over else 0)
 
 
-def sweeper() -> Callable[..., int]:
+def fused_loop() -> Callable[..., int]:
     """Return a function that scans and decodes a window, and returns the decoder's status."""
 
-    def sweep(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Longs) -> int:
+    def scan_and_decode(state: Longs, scan: Longs, table: Longs, spans: Longs, decode: Longs) -> int:
         while True:
             if load(decode, BATCH) < load(decode, NUM_BATCHES):
                 status = run(state, DECODER)
@@ -127,7 +127,7 @@ def sweeper() -> Callable[..., int]:
                 return DONE
             scan_piece(state, scan, table, spans, decode)
 
-    return sweep
+    return scan_and_decode
 
 
 class FusedScan:
@@ -157,8 +157,8 @@ class FusedScan:
         offsets: tuple[int | None, int | None] = (None, None),
     ) -> None:
         self._headers, self._decoder = headers, decoder
-        self._sweep = load_decoder(sweeper)
-        self._arguments = self._sweep.new_table()
+        self._loop = load_decoder(fused_loop)
+        self._arguments = self._loop.new_table()
         self._state = state = chain(_NUM_STATE, headers.entry, decoder.entry)
         self._spans = np.zeros((headers.max_rows, 3), np.int64)
         state[NUM_ROWS], state[PIECE] = headers.max_rows, LEN_PIECE
@@ -190,4 +190,4 @@ class FusedScan:
         return int(state[STATUS])
 
     def _run(self) -> int:
-        return self._sweep(self._arguments)
+        return self._loop(self._arguments)

@@ -41,7 +41,7 @@ from kafka_segments_generated.columns import kafka_log_segment
 __all__ = ["ColumnarReader", "Event"]
 
 
-_SWEPT_FROM = 8 << 20  # a position: smaller files are not worth compiling the sweep for
+_FUSED_FROM = 8 << 20  # a position: smaller files are not worth compiling the fused loop for
 
 Event: TypeAlias = pa.RecordBatch | SoundBatches | Batch | Damage | Padding
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class ColumnarReader:
         self._has_edges = self._is_strict = bool(self._range) and not read_range.is_shared
         self._decoders: dict[tuple[int, bool], RecordDecoder] = {}
         self._decoder: RecordDecoder | None = None
-        self._sweeps: dict[int, FusedScan] = {}
+        self._fused_scans: dict[int, FusedScan] = {}
         self._inflations: dict[tuple[int, int], Inflation] = {}
         self._unwrapping: Unwrapping | None = None
         self._plain_content: int | None = None  # of the last records, if they were not compressed
@@ -130,14 +130,14 @@ class ColumnarReader:
         """
         position = self._read_range.position
         while True:
-            sweep = self._next_sweep(position)
-            found = self._headers.scan(position, sweep)
+            fused = self._next_fused(position)
+            found = self._headers.scan(position, fused)
             rows, position, is_trouble = yield from self._chosen(found)
             if len(rows):
                 entries = EntryTable(rows, self._module)
                 num_wanted = self._num_wanted(entries)
                 if num_wanted:
-                    yield from self._sound(entries.before(num_wanted), sweep)
+                    yield from self._sound(entries.before(num_wanted), fused)
                 if num_wanted < len(entries):
                     break
             elif not is_trouble:
@@ -154,15 +154,15 @@ class ColumnarReader:
             self._coverage.is_ended = num_wanted < len(entries)
         return num_wanted
 
-    def _next_sweep(self, position: int) -> FusedScan | None:
+    def _next_fused(self, position: int) -> FusedScan | None:
         """What takes the next window in one go, should it go on like the last: with plain records."""
         content = self._plain_content
-        is_worth_it = _SWEPT_FROM <= position < self._source.size
-        if content is None or not (self._headers.can_sweep and is_worth_it):
+        is_worth_it = _FUSED_FROM <= position < self._source.size
+        if content is None or not (self._headers.can_fuse and is_worth_it):
             return None
-        if content not in self._sweeps:
+        if content not in self._fused_scans:
             decoder = self._decoder_of(content, False)
-            self._sweeps[content] = FusedScan(
+            self._fused_scans[content] = FusedScan(
                 self._headers,
                 decoder,
                 content,
@@ -170,7 +170,7 @@ class ColumnarReader:
                 is_selective=self._excluded is not None,
                 offsets=self._bounds,
             )
-        return self._sweeps[content]
+        return self._fused_scans[content]
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
         if self._decoder is not None:
@@ -213,17 +213,17 @@ class ColumnarReader:
             self._coverage.batch(batch)
         return is_over
 
-    def _sound(self, entries: EntryTable, sweep: FusedScan | None) -> Iterator[Event]:
-        """The records of sound entries; of those that a sweep has taken already, none."""
+    def _sound(self, entries: EntryTable, fused: FusedScan | None) -> Iterator[Event]:
+        """The records of sound entries; of those that a fused scan has taken already, none."""
         if self._coverage is not None:
             self._coverage.entries(entries)
         if self._misplaced is not None:
             for last_offset in entries.telling_offsets():
                 self._misplaced.note_sound(last_offset)
-        first = 0 if sweep is None else sweep.num_decoded
+        first = 0 if fused is None else fused.num_decoded
         if first < len(entries) and self._range and not entries.is_inside(*self._bounds):
             self._has_edges = True
-        stopped = None if sweep is None or sweep.stop is None else (0, sweep.stop)
+        stopped = None if fused is None or fused.stop is None else (0, fused.stop)
         kinds = self._kinds(entries) if first < len(entries) else np.empty(0)
         wanted = first + np.flatnonzero(kinds[first:] != kinds_of.SKIPPED)
         before, slow_row = self._scan.sound_offset, -1
@@ -360,7 +360,7 @@ class ColumnarReader:
 
     def _unwrapping_of(self, decoder: RecordDecoder, content: int) -> Unwrapping | None:
         """What goes with the decoder; None where the scanner cannot find out itself what is sound."""
-        if self._unwrapping is None and self._headers.can_sweep:
+        if self._unwrapping is None and self._headers.can_fuse:
             check_crc = self._check_crc
             self._unwrapping = Unwrapping(decoder, content, self._module, check_crc=check_crc)
         return self._unwrapping

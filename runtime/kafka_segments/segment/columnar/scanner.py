@@ -27,13 +27,13 @@ T = TypeVar("T")
 
 _LEN_WINDOW = 4 << 20
 _LEN_FIRST_WINDOW = 64 << 10  # enough to see what is there
-_LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied, for a sweep
+_LEN_MEMORY_WINDOW = 16 << 20  # of what need not be copied, for a fused loop
 _LEN_EDGE = 64 << 10  # what is read beyond the place where no more may be wanted, and twice as much then
 _MAX_ROWS = 4096
 _NUM_STATE = 16
 
 
-class Sweep(Protocol):
+class FusedLoop(Protocol):
     """A loop that scans a window in place of the scanner."""
 
     def run(self, len_window: int) -> Generator[pa.RecordBatch, None, int]:
@@ -57,7 +57,7 @@ class HeaderScan:
         state: the compiled scanner's; see `native.kernels`.
         entry: addresses of the compiled scanner and of its arguments.
         max_rows: how many rows the table has.
-        can_sweep: whether the scanner itself finds out what is sound.
+        can_fuse: whether the scanner itself finds out what is sound.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class HeaderScan:
         self._names = {name: at for at, name in enumerate(module.BATCH_COLUMNS)}
         # Where decoders cannot compute CRC-32C (ARM, old x86), the package does it here.
         self._verifies = check_crc and not cpu.has_crc32c()
-        self.can_sweep = not self._verifies
+        self.can_fuse = not self._verifies
         self._contents = module.CONTENTS
         self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=True)
         self.max_rows = _MAX_ROWS
@@ -101,13 +101,13 @@ class HeaderScan:
         return rows[:, self._names[name]]
 
     def scan(
-        self, position: int, sweep: Sweep | None = None
+        self, position: int, fused: FusedLoop | None = None
     ) -> Generator[pa.RecordBatch, None, tuple[Any, int, bool]]:
         """Scan on from where an entry should begin.
 
         Args:
             position: in the source.
-            sweep: what scans, and yields records that it decodes on the way.
+            fused: scans in place of the scanner, and yields the records that it decodes.
 
         Returns:
             The rows of sound entries (a part of the table, valid until the next scan), where they end, and
@@ -115,7 +115,7 @@ class HeaderScan:
             is the end.
         """
         readable = self._source.size - position
-        size = min(self._size_wanted(position, sweep is not None), readable)
+        size = min(self._size_wanted(position, fused is not None), readable)
         while size > 0:
             try:
                 self._load(position, size)
@@ -125,7 +125,7 @@ class HeaderScan:
                 size = readable = min(error.position - position, size - 1)
                 continue
             self._begin(position)
-            status = self._scan(self._arguments) if sweep is None else (yield from sweep.run(size))
+            status = self._scan(self._arguments) if fused is None else (yield from fused.run(size))
             rows, end = self._rows[: self.state[kernels.ROW]], int(self.state[kernels.AT])
             if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
                 return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
@@ -137,10 +137,10 @@ class HeaderScan:
             size = larger
         return self._rows[:0], position, False
 
-    def _size_wanted(self, position: int, is_swept: bool) -> int:
+    def _size_wanted(self, position: int, is_fused: bool) -> int:
         """Return the size of the next window, if so much is left."""
         size, self._len_window = self._len_window, _LEN_WINDOW
-        if is_swept and self._source.is_memory:
+        if is_fused and self._source.is_memory:
             size = _LEN_MEMORY_WINDOW
         if self._end_position is None:
             return size

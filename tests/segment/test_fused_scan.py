@@ -1,4 +1,4 @@
-"""Windows that are scanned and decoded in one go: what a sweep takes, and what it leaves."""
+"""Windows that are scanned and decoded in one go: what a fused scan takes, and what it leaves."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kafka_segments.segment.columnar.record_columns import Capacity
 
 
 @pytest.fixture
-def swept(monkeypatch):
-    """Small windows and pieces; a list of what each sweep took, and of how many rows its window had."""
+def fused(monkeypatch):
+    """Small windows and pieces; a list of what each fused scan took, and of how many rows its window had."""
     monkeypatch.setattr(scanner, "_LEN_FIRST_WINDOW", 100)
-    monkeypatch.setattr(reader, "_SWEPT_FROM", 0)
+    monkeypatch.setattr(reader, "_FUSED_FROM", 0)
     monkeypatch.setattr(scanner, "_LEN_MEMORY_WINDOW", 20_000)
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 2000)
     taken = []
@@ -51,37 +51,37 @@ def fast(data: bytes, **options) -> list:
         return rows(segment.read_batches(**options))
 
 
-def test_all_but_the_first_window_is_swept(swept):
+def test_all_but_the_first_window_is_fused(fused):
     data = b"".join(plain_batches(50))
     assert fast(data) == slowly(data)
-    assert sum(decoded for decoded, _rows, _refused in swept) == 49
-    assert all(decoded == num_rows and refused is None for decoded, num_rows, refused in swept)
+    assert sum(decoded for decoded, _rows, _refused in fused) == 49
+    assert all(decoded == num_rows and refused is None for decoded, num_rows, refused in fused)
 
 
 @pytest.mark.parametrize(
     "capacity", [Capacity(1, 900, 3), Capacity(50, 1000, 40), Capacity(33, 100_000, 900)]
 )
-def test_an_arrow_batch_may_be_full_anywhere(swept, monkeypatch, capacity):
+def test_an_arrow_batch_may_be_full_anywhere(fused, monkeypatch, capacity):
     monkeypatch.setattr(decoding.RecordDecoder.__init__, "__kwdefaults__", {"capacity": capacity})
     data = b"".join(plain_batches(30))
     assert fast(data) == slowly(data)
-    assert swept
+    assert fused
 
 
-def test_entries_larger_than_a_piece_and_than_a_window(swept):
+def test_entries_larger_than_a_piece_and_than_a_window(fused):
     large = record(0, b"key", b"v" * 5000)
     larger = record(0, b"key", b"w" * 50_000)
     some = plain_batches(9)
     data = b"".join([*some, batch(500, [large]), *some, batch(900, [larger]), *some])
     assert fast(data) == slowly(data)
-    assert max(decoded for decoded, _rows, _refused in swept) > 1
+    assert max(decoded for decoded, _rows, _refused in fused) > 1
 
 
-def test_a_table_that_is_full(swept, monkeypatch):
+def test_a_table_that_is_full(fused, monkeypatch):
     monkeypatch.setattr(scanner, "_MAX_ROWS", 5)
     data = b"".join(plain_batches(40))
     assert fast(data) == slowly(data)
-    assert {num_rows for _decoded, num_rows, _refused in swept} == {5, 4}
+    assert {num_rows for _decoded, num_rows, _refused in fused} == {5, 4}
 
 
 OTHERS = {
@@ -100,20 +100,20 @@ OTHERS = {
 
 @pytest.mark.parametrize("before", [1, 4, 30])
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-def test_it_stops_at_what_is_not_plain(swept, other, before):
+def test_it_stops_at_what_is_not_plain(fused, other, before):
     some = plain_batches(before + 20)
     data = b"".join([*some[:before], other, *some[before:]])
     told = []
     with open_segment(data) as segment:
         assert rows(segment.read_batches(on_damage=told.append)) == slowly(data)
-    assert swept
+    assert fused
     with open_segment(data) as segment:
         assert [str(one.error) for one in told] == [
             str(event.error) for event in segment.iter_events(on_damage="skip") if hasattr(event, "error")
         ]
 
 
-def test_a_batch_that_is_refused_after_some_of_it_was_handed_out(swept, monkeypatch):
+def test_a_batch_that_is_refused_after_some_of_it_was_handed_out(fused, monkeypatch):
     capacity = Capacity(7, 1 << 20, 1000)
     monkeypatch.setattr(decoding.RecordDecoder.__init__, "__kwdefaults__", {"capacity": capacity})
     some = plain_batches(12)
@@ -121,4 +121,4 @@ def test_a_batch_that_is_refused_after_some_of_it_was_handed_out(swept, monkeypa
     wrong = batch(5000, [some_record(random, at) for at in range(40)] + [b"\x02\0"], count=41)
     data = b"".join([*some[:6], wrong, *some[6:]])
     assert fast(data, on_damage="skip") == slowly(data)
-    assert [refused for _decoded, _rows, refused in swept if refused is not None] != []
+    assert [refused for _decoded, _rows, refused in fused if refused is not None] != []
