@@ -12,7 +12,7 @@ from kafka_segments.formats.on_damage import OnDamage
 from kafka_segments.log.transaction_outcomes import TransactionOutcome
 from kafka_segments.segment.batch_records import Rows
 from kafka_segments.segment.misplaced_batches import MisplacedBatches
-from kafka_segments.segment.segment import Segment, dispose
+from kafka_segments.segment.segment import Segment, handle_damage
 from kafka_segments.segment.transactions.state import DoubtfulTransaction, ExcludedBatches
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class LostSegment:
         rows: Rows | None = None,  # noqa: ARG002
     ) -> Iterator[Damage]:
         """See `Segment.iter_events`."""
-        return dispose(self.damage, on_damage)
+        return handle_damage(self.damage, on_damage)
 
     def iter_columnar(
         self,
@@ -131,7 +131,7 @@ class IsolatedSegment:
             else:
                 yield event
         for damage in self._damage_at_end(misplaced):
-            yield from dispose(damage, on_damage)
+            yield from handle_damage(damage, on_damage)
 
     def iter_columnar(self, columns: Sequence[str] | None) -> Iterator[Event]:
         """See `Segment.iter_columnar`."""

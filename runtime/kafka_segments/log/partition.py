@@ -43,7 +43,7 @@ from kafka_segments.log.model import LogPiece, PartitionLog, StoredSegment
 from kafka_segments.log.segment_order import SegmentOrder, up_to
 from kafka_segments.log.transaction_outcomes import TransactionOutcome, by_indexes, by_records, check_indexes
 from kafka_segments.segment.batch_records import Rows
-from kafka_segments.segment.segment import Segment, dispose
+from kafka_segments.segment.segment import Segment, handle_damage
 from kafka_segments.segment.transactions.state import AbortedTransaction, DoubtfulTransaction, OpenTransaction
 
 if TYPE_CHECKING:
@@ -263,12 +263,12 @@ class Partition(Handle):
         gaps = self._order.gaps_by_place(self._files)
         for at in self._wanted(isolation, (None, None)):
             for gap in up_to(gaps, at):
-                yield from dispose(gap, on_damage)
+                yield from handle_damage(gap, on_damage)
             with self._open_or_lost(self._files[at]) as segment:
                 isolated = self._isolated(segment, at, isolation, (None, None))
                 yield from isolated.iter_events(on_damage=on_damage, rows=rows)
         for gap in up_to(gaps, len(self._files)):
-            yield from dispose(gap, on_damage)
+            yield from handle_damage(gap, on_damage)
 
     def _columnar(
         self, columns: Sequence[str] | None, offsets: Offsets, isolation: Isolation

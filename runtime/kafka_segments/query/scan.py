@@ -180,7 +180,7 @@ def _batches(
     from kafka_segments.query.read.split_reader import Reading, read_split
 
     for finding in due:
-        _dispose(finding, on_damage)
+        _handle_finding(finding, on_damage)
     before = None
     small = SmallSplits(places, rows.sources)
     for split in (split for task in found.tasks for split in task):
@@ -220,16 +220,16 @@ class _ScanFindings(Findings):
         elif finding.kind is not Kind.PENDING and not is_reported_before(
             finding, self._split, self._is_continued
         ):
-            _dispose(finding, self._on_damage, self._split.segment.file.path)
+            _handle_finding(finding, self._on_damage, self._split.segment.file.path)
 
 
-def _dispose(finding: Finding, on_damage: OnDamage, path: str = "") -> None:
-    from kafka_segments.segment.columnar.damage_events import dispose
+def _handle_finding(finding: Finding, on_damage: OnDamage, path: str = "") -> None:
+    from kafka_segments.segment.columnar.damage_events import handle_damage
 
     damage = finding.damage
     if damage is None:
         damage = Damage(path, 0, 0, data_loss(finding), finding.first_offset, finding.last_offset)
-    dispose(damage, damage.error, on_damage)
+    handle_damage(damage, damage.error, on_damage)
 
 
 def _places(storage_options: Mapping[str, str] | None) -> Places:

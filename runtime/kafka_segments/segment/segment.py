@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafka_segments.segment.columnar.read_range import ReadRange
     from kafka_segments.segment.columnar.reader import Event
 
-__all__ = ["Segment", "dispose", "fast_rows", "open_segment"]
+__all__ = ["Segment", "fast_rows", "handle_damage", "open_segment"]
 
 
 def open_segment(
@@ -365,7 +365,7 @@ class Segment(Handle):
         except KafkaFormatError as error:
             if opened is None:
                 yield batch
-            yield from dispose(scan.damage_of(batch, error, last_offset), on_damage)
+            yield from handle_damage(scan.damage_of(batch, error, last_offset), on_damage)
 
 
 def fast_rows() -> Rows:
@@ -382,12 +382,12 @@ def fast_rows() -> Rows:
 def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Padding]:
     for entry in scan.entries():
         if isinstance(entry, Damage):
-            yield from dispose(entry, on_damage)
+            yield from handle_damage(entry, on_damage)
         else:
             yield entry
 
 
-def dispose(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
+def handle_damage(damage: Damage, on_damage: OnDamage) -> Iterator[Damage]:
     """Handle damage as `on_damage` says; yield it if that is "skip"."""
     if callable(on_damage):
         on_damage(damage)

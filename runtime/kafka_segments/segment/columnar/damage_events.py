@@ -6,10 +6,10 @@ from kafka_segments.errors import KafkaFormatError, MissingCodecError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.on_damage import OnDamage
 
-__all__ = ["dispose"]
+__all__ = ["handle_damage"]
 
 
-def dispose(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:
+def handle_damage(damage: Damage, error: KafkaFormatError, on_damage: OnDamage) -> None:
     """Raise the error, pass the damage to the callback, or ignore it."""
     # A package that is not installed is not damage: skipping would lose sound data.
     if on_damage == "raise" or isinstance(error, MissingCodecError):

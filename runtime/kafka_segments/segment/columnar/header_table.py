@@ -22,7 +22,7 @@ from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.storage import Source
 from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
-from kafka_segments.segment.columnar.damage_events import dispose
+from kafka_segments.segment.columnar.damage_events import handle_damage
 from kafka_segments.segment.columnar.entry_table import EntryTable, row_of
 from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
@@ -86,7 +86,7 @@ def read_headers(source: Source, on_damage: OnDamage) -> pa.Table:
 def _sound_headers(source: Source, on_damage: OnDamage) -> Iterator[pa.RecordBatch]:
     for piece in iter_headers(source):
         if isinstance(piece, Damage):
-            dispose(piece, piece.error, on_damage)
+            handle_damage(piece, piece.error, on_damage)
         else:
             yield _named(piece)
 

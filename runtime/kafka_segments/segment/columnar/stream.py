@@ -12,7 +12,7 @@ from kafka_segments.formats.entries import Damage
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.arrow_schema import schema_of
-from kafka_segments.segment.columnar.damage_events import dispose
+from kafka_segments.segment.columnar.damage_events import handle_damage
 from kafka_segments.segment.columnar.reader import ColumnarReader, Event
 
 __all__ = ["check_offsets", "only_records", "read_batches"]
@@ -58,7 +58,7 @@ def _batches(
         if isinstance(event, pa.RecordBatch):
             yield event
         elif isinstance(event, Damage) and event.touches(*offsets):
-            dispose(event, event.error, on_damage)
+            handle_damage(event, event.error, on_damage)
 
 
 def check_offsets(offsets: Any) -> tuple[int | None, int | None]:
