@@ -41,24 +41,24 @@ def read_task(task: Task, schema: pa.Schema, options: ReadOptions) -> Iterator[p
     """
     _freeze_modules()
     places = Places(task_settings(options.settings))
-    judges = [DamagePolicy(options, part.split, part.is_continued) for part in task.parts]
+    policies = [DamagePolicy(options, part.split, part.is_continued) for part in task.parts]
     if options.view != "records":
         from kafka_segments.spark.views import read_view, rows_as_batch
 
         if task.rows:
             yield rows_as_batch(task.rows, schema)
-        for judge in judges:
-            yield from read_view(options.view, judge, places, schema)
+        for policy in policies:
+            yield from read_view(options.view, policy, places, schema)
         return
     columns = RowColumns(schema, options.timestamp_overflow)
     yield from _damage_rows(list(task.findings), columns)
     small = SmallSplits(places, columns.sources)
-    for judge in judges:
-        is_added = small.add(judge.split, judge)
+    for policy in policies:
+        is_added = small.add(policy.split, policy)
         if small.is_full or not is_added:
             yield from _small_rows(small, columns)
         if not is_added:
-            yield from _split_rows(judge.split, judge, columns, places)
+            yield from _split_rows(policy.split, policy, columns, places)
     yield from _small_rows(small, columns)
 
 
@@ -92,9 +92,9 @@ def _freeze_modules() -> None:
 
 
 def _split_rows(
-    split: Split, judge: DamagePolicy, columns: RowColumns, places: Places
+    split: Split, policy: DamagePolicy, columns: RowColumns, places: Places
 ) -> Iterator[pa.RecordBatch]:
-    options = judge.options
+    options = policy.options
     reading = Reading(
         columns.sources,
         check_crc=options.check_crc,
@@ -105,15 +105,15 @@ def _split_rows(
     columns.begin(split.topic, split.partition, split.segment.file.path)
     following = split.start
     try:
-        for batch in read_split(split, places, reading, judge):
-            yield from _damage_rows(judge.findings, columns)
+        for batch in read_split(split, places, reading, policy):
+            yield from _damage_rows(policy.findings, columns)
             following = batch.column("offset")[-1].as_py() + 1
             yield columns.rows(batch)
     except TimestampRangeError as error:
         raise name_partition(error, split) from None
     except (MemoryError, pa.ArrowMemoryError) as error:
         raise _no_memory(split, following, places) from error
-    yield from _damage_rows(judge.findings, columns)
+    yield from _damage_rows(policy.findings, columns)
 
 
 def _damage_rows(findings: list[Finding], columns: RowColumns) -> Iterator[pa.RecordBatch]:

@@ -32,19 +32,19 @@ _NAMES = {
 }
 
 
-def read_view(view: str, judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_view(view: str, policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one split.
 
     Args:
         view: `batches`, `control` or `damage`.
-        judge: handles damage and losses; it has the split.
+        policy: handles damage and losses; it has the split.
         places: where files live.
         schema: of every batch.
 
     Raises:
-        KafkaFormatError: as `read_split`, and what the judge raises.
+        KafkaFormatError: as `read_split`, and what the policy raises.
     """
-    yield from _READERS[view](judge, places, schema)
+    yield from _READERS[view](policy, places, schema)
 
 
 def rows_as_batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
@@ -59,32 +59,32 @@ def rows_as_batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _batches(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in read_batches(judge.split, places, judge):
-        yield from _damage_rows(judge, schema)
+def _batches(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in read_batches(policy.split, places, policy):
+        yield from _damage_rows(policy, schema)
         horizon = pc.if_else(batch.column("has_delete_horizon"), batch.column("base_timestamp"), None)
-        yield _renamed(batch, {"deletehorizonms": horizon}, judge.split, schema)
-    yield from _damage_rows(judge, schema)
+        yield _renamed(batch, {"deletehorizonms": horizon}, policy.split, schema)
+    yield from _damage_rows(policy, schema)
 
 
-def _control(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in read_control(judge.split, places, _reading(judge), judge):
-        yield _renamed(batch, {}, judge.split, schema)
+def _control(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in read_control(policy.split, places, _reading(policy), policy):
+        yield _renamed(batch, {}, policy.split, schema)
 
 
-def _damage(judge: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _damage(policy: DamagePolicy, places: Places, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """A row for each thing that is amiss in a range; the records are read for it, and not handed on."""
-    split = judge.split
+    split = policy.split
     found = Findings()
-    for _batch in read_split(split, places, _reading(judge), found):
+    for _batch in read_split(split, places, _reading(policy), found):
         pass
-    rows = [one.as_row() for one in found.findings if not is_reported_before(one, split, judge.is_continued)]
+    rows = [one.as_row() for one in found.findings if not is_reported_before(one, split, policy.is_continued)]
     if rows:
         yield rows_as_batch(rows, schema)
 
 
-def _reading(judge: DamagePolicy) -> Reading:
-    options = judge.options
+def _reading(policy: DamagePolicy) -> Reading:
+    options = policy.options
     return Reading(
         ("offset",),
         check_crc=options.check_crc,
@@ -93,9 +93,9 @@ def _reading(judge: DamagePolicy) -> Reading:
     )
 
 
-def _damage_rows(judge: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _damage_rows(policy: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows about damage, if the view has a column for it and it was asked for."""
-    if judge.findings and "damage" in map(str.lower, schema.names):
+    if policy.findings and "damage" in map(str.lower, schema.names):
         rows = [
             {
                 "topic": one.topic,
@@ -103,10 +103,10 @@ def _damage_rows(judge: DamagePolicy, schema: pa.Schema) -> Iterator[pa.RecordBa
                 "baseOffset": one.first_offset,
                 "damage": one.message,
             }
-            for one in judge.findings
+            for one in policy.findings
         ]
         yield rows_as_batch(rows, schema)
-    judge.findings.clear()
+    policy.findings.clear()
 
 
 def _renamed(
