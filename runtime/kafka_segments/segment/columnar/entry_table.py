@@ -117,7 +117,7 @@ class EntryTable:
         """Return the highest `last_offset` of all rows; in an unmodified log, the last one's."""
         return int(self.last_offsets().max())
 
-    def telling_offsets(self) -> list[int]:
+    def ordering_offsets(self) -> list[int]:
         """The last offsets that show whether one strays: the highest and the last; all if one is negative."""
         lasts = self.last_offsets()
         if lasts.min() < 0:

@@ -218,7 +218,7 @@ class ColumnarReader:
         if self._coverage is not None:
             self._coverage.entries(entries)
         if self._misplaced is not None:
-            for last_offset in entries.telling_offsets():
+            for last_offset in entries.ordering_offsets():
                 self._misplaced.note_sound(last_offset)
         first = 0 if fused is None else fused.num_decoded
         if first < len(entries) and self._range and not entries.is_inside(*self._bounds):

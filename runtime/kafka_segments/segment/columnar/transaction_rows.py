@@ -117,7 +117,7 @@ class _Steps:
                 last_sequence = -1 if sequence == -1 else increment_sequence(sequence, delta)
                 yield DataBatch(producer_id, epoch, base_offset, last, sequence, last_sequence)
         self._scan.sound_offset = entries.last_offset(len(entries) - 1)
-        yield from entries.telling_offsets()
+        yield from entries.ordering_offsets()
 
     def _control(self, entries: EntryTable, row: int, producer_id: int, offset: int) -> Iterator[Step]:
         start = entries.value(row, "payload") - self._headers.window_position
