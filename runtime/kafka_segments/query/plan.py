@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
+from kafka_segments.formats.file_names import SEGMENT_NAME
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import astray_in
 from kafka_segments.log.findings import Finding, Kind, of_kinds
@@ -22,13 +23,12 @@ from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
 from kafka_segments.query.committed import Committed, Pin, read_committed
 from kafka_segments.query.cut import Cutter, num_bytes_of, pack
-from kafka_segments.query.noted_ends import lost_ends, lost_swaps, not_left_out
+from kafka_segments.query.lost_ends import lost_ends, lost_swaps, not_left_out
 from kafka_segments.query.offsets import EndKind, LogView, Range, check_partitions, resolve
 from kafka_segments.query.prune import Pruner, drop_by_offsets, drop_by_partition
 from kafka_segments.query.query import Query, TopicPartition
 from kafka_segments.query.resolve import select, whole_log
 from kafka_segments.query.timestamps import TimeFinder, piece_end
-from kafka_segments.query.whole_segments import whole_split
 
 __all__ = ["Plan", "plan"]
 
@@ -206,7 +206,7 @@ class _Planner:
             start = log.log_start_offset or 0
             if end is not None and end <= start and len(log.copies) == 1:
                 # A misnamed segment: its reader reports offsets that no other split reads.
-                split = whole_split(log, at, (piece.start, None), is_from_beginning=False)
+                split = _whole_split(log, at, (piece.start, None), is_from_beginning=False)
                 asked_end = found.end if found.limit is None else found.limit
                 yield replace(split, asked=(found.start, None if is_open else asked_end))
                 continue
@@ -222,7 +222,7 @@ class _Planner:
                 continue
             asked = found.start, found.end
             is_from_beginning = self._query.start.kind == "earliest"
-            split = whole_split(log, at, asked, is_from_beginning=is_from_beginning)
+            split = _whole_split(log, at, asked, is_from_beginning=is_from_beginning)
             is_limited = is_open or found.limit is not None
             yield replace(split, asked=(split.asked[0], found.limit)) if is_limited else split
 
@@ -287,6 +287,47 @@ class _Planner:
             excluded = self._committed[key].excluded_of([(split.start, split.end) for split in own])
             found += [replace(split, excluded=one) for split, one in zip(own, excluded, strict=True)]
         return found
+
+
+def _whole_split(
+    log: PartitionLog, at: int, asked: tuple[int, int | None], *, is_from_beginning: bool
+) -> Split:
+    """Return the split for one piece of a log.
+
+    Args:
+        log: the partition.
+        at: index of the piece.
+        asked: the requested range of offsets of the log.
+        is_from_beginning: the range begins at the log start, and not at a requested offset or time.
+    """
+    piece = log.pieces[at]
+    ends = [end for end in (piece_end(log, at), asked[1]) if end is not None]
+    start = max(piece.start, asked[0])
+    lowest = min(asked[0], log.log_start_offset or 0) if is_from_beginning else asked[0]
+    return Split(
+        log.topic,
+        log.partition,
+        start,
+        min(ends, default=None),
+        piece.segment,
+        piece.others,
+        following=log.pieces[at + 1].start if at + 1 < len(log.pieces) else None,
+        cleaned_up_to=log.cleaned_up_to,
+        copies=log.copies,
+        preceding=_preceding_offset(log, at),
+        asked=(lowest, asked[1]),
+        floor=lowest if at == 0 and start == piece.segment.base_offset else None,
+    )
+
+
+def _preceding_offset(log: PartitionLog, at: int) -> int | None:
+    """Base offset of the previous piece, if its segment is in the same log directory."""
+    if at == 0:
+        return None
+    own, before = log.pieces[at].segment, log.pieces[at - 1].segment
+    directory, _, name = own.file.path.rpartition("/")
+    is_same = before.file.path.rpartition("/")[0] == directory and SEGMENT_NAME.fullmatch(name) is not None
+    return before.base_offset if is_same else None
 
 
 def _gap(log: PartitionLog, found: Range, first: int, stop: int) -> Iterator[Finding]:
