@@ -1,4 +1,4 @@
-"""What a path leads to: a regular file, or a pipe, a socket or a device, which may never end."""
+"""Checks of file types: pipes, sockets and devices may never end."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _KINDS = (
 
 
 def check_regular(path: str, status: os.stat_result) -> None:
-    """Refuse everything but regular files, and directories, which are refused when they are opened.
+    """Reject special files; directories are rejected when they are opened.
 
     Raises:
-        ReadError: it is something else; the message says what.
+        ReadError: the file is neither regular nor a directory; the message has its type.
     """
     mode = status.st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -34,10 +34,10 @@ def check_regular(path: str, status: os.stat_result) -> None:
 
 
 def check_ends(path: str, descriptor: int) -> None:
-    """Refuse devices but for terminals and the null device, which have an end (^D at a terminal).
+    """Reject devices without an end; terminals (^D) and the null device have one.
 
     Raises:
-        ReadError: it is a device such as /dev/zero.
+        ReadError: a device without an end, as /dev/zero.
     """
     status = os.fstat(descriptor)
     if stat.S_ISCHR(status.st_mode) and not (
@@ -48,12 +48,12 @@ def check_ends(path: str, descriptor: int) -> None:
 
 
 def refuse_name(data: bytes | bytearray | memoryview) -> None:
-    """Refuse bytes that are the name of a file: bytes are a segment's content, and a path is text.
+    """Reject a path given as bytes, which are a segment's content.
 
     Entries have a zero among their first bytes, which no name can have.
 
     Raises:
-        OptionError: they name a file that is there.
+        OptionError: the bytes are the name of an existing file.
     """
     if not 0 < len(data) <= _MAX_LEN_NAME or 0 in bytes(data):
         return

@@ -1,4 +1,4 @@
-"""What every file system can do, and what it says of a file."""
+"""Interface of file systems, and entries of their listings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ __all__ = ["FileEntry", "FileSystem", "PlacedSource"]
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file or directory as a listing shows it.
+    """A file or directory in a listing.
 
     Attributes:
-        path: by which it is opened: a path of this machine, or an address with its scheme.
+        path: for opening it: a local path, or an address with its scheme.
         name: the last part of the path.
         is_directory: whether it can be listed.
         size: bytes; 0 for a directory.
-        modified_ns: when it was last written, in nanoseconds since 1970.
-        identity: equal for the same file, and another when a file was put in its place; it may stay when the
-            file only grows.
+        modified_ns: time of the last write, in nanoseconds since 1970.
+        identity: changes when the file is replaced, but not always when it grows.
     """
 
     path: str
@@ -33,30 +32,30 @@ class FileEntry:
 
 
 class PlacedSource(Source, Protocol):
-    """A file of a file system, open for reading; its opener closes it.
+    """A file of a file system, open for reading; the caller closes it.
 
-    Its `read` and `window` raise `ReadError` for a place that cannot be read, as a disk has them, and
-    `StoreError` when nothing more is to be had: the store refuses or fails, or the file is another one now.
+    `read` and `window` raise `ReadError` for an unreadable position, as a bad sector, and `StoreError` if all
+    reading ends: the store refuses or fails, or the file was replaced.
     """
 
     identity: str
-    """Of the very file that is open: see `FileEntry`."""
+    """Identity of the open file, see `FileEntry`."""
 
 
 class FileSystem(Protocol):
     """Read access to files by path; errors have the path and, if known, the errno.
 
-    What is not there, or cannot be opened or listed, is a `ReadError`; trouble of a store a `StoreError`.
+    A missing file, or one that cannot be opened or listed, is a `ReadError`; a failing store a `StoreError`.
     """
 
     def entries(self, directory: str) -> list[FileEntry]:
-        """What is in a directory, by name."""
+        """List a directory, by name."""
         ...
 
     def entry(self, path: str) -> FileEntry | None:
-        """One file or directory; None if it does not exist."""
+        """Look up a file or directory; None if it does not exist."""
         ...
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:
-        """Open a file for reading, probably up to the position `end`: nothing after it is read ahead."""
+        """Open a file for reading; read-ahead stops at the position `end`."""
         ...

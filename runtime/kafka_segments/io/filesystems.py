@@ -1,4 +1,4 @@
-"""From a path or an address to its file system."""
+"""File systems by path or address."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?:(//)([^/]*)|(?=/))")
 
 
 class Places:
-    """All file systems that can be reached with some settings; can be pickled.
+    """All file systems, with their settings; can be pickled.
 
     Args:
         settings: Hadoop's names without `spark.hadoop.`, as in `fs.s3a.endpoint`. They may hold secrets, and
-            appear in no text.
-        keep_cache: let local files that are read stay in the page cache. If not, reading leaves there what
-            was there, and nothing else (Linux).
-        patience: how long one request to a store may take in all, with what is tried again, in seconds.
+            are never shown.
+        keep_cache: keep read pages of local files in the page cache; else only pages that were cached
+            before (Linux).
+        patience: seconds that one request to a store may take, with its retries.
     """
 
     def __init__(
@@ -46,19 +46,19 @@ class Places:
         return "Places(...)"
 
     def entries(self, directory: str) -> list[FileEntry]:
-        """What is in a directory, by name.
+        """List a directory, by name.
 
         Raises:
             ReadError: it does not exist, or cannot be listed.
             StoreError: its store refuses, fails, or takes too long.
-            OptionError: no file system is known for its scheme, or settings that contradict each other.
+            OptionError: an unknown scheme, or settings that contradict each other.
             MissingExtraError: it is in a store, and pyarrow is not installed.
         """
         system, path = self._resolve(directory)
         return system.entries(path)
 
     def entry(self, path: str) -> FileEntry | None:
-        """One file or directory; None if it does not exist; errors as for `entries`."""
+        """Look up a file or directory; None if it does not exist; errors as for `entries`."""
         system, path = self._resolve(path)
         return system.entry(path)
 
@@ -67,7 +67,7 @@ class Places:
 
         Args:
             path: the file.
-            end: where the reader will probably stop; what comes after is not read ahead, but can be read.
+            end: expected end of reading, where read-ahead stops; reading after it is possible.
         """
         system, path = self._resolve(path)
         return system.open(path, end)
@@ -93,12 +93,12 @@ class Places:
 
 
 def _refuse_keys(scheme: str, authority: str, path: str) -> None:
-    """Refuse user and password in an address, as Hadoop does since 3.2 (HADOOP-14833): addresses are shown.
+    """Reject user and password in an address, which messages show; as Hadoop since 3.2 (HADOOP-14833).
 
-    Azure's CONTAINER@ACCOUNT and the port of a name node are none.
+    Azure's CONTAINER@ACCOUNT and the port of a name node are allowed.
     """
     user, at, host = authority.rpartition("@")
-    is_plain = SCHEMES.get(scheme) in ("S3FileSystem", "GcsFileSystem")  # the authority is a bucket's name
+    is_plain = SCHEMES.get(scheme) in ("S3FileSystem", "GcsFileSystem")  # the authority is a bucket
     if ":" in user or (is_plain and at) or (":" in host and scheme != "hdfs"):
         raise OptionError(
             "keys and passwords do not belong in an address, which is shown and logged: set "

@@ -1,8 +1,8 @@
-"""Patterns of names and paths, as Spark's file options and Hadoop take them.
+"""Glob patterns of names and paths, as in Hadoop and Spark's file options.
 
-`*` stands for any characters, `?` for one, `[ab]`, `[a-c]`, `[^a]` and `[!a]` for one of a set or none of it,
-`{ab,c}` for one of these, and a backslash takes the next character as it is. In a path a pattern stays within
-a name, but for braces, which may hold a `/`.
+`*` matches any characters, `?` one, `[ab]` and `[a-c]` one of a set, `[^a]` and `[!a]` one outside of it,
+`{ab,c}` one of the alternatives; a backslash escapes the next character. In a path a pattern matches within a
+name, except for braces, which may contain a `/`.
 
 Source: Hadoop's GlobPattern, GlobExpander and Globber.
 """
@@ -23,15 +23,15 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/{1,2}[^/{}\[\]*?\\]*")
 
 
 def is_glob(path: str) -> bool:
-    """Whether a path is a pattern."""
+    """Whether a path has special characters of patterns."""
     return not _SPECIAL.isdisjoint(path)
 
 
 def compile_glob(pattern: str) -> re.Pattern[str]:
-    """A pattern of one name, for `fullmatch`.
+    """Compile a pattern of one name, for `fullmatch`.
 
     Raises:
-        OptionError: it is no pattern: something in it is not closed.
+        OptionError: an unclosed set or brace, or a trailing backslash.
 
     Example:
         >>> bool(compile_glob("0*.{log,index}").fullmatch("00.log"))
@@ -41,7 +41,7 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
 
 
 class _Translation:
-    """From a pattern to a regular expression, character by character."""
+    """Translation of a pattern to a regular expression."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
@@ -73,7 +73,7 @@ class _Translation:
         return {"*": ".*", "?": "."}.get(character) or re.escape(character)
 
     def _set(self) -> str:
-        """A set, after its bracket; what is special in Python's sets only is taken as it is."""
+        """Translate a set after its bracket; characters special in Python only are escaped."""
         found = ["["]
         character = self._following("what is in the brackets")
         if character in "^!":
@@ -103,7 +103,7 @@ class _Translation:
 
 
 def expand(places: Places, pattern: str) -> list[FileEntry]:
-    """The files and directories that match, by path as they were listed; none if nothing does.
+    """List matching files and directories, by path in listing order.
 
     Raises:
         OptionError: see `compile_glob`.
@@ -113,7 +113,7 @@ def expand(places: Places, pattern: str) -> list[FileEntry]:
     for path in _without_slashes_in_braces(pattern):
         start = _ADDRESS.match(path)
         root = start[0] if start else ("/" if path.startswith("/") else "")
-        root += "/" if root.endswith("://") else ""  # else the first name would be another machine's
+        root += "/" if root.endswith("://") else ""  # else the first name would be an authority
         parts = [part for part in path[len(root) :].split("/") if part]
         found.update((entry.path, entry) for entry in _matches(places, root, parts))
     return list(found.values())
@@ -147,7 +147,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _without_slashes_in_braces(pattern: str) -> list[str]:
-    """Patterns that mean the same together, with no `/` in a brace."""
+    """Expand braces that contain a `/` into several patterns."""
     opened: list[int] = []
     at = 0
     while at < len(pattern):
@@ -170,7 +170,7 @@ def _without_slashes_in_braces(pattern: str) -> list[str]:
 
 
 def _alternatives(inner: str) -> list[str]:
-    """What stands between the commas of a brace, those of braces inside it apart."""
+    """Split a brace at its own commas, not at those of nested braces."""
     found, depth, taken = [""], 0, iter(inner)
     for character in taken:
         if character == "," and not depth:

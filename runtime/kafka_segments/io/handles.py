@@ -1,4 +1,4 @@
-"""What is open until it is closed: a context manager that knows its state."""
+"""Base class of open resources: a context manager with a closed state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Self = TypeVar("_Self", bound="Handle")
 
 
 class Handle:
-    """Something that is open; `close` of a subclass calls this one."""
+    """An open resource; `close` of a subclass calls this one."""
 
     path: str
     _state = "open"
@@ -27,14 +27,14 @@ class Handle:
         self.close()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the resource."""
         self._state = "closed"
 
     def _check_open(self, what: str) -> None:
-        """Refuse to read on when it is closed.
+        """Check that it is open.
 
         Raises:
-            ReadError: it is.
+            ReadError: it is closed.
         """
         if self._state == "closed":
             raise ReadError(f"the {what} is closed: read inside the with, or open it again", path=self.path)

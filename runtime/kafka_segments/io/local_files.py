@@ -1,4 +1,4 @@
-"""Files of this machine, mounted ones too."""
+"""Local files, including mounted file systems."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class LocalFiles:
         self._keep_cache = keep_cache
 
     def entries(self, directory: str) -> list[FileEntry]:
-        """What is in a directory, by name; what vanishes meanwhile is not.
+        """List a directory, by name, without files that vanish meanwhile.
 
-        One that cannot be asked, such as a link to nowhere, is a file of 0 bytes: opening it says why.
+        An entry without a status, as a broken link, is a file of 0 bytes: opening it raises the reason.
         """
         try:
             with os.scandir(directory) as found:
@@ -39,7 +39,7 @@ class LocalFiles:
         return [entry for entry in map(_listed, names) if entry is not None]
 
     def entry(self, path: str) -> FileEntry | None:
-        """One file or directory; None if it does not exist."""
+        """Look up a file or directory; None if it does not exist."""
         try:
             status = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -49,7 +49,7 @@ class LocalFiles:
         return _entry_of(path, os.path.basename(os.path.normpath(path)), status)
 
     def open(self, path: str, end: int | None = None) -> PlacedSource:  # noqa: ARG002
-        """Open a file for reading; the kernel reads ahead, so `end` changes nothing."""
+        """Open a file for reading; the kernel reads ahead, and `end` is ignored."""
         source = open_source(path, only_files=True)
         try:
             status = os.fstat(source.descriptor) if source.descriptor >= 0 else os.stat(path)
@@ -62,11 +62,11 @@ class LocalFiles:
 
 
 def is_locked(path: str) -> bool:
-    """Whether another process has locked a file, as a broker does with `.lock`; no lock is taken.
+    """Whether another process has locked a file, as a broker its `.lock`, without taking a lock.
 
-    Java's FileLock is a POSIX lock (LogManager.lockLogDirs: FileLock.tryLock), which can be asked for
-    (F_GETLK, by lockf's F_TEST). What cannot be tested counts as locked, with a warning: to stop at a high
-    watermark too early does less harm than to take for committed what is not.
+    Java's FileLock is a POSIX lock (LogManager.lockLogDirs: FileLock.tryLock), which lockf's F_TEST (F_GETLK)
+    tests. A file that cannot be tested counts as locked, with a warning: ending early at a high watermark is
+    less harmful than returning uncommitted records.
     """
     try:
         # Opening a pipe would wait for a writer.
@@ -91,7 +91,7 @@ def is_locked(path: str) -> bool:
 
 
 class _LocalSource:
-    """A `PlacedSource` that reads as usual."""
+    """A `PlacedSource` of a local file."""
 
     def __init__(self, source: Source, identity: str) -> None:
         self._source = source
@@ -107,7 +107,7 @@ class _LocalSource:
 
 
 def _listed(found: os.DirEntry[str]) -> FileEntry | None:
-    """What a listing shows; None if it has vanished since."""
+    """Make the entry of a file; None if it has vanished."""
     try:
         return _entry_of(found.path, found.name, found.stat())
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The package's loggers: what they are given is escaped, for every handler of every program."""
+"""Loggers of the package, with arguments escaped before any handler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["get_logger"]
 
 
 def get_logger(name: str) -> logging.Logger:
-    """Return the logger of a module, which shows names and errors without control characters and secrets."""
+    """Return the logger of a module, which escapes control characters and hides secrets."""
     logger = logging.getLogger(name)
     if _SHOWN not in logger.filters:
         logger.addFilter(_SHOWN)
@@ -18,7 +18,7 @@ def get_logger(name: str) -> logging.Logger:
 
 
 class _Shown(logging.Filter):
-    """Makes arguments fit to be shown before any handler has the record."""
+    """Filter that escapes the arguments of a log record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):

@@ -1,4 +1,4 @@
-"""Memory in whole pages, from the system itself."""
+"""Memory in whole pages, mapped from the system."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["new_pages"]
 
 
 def new_pages(size: int) -> mmap.mmap:
-    """Pages full of zeros, which take memory as soon as something is written to them.
+    """Map zeroed pages, which use memory once they are written.
 
     Args:
         size: bytes.
 
     Raises:
-        MemoryError: there are no more, or there is a bound on addresses (`spark.executor.pyspark.memory`).
+        MemoryError: no memory, or a limit of the address space (`spark.executor.pyspark.memory`).
     """
     try:
         return mmap.mmap(-1, size, flags=mmap.MAP_ANONYMOUS | mmap.MAP_PRIVATE)

@@ -1,10 +1,10 @@
-"""Files that appear when they are whole: written under another name, brought to the disk, then renamed.
+"""Atomic output files: written under a temporary name, fsynced, then renamed.
 
-Strategy: a segment is written into a hidden sibling of its destination, `.<name>.writing-<random>`, which no
-broker takes for anything. Its indexes are written when it is complete. Everything is fsynced; then the
-indexes get their names, the segment last. An error, an interrupt or a full disk removes what was written, and
-so does the end of the process that was to finish it; a killed process leaves nothing that looks like a
-segment. A partition's directory is made in the same way, as a whole.
+Strategy: a segment is written to a hidden sibling of its destination, `.<name>.writing-<random>`, which
+brokers ignore. Its indexes are written when it is complete. Everything is fsynced; then the indexes are
+renamed, the segment last. An error, an interrupt, a full disk or a regular exit removes the files; a killed
+process leaves nothing that looks like a segment. A partition's directory is created in the same way, as a
+whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """What the system refuses, as ours."""
+    """Convert errors of the system to `OutputError`."""
     try:
         yield
     except OSError as error:
@@ -47,10 +47,10 @@ def _errors(path: str) -> Iterator[None]:
 
 
 def path_of(given: Any) -> str:
-    """A path as text.
+    """Return a path as text.
 
     Raises:
-        OptionError: it is none that a file could have.
+        OptionError: no valid path of a file.
     """
     try:
         path = os.fsdecode(given)
@@ -63,11 +63,11 @@ def path_of(given: Any) -> str:
 
 
 def check_absent(path: str) -> None:
-    """Refuse a destination that is there already.
+    """Check that a destination does not exist.
 
     Raises:
         OptionError: it exists.
-        OutputError: its directory does not, or is closed to us, or it cannot have such a name.
+        OutputError: its directory does not exist or permit access, or its name is invalid.
     """
     with _errors(path):
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -79,11 +79,11 @@ def check_absent(path: str) -> None:
 
 
 def check_replaceable(path: str) -> str:
-    """Refuse a directory's destination that cannot be had by renaming; returns what it is without links.
+    """Check that a directory can be renamed to a destination; return it with links resolved.
 
     Raises:
-        OptionError: it exists, and is no empty directory; or nothing can be put in its place.
-        OutputError: the directory around it does not exist, or is closed to us.
+        OptionError: it exists and is not an empty directory, or cannot be replaced.
+        OutputError: its parent directory does not exist or permit access.
     """
     with _errors(path):
         if not (os.path.isdir(path) and not os.listdir(path)):
@@ -97,21 +97,21 @@ def check_replaceable(path: str) -> str:
 
 
 def hidden_sibling(path: str) -> str:
-    """A name beside a destination that nothing has, and that is not taken for a segment."""
+    """Return an unused hidden name beside a destination."""
     parent, name = os.path.split(path)
     stem = os.fsdecode(os.fsencode(name)[:100])  # file systems count bytes
     return os.path.join(parent, f".{stem}.writing-{uuid.uuid4().hex}")
 
 
 class OutputFile:
-    """A new file that is open for writing.
+    """A new file, open for writing.
 
     Args:
         path: of the file, which must not exist.
-        destination: what errors name.
+        destination: path for errors.
 
     Attributes:
-        size: bytes that were written.
+        size: bytes written.
     """
 
     def __init__(self, path: str, destination: str) -> None:
@@ -121,7 +121,7 @@ class OutputFile:
             self._descriptor = os.open(path, _NEW, 0o666)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Append bytes, all of them.
+        """Append bytes.
 
         Raises:
             OutputError: the disk is full, or fails.
@@ -134,7 +134,7 @@ class OutputFile:
                 rest = rest[written:]
 
     def finish(self) -> None:
-        """Bring everything to the disk, and close.
+        """Fsync and close the file.
 
         Raises:
             OutputError: the disk fails.
@@ -151,7 +151,7 @@ class OutputFile:
                 os.close(descriptor)
 
     def discard(self) -> None:
-        """Close and remove it, whatever happens."""
+        """Close and remove the file, without raising."""
         with suppress(OSError):
             self.close()
         with suppress(OSError):
@@ -159,13 +159,13 @@ class OutputFile:
 
 
 def publish_files(files: list[tuple[str, str]]) -> None:
-    """Give complete files their names, in order; all of them or none.
+    """Rename complete files to their destinations, in order; all of them or none.
 
     Args:
-        files: pairs of the present path and the destination, in one directory.
+        files: pairs of path and destination, in one directory.
 
     Raises:
-        OutputError: a destination exists by now, or the disk fails.
+        OutputError: a destination exists meanwhile, or the disk fails.
     """
     done: list[str] = []
     try:
@@ -183,7 +183,7 @@ def publish_files(files: list[tuple[str, str]]) -> None:
 
 
 def _rename_new(source: str, destination: str) -> None:
-    """Rename to a name that nothing has: a link cannot take the place of another file, as a rename would."""
+    """Rename without replacing: creating a link fails if the destination exists."""
     try:
         os.link(source, destination)
     except FileExistsError:
@@ -197,21 +197,21 @@ def _rename_new(source: str, destination: str) -> None:
 
 
 def make_directory(path: str, destination: str) -> None:
-    """Make the directory in which another is prepared."""
+    """Create the directory `path`, to be published as `destination`."""
     with _errors(destination):
         os.mkdir(path)
 
 
 def publish_directory(path: str, destination: str, named: str) -> None:
-    """Give a complete directory its name; an empty one that has it is replaced.
+    """Rename a complete directory to its destination, replacing an empty directory.
 
     Args:
-        path: its present one.
-        destination: its name, which goes through no link.
-        named: what errors name.
+        path: its current path.
+        destination: without links.
+        named: path for errors.
 
     Raises:
-        OutputError: something is there by now, or the disk fails.
+        OutputError: the destination exists meanwhile, or the disk fails.
     """
     with _errors(named):
         sync_directory(path)
@@ -220,12 +220,12 @@ def publish_directory(path: str, destination: str, named: str) -> None:
 
 
 def discard_directory(path: str) -> None:
-    """Remove a directory that is not wanted any more, whatever happens."""
+    """Remove a directory, without raising."""
     shutil.rmtree(path, ignore_errors=True)
 
 
 def sync_directory(path: str) -> None:
-    """Bring the names in a directory to the disk."""
+    """Fsync a directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,12 +1,12 @@
-"""Reading local files without leaving them in the page cache, which is the broker's.
+"""Reading of local files without changing the page cache, which the broker needs.
 
-Strategy: before a part of a file is read, `mincore` says which of its pages are in the cache. The kernel then
-reads as it does for every reader, ahead too; the pages that were not there are given back after the reader
-has passed (POSIX_FADV_DONTNEED). `mincore` answers the file's owner, root and those who may write the file.
-For others Linux 6.14 and newer are asked with each read to keep no page that was not there (RWF_DONTCACHE);
-what was read ahead of a reader that stops early then stays. Where neither is available, pages stay.
+Strategy: before a part of a file is read, `mincore` shows which of its pages are cached. The kernel reads as
+usual, with read-ahead; after the reader has passed, pages that were not cached before are dropped
+(POSIX_FADV_DONTNEED). `mincore` works for the file's owner, root and users who may write the file. For
+others, on Linux 6.14 and newer, reads drop their pages themselves (RWF_DONTCACHE); pages read ahead of a
+reader that stops early then stay. Where neither is available, pages stay.
 
-`preadv2` with RWF_NOWAIT cannot ask instead: it starts to read what it is asked about (docs/stores.md).
+`preadv2` with RWF_NOWAIT is no alternative, as it starts reading missing pages (docs/stores.md).
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ __all__ = ["TidySource", "resident_pages", "tidy_source"]
 
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _NOT_KNOWN = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
-_CACHESTAT = 451  # the same on all machines but Alpha
+_CACHESTAT = 451  # on all architectures but Alpha
 _NUM_COUNTS = 5  # cached, dirty, under writeback, evicted, recently evicted
 _MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x")
-_LOWEST_BIT = bytes(value & 1 for value in range(256))  # the others are reserved
+_LOWEST_BIT = bytes(value & 1 for value in range(256))  # other bits are reserved
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
-_LEN_STRETCH = 32 << 20
-_LARGEST = 1 << 40  # a file whose pages are all asked for at once
-_LEN_FOLIO = 4 << 20  # pages come in groups, and a group goes only as a whole: some are given back twice
+_LEN_BLOCK = 32 << 20
+_LARGEST = 1 << 40  # largest file whose pages are queried at once
+_LEN_FOLIO = 4 << 20  # pages are dropped in whole folios only: some are dropped twice
 
 
 def resident_pages(descriptor: int, position: int, size: int) -> bytes | None:
-    """A byte a page of a part of a file, 1 if it is in the page cache; None if the system does not say.
+    """One byte for each page of a part of a file, 1 if it is cached; None if unsupported.
 
-    Nothing is read. A user who neither owns the file nor may write it gets 1 for each page.
+    Nothing is read. Users who neither own the file nor may write it get 1 for each page.
 
     Args:
         descriptor: of the file.
-        position: where a page begins.
+        position: of the start of a page.
         size: bytes.
     """
     libc = _libc()
     if libc is None:
         return None
     num_pages = -(-size // mmap.PAGESIZE)
-    # Linux 6.5 counts a hundred times as fast as it lists, and mostly all or nothing is there.
+    # Since Linux 6.5 counting is 100 times faster than listing, and mostly all or no pages are cached.
     if os.uname().machine in _MACHINES:
         part, counts = (ctypes.c_uint64 * 2)(position, size), (ctypes.c_uint64 * _NUM_COUNTS)()
         failed = libc.syscall(_CACHESTAT, descriptor, part, counts, 0)
@@ -58,7 +58,7 @@ def resident_pages(descriptor: int, position: int, size: int) -> bytes | None:
             return bytes([counts[0] > 0]) * num_pages
     states = ctypes.create_string_buffer(num_pages)
     try:
-        # The map is not looked at, so no bad sector can end the process.
+        # The map is never accessed, so that a bad sector cannot end the process.
         with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, offset=position) as part_of_file:
             address = ctypes.addressof(ctypes.c_char.from_buffer(part_of_file))
             failed = libc.mincore(address, size, states)
@@ -80,10 +80,10 @@ def _libc() -> Any:
 
 
 def tidy_source(source: Source, identity: str, status: os.stat_result) -> TidySource | None:
-    """The same file, without effect on the page cache; None if that is not available here.
+    """Wrap a file to keep the page cache unchanged; None if unsupported.
 
     Args:
-        source: a file; it is closed with what is returned.
+        source: a file, closed with the returned source.
         identity: of the file, see `FileEntry`.
         status: of the file.
     """
@@ -96,7 +96,7 @@ def tidy_source(source: Source, identity: str, status: os.stat_result) -> TidySo
 
 
 def _may_know(source: Source, status: os.stat_result) -> bool:
-    """As `can_do_mincore` of the kernel decides; for others every page counts as cached."""
+    """Whether `mincore` works for this user, by the kernel's `can_do_mincore`; else it reports all pages."""
     is_owner = os.geteuid() in (0, status.st_uid)
     return is_owner or os.access(f"/proc/self/fd/{source.descriptor}", os.W_OK, effective_ids=True)
 
@@ -111,18 +111,18 @@ def _knows_dontcache(descriptor: int) -> bool:
     return True
 
 
-def _stretches(position: int, end: int) -> range:
-    """The stretches that a part of a file touches."""
-    return range(position // _LEN_STRETCH, -(-end // _LEN_STRETCH))
+def _blocks(position: int, end: int) -> range:
+    """Numbers of the blocks of `_LEN_BLOCK` that a part of a file touches."""
+    return range(position // _LEN_BLOCK, -(-end // _LEN_BLOCK))
 
 
 class TidySource:
-    """A `PlacedSource` that gives back the pages it has brought into the page cache.
+    """A `PlacedSource` that drops the pages that it brought into the page cache.
 
     Args:
         source: the open file, closed with this.
         identity: of the file, see `FileEntry`.
-        flags: of `preadv`; 0 if `resident_pages` answers this user.
+        flags: of `preadv`; 0 if `resident_pages` works for this user.
     """
 
     is_memory = False
@@ -132,15 +132,15 @@ class TidySource:
         self.name, self.size, self.identity = source.name, source.size, identity
         self._descriptor = source.descriptor
         self._flags = flags
-        # By stretches of `_LEN_STRETCH`, a byte a page, 1 if it was in the cache; empty if that is not known.
+        # By number of a `_LEN_BLOCK`: a byte a page, 1 if it was cached before; empty if unknown.
         self._pages: dict[int, bytes] = {}
         self._lock = threading.Lock()
-        self._span = (self.size, 0)  # where pages of ours may be
-        self._last = 0  # the last window's position
+        self._span = (self.size, 0)  # where our pages may be
+        self._last = 0  # position of the last window
 
     @property
     def descriptor(self) -> int:
-        """For reads anywhere in the file; -1 if their pages could not be given back."""
+        """Descriptor for reads anywhere in the file; -1 if their pages could not be dropped."""
         if self._flags or self.size > _LARGEST:
             return -1
         with self._lock:
@@ -162,11 +162,11 @@ class TidySource:
             if os.preadv(self._descriptor, [view], position, self._flags) == size:
                 return view
         except OSError:
-            pass  # the plain file finds the block that cannot be read, and names it
+            pass  # the plain file finds the unreadable block
         return self._source.read(position, size)
 
     def _pass(self, position: int, size: int) -> None:
-        """Note what is read next, and give back what lies before it."""
+        """Record the next window, and drop pages before it."""
         start, end = self._span
         self._span = (min(start, position), max(end, position + size))
         if start < position <= end:
@@ -174,19 +174,19 @@ class TidySource:
         self._last = position
 
     def _learn(self, position: int, end: int) -> None:
-        """Find out what is in the cache, before anything is read there."""
+        """Query the cached pages of a part before it is read."""
         if self._flags:
             return
-        for stretch in _stretches(position, min(end, self.size)):
-            if stretch not in self._pages:
-                start = stretch * _LEN_STRETCH
-                pages = resident_pages(self._descriptor, start, min(_LEN_STRETCH, self.size - start))
-                self._pages[stretch] = pages or b""
+        for block in _blocks(position, min(end, self.size)):
+            if block not in self._pages:
+                start = block * _LEN_BLOCK
+                pages = resident_pages(self._descriptor, start, min(_LEN_BLOCK, self.size - start))
+                self._pages[block] = pages or b""
 
     def _give_back(self, position: int, end: int) -> None:
-        """Give back the pages that lie wholly in a span and were not in the cache before."""
-        for stretch in _stretches(position, min(end, self.size)):
-            pages, base = self._pages.get(stretch, b""), stretch * _LEN_STRETCH
+        """Drop the pages in a span that were not cached before."""
+        for block in _blocks(position, min(end, self.size)):
+            pages, base = self._pages.get(block, b""), block * _LEN_BLOCK
             page = max(0, -(-(position - base) // mmap.PAGESIZE))
             last = min(len(pages), (end - base) // mmap.PAGESIZE)
             while (start := pages.find(0, page, last)) >= 0:
@@ -196,7 +196,7 @@ class TidySource:
                 os.posix_fadvise(self._descriptor, first, length, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
-        """Give back everything, with what the kernel has read ahead."""
+        """Drop all pages, also those that the kernel has read ahead."""
         with self._lock:
             if self._descriptor >= 0:
                 start, end = self._span
@@ -207,7 +207,7 @@ class TidySource:
                 self._source.close()
 
     def __del__(self) -> None:
-        try:  # noqa: SIM105 (when Python is being taken apart, contextlib is gone)
+        try:  # noqa: SIM105 (at interpreter shutdown, contextlib is gone)
             self.close()
         except AttributeError:
             pass  # it was never opened

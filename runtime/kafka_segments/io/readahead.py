@@ -1,11 +1,11 @@
-"""Reading a stored object from front to back without waiting for each range.
+"""Sequential reading of an object in a store, with read-ahead.
 
-Strategy: the first request gets little more than it asks for: it may be a look at a header or an index. Each
-further one that goes on where the last one ended gets more, up to pieces of 8 MiB; from 1 MiB
-on the next two pieces are asked for while the reader is busy with this one. A jump begins anew. So there are
-never more than five pieces, 40 MiB, and a reader that stops early has cost little. Their memory is kept for
-the next source: to have new memory mapped costs more than to fill it. Where threads run out (Spark limits the
-addresses of its workers), pieces are got in the reader's own; where memory does, there are none ahead.
+Strategy: the first request gets little more than it asks for, as it may be for a header or an index. Each
+further sequential request gets more, up to pieces of 8 MiB; from 1 MiB on the next two pieces are requested
+while the reader works on the current one. A jump starts over. So there are never more than five pieces, 40
+MiB, and stopping early costs little. Their memory is reused for the next source, as mapping memory costs more
+than filling it. Without more threads (Spark limits the address space of workers), pieces are read in the
+reader's own; without more memory, there is no read-ahead.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ _LEN_FIRST = 64 << 10
 _LEN_AHEAD_FROM = 1 << 20
 _GROWTH = 4
 
-# Memory of whole pieces that are read and given up; to be used again.
+# Memory of released pieces, for reuse.
 _spare: list[mmap.mmap] = []
 
 
 class Ranges(Protocol):
-    """What pieces are got from."""
+    """Source of pieces."""
 
     address: str
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         ...
 
     @property
     def identity(self) -> str:
-        """Of the object, see `FileEntry`."""
+        """Identity of the object, see `FileEntry`."""
         ...
 
     def fetch(self, position: int, view: memoryview) -> None:
-        """Fill `view` from a position on, up to the end; called from several threads at the same time."""
+        """Fill `view` from a position on; called from several threads at the same time."""
         ...
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Release resources."""
         ...
 
 
@@ -61,7 +61,7 @@ class AheadSource:
 
     Args:
         ranges: the object; closed with this.
-        end: a position after which nothing is read that is not asked for; None is the object's end.
+        end: position where read-ahead stops; None is the object's end.
     """
 
     descriptor = -1
@@ -73,7 +73,7 @@ class AheadSource:
         self._end = self.size if end is None else min(end, self.size)
         self._lock = threading.Lock()
         self._pieces: list[_Piece] = []  # by position
-        self._last = (0, 0)  # what was asked for before
+        self._last = (0, 0)  # the previous request
         self._len_next = _LEN_FIRST
         self._is_closed = False
 
@@ -107,14 +107,14 @@ class AheadSource:
         return next((piece for piece in self._pieces if piece.position <= position < piece.end), None)
 
     def _begin(self, position: int, needed: int) -> _Piece:
-        """Ask for a piece that was not read ahead."""
+        """Request a piece that was not read ahead."""
         self._len_next = min(max(self._len_next, needed), LEN_PIECE)
         piece = self._ask(position, max(min(needed, LEN_PIECE), min(self._len_next, self._end - position)))
         self._len_next = min(_GROWTH * self._len_next, LEN_PIECE)
         return piece
 
     def _ask(self, position: int, size: int) -> _Piece:
-        """Begin a piece of at most this size; it ends where another one begins."""
+        """Request a piece up to a size, or up to the next piece."""
         end = min(position + size, self.size)
         end = min([end, *(piece.position for piece in self._pieces if piece.position > position)])
         is_whole = end - position > LEN_PIECE // 2
@@ -128,7 +128,7 @@ class AheadSource:
     def _spare_memory(self) -> mmap.mmap:
         try:
             return _spare.pop()
-        except IndexError:  # another source may have taken the last
+        except IndexError:  # another source has taken the last one
             return new_pages(LEN_PIECE)
 
     def _give_back(self, pieces: Sequence[_Piece]) -> None:
@@ -139,11 +139,11 @@ class AheadSource:
         self._bound()
 
     def _bound(self) -> None:
-        """Let spare memory go that would pass the bound together with the pieces there are."""
+        """Free spare memory above the bound, together with the current pieces."""
         del _spare[max(0, _MOST_PIECES - len(self._pieces)) :]
 
     def _go_ahead(self, piece: _Piece) -> None:
-        """Ask for the pieces after this one, if the reader goes on and on."""
+        """Request the next pieces, if the reading is sequential."""
         if piece.end - piece.position < _LEN_AHEAD_FROM:
             return
         end = piece.end
@@ -162,7 +162,7 @@ class AheadSource:
             raise
 
     def _forget(self, position: int) -> None:
-        """Let go of what is before a position: all but the last piece, in which the next window may begin."""
+        """Release pieces before a position, but for the last one, in which the next window may begin."""
         before = [piece for piece in self._pieces if piece.end <= position]
         ahead = [piece for piece in self._pieces if piece.end > position]
         near = [piece for piece in ahead if piece.position <= position + NUM_AHEAD * LEN_PIECE]
@@ -170,7 +170,7 @@ class AheadSource:
         self._give_back(before[:-1])
 
     def close(self) -> None:
-        """Let go of everything; what is under way ends by itself."""
+        """Release everything; running requests end by themselves."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True
@@ -180,7 +180,7 @@ class AheadSource:
 
 
 class _Piece:
-    """A range that is being got, in a thread of its own if there can be one, into memory for all of it."""
+    """A range being read into memory, in its own thread if possible."""
 
     def __init__(self, ranges: Ranges, span: tuple[int, int], memory: mmap.mmap) -> None:
         self.position, self.end = span
@@ -208,7 +208,7 @@ class _Piece:
             self._done.set()
 
     def wait(self) -> memoryview:
-        """Its bytes; the ranges' own bound on time is the bound of this."""
+        """Wait for its bytes, as long as the ranges' own time limit."""
         self._done.wait()
         if self._error is not None:
             raise self._error

@@ -1,9 +1,9 @@
-"""What stores answer when they do not answer: wait and ask again, or say what is wrong and what to do.
+"""Retries and timeouts of requests to stores, and errors with remedies.
 
-Strategy: `pyarrow` reports stores' errors as `OSError` with a text; which of them pass is read from it. Each
-request runs in a thread of its own that is waited for only so long: a connection over which a byte trickles
-now and then is never given up by the library. The library's text is repeated without anything that a setting
-may have put there in confidence, and its exception is not kept as the cause of ours.
+Strategy: `pyarrow` reports stores' errors as `OSError` with a text, which shows whether they are temporary.
+Each request runs in its own thread, with a timeout, as the library never gives up a connection that delivers
+a byte now and then. The library's text is repeated without secrets of the settings, and its exception is not
+the cause of ours.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REFUSED = re.compile(
     r"|Could not create a OAuth2 access token"
     r"|HTTP status 400\) during (?:Head|Get)Object"
 )
-# Nothing at the other end has answered: a wrong address, a closed port, no way there.
+# No answer from the network: a wrong address, a closed port, no route.
 _UNREACHED = re.compile(
     r"[Cc]ould(?:n't| not) (?:resolve|connect)|[Cc]onnection refused|Timeout was reached|timed? ?out"
     r"|curlCode: (?:5|6|7|28|35)\b"
@@ -49,9 +49,9 @@ _CHANGED = re.compile(r"PRECONDITION_FAILED|INVALID_RANGE|HTTP(?: status)? 41[26
 _LONGEST = 400
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 8.0
 _FIRST_ANSWER = (
-    12.0  # seconds for a store that has never answered: its address is more likely wrong than it slow
+    12.0  # seconds for a store that has never answered: more likely a wrong address than a slow store
 )
-_SILENCE = 5.0  # seconds of waiting without a notice
+_SILENCE = 5.0  # seconds before a notice
 
 _REFUSAL = (
     "the store refused: the credentials are wrong, expired or missing, or may not read this. Renew the token "
@@ -78,12 +78,12 @@ class RetryNotice:
 
     @property
     def is_answer(self) -> bool:
-        """Whether a store has said so, rather than that it was not reached."""
+        """Whether the error is an answer of the store, which was reached."""
         return not _UNREACHED.search(self.text)
 
     @property
     def is_passing(self) -> bool:
-        """Whether the same may work in a while."""
+        """Whether a retry may succeed."""
         return self.errno is None and bool(_PASSING.search(self.text)) and not _REFUSED.search(self.text)
 
     @property
@@ -91,7 +91,7 @@ class RetryNotice:
         return self.text if len(self.text) <= _LONGEST else f"{self.text[:_LONGEST]}..."
 
     def explained(self, tail: str) -> tuple[str, int]:
-        """The detail and errno of an error for users; `tail` says what else is to be known."""
+        """Detail and errno of an error for users, with `tail` appended."""
         if self.errno in (errno.ENOENT, errno.ENOTDIR) or _GONE.search(self.text):
             return "it does not exist: check the address", errno.ENOENT
         if _CHANGED.search(self.text):
@@ -107,14 +107,13 @@ CHANGED = "it was overwritten while it was read, so nothing of this pass can be 
 
 
 class Patience:
-    """How long one thing may take in all, and what must not be repeated of what a store says.
+    """Timeout of requests with their retries, and secrets to hide in errors.
 
-    Until the store has answered for the first time, with data or with an error of its own, a request is given
-    up after 12 s.
+    Before the first answer of the store, data or an error, the timeout is 12 s.
 
     Args:
-        seconds: from the first try to giving up.
-        secrets: texts to be left out.
+        seconds: timeout from the first try on.
+        secrets: texts to hide.
     """
 
     def __init__(self, seconds: float, secrets: Sequence[str]) -> None:
@@ -130,17 +129,17 @@ class Patience:
         end: float | None = None,
         absent: type[ReadError | StoreError] = ReadError,
     ) -> T:
-        """Ask, again if the trouble is of the passing kind.
+        """Run a request, and retry after temporary errors.
 
         Args:
-            path: what it is about.
+            path: of the file, for errors.
             ask: the request.
-            end: when to give up, by the monotonic clock; counted from now if None.
-            absent: what to raise if it is not there.
+            end: deadline by the monotonic clock; `seconds` from now if None.
+            absent: error to raise for a missing file.
 
         Raises:
-            StoreError: it was refused, went on failing, or took too long.
-            ReadError: it is not there; or what `absent` says.
+            StoreError: the request was refused, kept failing, or took too long.
+            ReadError: the file does not exist; or the error `absent`.
         """
         started = time.monotonic()
         end = started + self.seconds if end is None else end
@@ -158,7 +157,7 @@ class Patience:
                 self._has_answered = True
                 result: T = answer.value
                 return result
-            # Not in a handler, so that the library's exception does not hang on ours.
+            # Raised outside of the handler, without the library's exception as context.
             if isinstance(error, KafkaFormatError) or not isinstance(error, _of_library()):
                 raise error
             notified = self._notice_of(error)
@@ -196,18 +195,18 @@ def _of_library() -> tuple[type[Exception], ...]:
 
 @dataclass(slots=True)
 class Answer:
-    """What a function returned, or raised."""
+    """Result or exception of a function."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 class Notice:
-    """A warning, given once, that a store keeps a request waiting, when that has taken long.
+    """Warning about a slow request to a store, given once.
 
     Args:
-        path: what the request is about.
-        started: when it began, by the monotonic clock.
+        path: of the file.
+        started: start of the request, by the monotonic clock.
     """
 
     def __init__(self, path: str, started: float) -> None:
@@ -215,18 +214,18 @@ class Notice:
         self._due: float | None = started + _SILENCE
 
     def seconds_until(self) -> float | None:
-        """How long to wait before it is due; None if it has been given."""
+        """Seconds until the warning is due; None if it was given."""
         return None if self._due is None else max(0.0, self._due - time.monotonic())
 
     def give(self) -> None:
-        """Give it, if it is due."""
+        """Give the warning, if it is due."""
         if self._due is not None and time.monotonic() >= self._due:
             self._due = None
             _log.warning("kafka-segments: %s: the store keeps a request waiting", self._path)
 
 
 def ask_bounded(function: Callable[[], Any], seconds: float, notice: Notice | None = None) -> Answer | None:
-    """Run it in a thread; None if it takes longer, and the thread is left to itself."""
+    """Run a function in a thread; None at the timeout, with the thread left running."""
     done, answer = threading.Event(), Answer()
 
     def run() -> None:

@@ -1,8 +1,8 @@
-"""Where bytes come from: a file, standard input, bytes, a stream, or (on request) a memory map.
+"""Sources of bytes: files, standard input, bytes, streams, or (on request) memory maps.
 
-Strategy: `os.pread` into buffers of our own, so that a bad sector is an error code and not a SIGBUS. A read
-that fails is repeated in steps of 4 KiB, aligned as the disk is, until the block that cannot be read is
-known: that one, and nothing around it, is lost. This is the only module that opens sources.
+Strategy: `os.pread` into own buffers, so that a bad sector is an error code and not a SIGBUS. A failed read
+is repeated in aligned steps of 4 KiB up to the unreadable block, so that only that block is lost. Only this
+module opens sources.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ WINDOW_SIZE = 1 << 20
 
 
 class Source(Protocol):
-    """Random access to `size` bytes, known to people as `name`; threads may read at the same time."""
+    """Random access to `size` bytes, with a `name` for messages; several threads may read."""
 
     name: str
     size: int
     is_memory: bool
-    """Whether the bytes are in memory already, so that a window of any size costs nothing."""
+    """Whether the bytes are in memory, so that windows of any size cost nothing."""
 
     @property
     def descriptor(self) -> int:
-        """Of an open file with just these bytes, -1 if there is none."""
+        """Descriptor of an open file with exactly these bytes, else -1."""
         ...
 
     def read(self, position: int, size: int) -> bytes | memoryview:
@@ -46,11 +46,11 @@ class Source(Protocol):
         ...
 
     def window(self, position: int, size: int, buffer: memoryview) -> bytes | memoryview:
-        """The same bytes, in `buffer` (of `size` at least) or where they are already; valid for a while."""
+        """Read `size` bytes into a large enough `buffer`, or without a copy; valid until the next call."""
         ...
 
     def close(self) -> None:
-        """Give back what is held; idempotent."""
+        """Release resources; idempotent."""
         ...
 
 
@@ -58,7 +58,7 @@ SourceLike = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO 
 
 
 class _Bytes:
-    """Bytes in memory, and the mapped form of a file."""
+    """Source of bytes in memory, or of a mapped file."""
 
     descriptor = -1
     is_memory = True
@@ -82,7 +82,7 @@ class _Bytes:
 
 
 class _File:
-    """A file, by a descriptor that this object owns."""
+    """Source of a file, by a descriptor that it owns."""
 
     is_memory = False
 
@@ -107,11 +107,11 @@ class _File:
             if os.preadv(self.descriptor, [view], position) == size:
                 return view
         except OSError:
-            pass  # read again, in steps, to know which block it is
+            pass  # read again in steps, to find the block
         return self.read(position, size)
 
     def _read_all(self, position: int, size: int) -> bytes:
-        """Read with as few calls as the system allows: a read may be short or interrupted."""
+        """Read with as few calls as possible; reads may be short or interrupted."""
         if self.descriptor < 0:
             raise OptionError("it is closed: read before close, or inside the with", path=self.name)
         parts = []
@@ -152,7 +152,7 @@ class _File:
 
 
 class _Stream:
-    """A seekable file object that is not plainly a file (it may decrypt, decompress, fetch)."""
+    """Source of a seekable file object that is not a plain file, which may decrypt or decompress."""
 
     descriptor = -1
     is_memory = False
@@ -188,11 +188,11 @@ class _Stream:
         return b"".join(parts)
 
     def close(self) -> None:
-        """The stream belongs to the caller and stays open."""
+        """Leave the stream open, as it belongs to the caller."""
 
 
 class _Lent:
-    """A source that is open already. It belongs to the caller and stays open."""
+    """Wrapper of an open source, which belongs to the caller and stays open."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -204,15 +204,15 @@ class _Lent:
         return self._source.descriptor
 
     def close(self) -> None:
-        """Nothing: who opened it closes it."""
+        """Leave the source open, as it belongs to the caller."""
 
 
 class Window:
-    """The last piece read of a source, so that small neighbouring reads cost one call.
+    """Buffer of the last piece of a source, so that small adjacent reads cost one call.
 
     Args:
-        source: what to read.
-        size: how much to read at once; larger requests are read whole.
+        source: the source.
+        size: bytes of a piece; larger requests are read at once.
     """
 
     def __init__(self, source: Source, size: int = WINDOW_SIZE) -> None:
@@ -223,7 +223,7 @@ class Window:
         self._unreadable = source.size
 
     def read(self, position: int, size: int) -> bytes | memoryview:
-        """Return `size` bytes at `position`; `ReadError` only if one of these cannot be read."""
+        """Return `size` bytes at `position`; `ReadError` only if one of these is unreadable."""
         at = position - self._start
         if at < 0 or at + size > len(self._data):
             self._data = self._fill(position, size)
@@ -246,18 +246,17 @@ class Window:
 def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = False) -> Source:
     """Open a path, `-` (standard input), bytes or a binary file object for random access.
 
-    What is returned is the caller's to close. A file object, or a `Source` that is open already, stays open
-    then, and is to be closed by its opener, later.
+    The caller closes the result. That leaves a given file object or `Source` open.
 
     Args:
-        source: what to open. What cannot be sought in (a pipe) is copied to a temporary file first.
+        source: what to open; a pipe, which cannot seek, is copied to a temporary file first.
         mmap: map the file into memory instead of reading it. A bad sector then kills the process (SIGBUS).
-        only_files: refuse a path that leads to no regular file. For whatever was found in a directory: a
-            pipe there would be waited for, and a device may have no end.
+        only_files: reject anything but regular files, for files found in a directory: a pipe there could
+            block, and a device may have no end.
 
     Raises:
-        ReadError: it does not exist, is a directory or a device, or may not be read; `errno` says which.
-        OptionError: it is nothing that can be opened.
+        ReadError: it does not exist, is a directory or a device, or may not be read, with `errno`.
+        OptionError: an object of another type.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         refuse_name(source)
@@ -277,11 +276,11 @@ def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
     if name == "-":
         return _open_descriptor(name, _dup_stdin(), map_it)
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
-    # A pipe may never have a writer, and without this flag opening one waits for it.
+    # Without this flag, opening a pipe waits for a writer.
     flags |= getattr(os, "O_NONBLOCK", 0) if only_files else 0
     try:
         if only_files:
-            check_regular(name, os.stat(path))  # before it is opened: that alone sets some devices off
+            check_regular(name, os.stat(path))  # before it is opened, which has effects on some devices
         descriptor = os.open(path, flags)
     except OSError as error:
         if isinstance(error, ReadError):
@@ -291,7 +290,7 @@ def _open_path(path: str | bytes, map_it: bool, only_files: bool) -> Source:
         raise OptionError(f"no file can have this name: {error}", path=name) from error
     try:
         if only_files:
-            check_regular(name, os.fstat(descriptor))  # the name may lead elsewhere by now
+            check_regular(name, os.fstat(descriptor))  # the name may have another target meanwhile
         else:
             check_ends(name, descriptor)
     except BaseException:
@@ -331,7 +330,7 @@ def _open_descriptor(name: str, descriptor: int, map_it: bool) -> Source:
 
 
 def _is_whole_file(descriptor: int, mode: int) -> bool:
-    """A file or disk of which nothing has been consumed (standard input may be redirected from one)."""
+    """Whether it is a file or disk at its beginning (standard input may be redirected from one)."""
     is_file = stat.S_ISREG(mode) or stat.S_ISBLK(mode)
     return is_file and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
 

@@ -1,10 +1,9 @@
-"""One object of a store, read by ranges, as long as it is the same one.
+"""An object in a store, read by ranges, with a check that it is unchanged.
 
-Strategy: stores have no open files. A range that is asked for after the object was overwritten comes from the
-new one, and `pyarrow` cannot ask for the old one only. So what the store says of the object (size, ETag,
-time) is asked for again after each range but the first, and must be what it was: then all ranges so far are
-of one object. Where a connection breaks again and again, the ranges that are asked for are half as long each
-time, and what has come is kept.
+Strategy: stores have no open files. A range requested after the object was overwritten comes from the new
+one, and `pyarrow` has no conditional requests. So size, ETag and time of the object are requested again after
+each range but the first, and must be unchanged: then all ranges are of one object. If connections keep
+breaking, each retry requests half the range, and received bytes are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kafka_segments.io.retry import CHANGED, Patience
 
 __all__ = ["StoredObject", "identity_of"]
 
-_SHORTEST = 256 << 10  # a range that is asked for after many failures
+_SHORTEST = 256 << 10  # bytes of a range after many failures
 _MARK_BYTES = 16
 _MOST_HANDLES = 4
 _NS = 10**9
@@ -31,21 +30,21 @@ Stamp = tuple[int, int, str]
 
 
 def identity_of(size: int, modified_ns: int) -> str:
-    """The identity of an object, from what a listing has too; one object's own time has whole seconds."""
+    """Identity of an object, from fields that listings have too; times are in whole seconds."""
     return f"{size}:{modified_ns // _NS}"
 
 
 class StoredObject:
-    """An object that is there.
+    """An existing object.
 
     Args:
         system: a `pyarrow.fs.FileSystem`.
-        key: the object, as `system` names it.
-        address: as users name it.
+        key: name of the object in `system`.
+        address: for users.
         patience: for each request.
 
     Raises:
-        ReadError: it is not there, or is a directory.
+        ReadError: it does not exist, or is a directory.
         StoreError: the store refused or failed.
     """
 
@@ -54,27 +53,27 @@ class StoredObject:
         self._patience = patience
         self.address = address
         opened, self._stamp = patience.run(address, self._open)
-        self._handles = [opened]  # those that are not in use
+        self._handles = [opened]  # unused ones
         self._lock = threading.Lock()
         self._numbers = count()
         self._is_closed = False
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self._stamp[0]
 
     @property
     def identity(self) -> str:
-        """Of the object, see `FileEntry`."""
+        """Identity of the object, see `FileEntry`."""
         return identity_of(*self._stamp[:2])
 
     def fetch(self, position: int, view: memoryview) -> None:
-        """Fill `view` from a position on; threads may get several ranges at the same time.
+        """Fill `view` from a position on; several threads may call it.
 
         Raises:
-            StoreError: the store refused or went on failing, or the object is no longer the same. `view` must
-                then not be used for anything else: an answer that comes too late may still be written there.
+            StoreError: the store refused or kept failing, or the object has changed. A late answer may still
+                be written to `view`, which must not be reused.
         """
         is_first = next(self._numbers) == 0
         end = time.monotonic() + self._patience.seconds
@@ -97,10 +96,10 @@ class StoredObject:
             self._give_back(handle)
 
     def _read(self, position: int, view: memoryview) -> None:
-        """One request.
+        """Read by one request.
 
-        Where a store sends less than it was asked for, the library (26.0 at least) counts as read what was
-        never written. So what it has not written is marked by bytes that no object has.
+        If a store sends fewer bytes than requested, the library (since 26.0 or before) counts unwritten bytes
+        as read. So the end of the buffer is marked with random bytes before.
         """
         with self._lock:
             handle = self._handles.pop() if self._handles else None
@@ -132,7 +131,7 @@ class StoredObject:
         handle.close()
 
     def _open(self) -> tuple[Any, Stamp]:
-        """One request, where the store's library says with it what the object is; else two."""
+        """Open the object and get its status, by one request if the library can, else by two."""
         opened = self._system.open_input_file(self._key)
         size, metadata = opened.size(), opened.metadata() or {}
         modified = metadata.get("Last-Modified")
@@ -143,7 +142,7 @@ class StoredObject:
         return opened, (size, int(moment.timestamp()) * _NS, tag)
 
     def close(self) -> None:
-        """Give back what is held; requests that are under way end by themselves."""
+        """Release resources; running requests end by themselves."""
         with self._lock:
             self._is_closed = True
             handles, self._handles = self._handles, []

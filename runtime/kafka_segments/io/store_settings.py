@@ -1,9 +1,8 @@
-"""From Hadoop's settings to the arguments of `pyarrow.fs`.
+"""Arguments of `pyarrow.fs` from Hadoop's settings.
 
-Strategy: what a Spark job sets for Hadoop's own file systems is meant for ours too, so the names are theirs.
-What is set counts; for what is not, the store's library looks where it always does (environment, profile,
-instance role). Names that are not known here are for others and are passed over. A setting that is known and
-cannot be followed is an error, not silence: another identity than the one asked for would be used.
+Strategy: a Spark job's settings for Hadoop's file systems apply here too, so the names are the same. For
+unset ones, the store's library uses its defaults (environment, profile, instance role). Unknown names are
+ignored. A known setting that cannot be followed is an error, as another identity would be used otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from kafka_segments.errors import OptionError
 __all__ = ["SCHEMES", "STORE_PREFIXES", "arguments_of", "secrets_of", "store_settings"]
 
 STORE_PREFIXES = ("fs.", "dfs.", "hadoop.", "spark.hadoop.")
-"""How the names of Hadoop's settings begin, which stores are reached with."""
+"""Prefixes of Hadoop's settings for stores."""
 
 _SECRET = re.compile(r"key|secret|token|password|sas", re.IGNORECASE)
 _SHORTEST_SECRET = 4  # shorter values are `true`, `80` and the like
@@ -27,19 +26,19 @@ Arguments = dict[str, Any]
 
 
 def store_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """Those among some options that are settings for stores, by Hadoop's names."""
+    """Select the settings for stores from options, by Hadoop's names."""
     named = {name: value for name, value in options.items() if name.startswith(STORE_PREFIXES)}
     return {name.removeprefix("spark.hadoop."): value for name, value in named.items()}
 
 
 def secrets_of(settings: Mapping[str, str]) -> list[str]:
-    """Values that must not stand in any text, the longest first."""
+    """Secret values to hide in texts, the longest first."""
     named = {value for name, value in settings.items() if _SECRET.search(name)}
     return sorted((value for value in named if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def arguments_of(scheme: str, authority: str, settings: Mapping[str, str]) -> Arguments:
-    """What to call the file system's class with.
+    """Return the arguments of the file system's class.
 
     Args:
         scheme: of the address, in small letters; one of `SCHEMES`.
@@ -65,7 +64,7 @@ SCHEMES = {
 
 
 def _s3(bucket: str, settings: Mapping[str, str]) -> Arguments:
-    """As `S3AFileSystem` reads its settings; those of a bucket go before the others (HADOOP-13336)."""
+    """Arguments for S3, as `S3AFileSystem` reads its settings; a bucket's own come first (HADOOP-13336)."""
 
     def get(name: str) -> str | None:
         of_bucket = settings.get(f"fs.s3a.bucket.{bucket}.{name}")
@@ -101,7 +100,7 @@ def _s3_endpoint(get: Callable[[str], str | None]) -> Arguments:
         uses_tls = (get("connection.ssl.enabled") or "true").lower() != "false"
         arguments["endpoint_override"] = host.rstrip("/")
         arguments["scheme"] = scheme.lower() or ("https" if uses_tls else "http")
-        # Servers of one's own rarely have a name for each bucket, and Spark jobs for them say so or not.
+        # Private servers rarely have a host name for each bucket, and jobs may not set that.
         arguments["force_virtual_addressing"] = (style or "true").lower() == "false"
     proxy, port = get("proxy.host"), get("proxy.port")
     if proxy and port:
@@ -115,7 +114,7 @@ def _s3_endpoint(get: Callable[[str], str | None]) -> Arguments:
 
 
 def _gs(bucket: str, settings: Mapping[str, str]) -> Arguments:
-    """As Google's `gcs-connector` reads its settings."""
+    """Arguments for GCS, as Google's `gcs-connector` reads its settings."""
     key_file = settings.get("fs.gs.auth.service.account.json.keyfile")
     if key_file and os.environ.get("GOOGLE_APPLICATION_CREDENTIALS") != key_file:
         raise OptionError(
@@ -137,7 +136,7 @@ def _gs(bucket: str, settings: Mapping[str, str]) -> Arguments:
 
 
 def _abfs(authority: str, settings: Mapping[str, str]) -> Arguments:
-    """As Hadoop's `AbfsConfiguration` reads its settings; those of an account go before the others."""
+    """Arguments for Azure, as Hadoop's `AbfsConfiguration`; an account's own settings come first."""
     container, at, host = authority.partition("@")
     account, dot, suffix = host.partition(".")
     if not (container and at and account and dot and suffix.startswith("dfs.")):
@@ -147,7 +146,7 @@ def _abfs(authority: str, settings: Mapping[str, str]) -> Arguments:
         )
 
     def get(name: str) -> str | None:
-        """The name of the account may be that of either service."""
+        """Look up a setting by the account's name at either service."""
         hosts = (host, f"{account}.blob.{suffix.removeprefix('dfs.')}")
         names = (*(f"fs.azure.{name}.{one}" for one in hosts), f"fs.azure.{name}")
         return next((settings[one] for one in names if settings.get(one)), None)
@@ -169,12 +168,12 @@ def _abfs(authority: str, settings: Mapping[str, str]) -> Arguments:
 
 
 def _hdfs(authority: str, settings: Mapping[str, str]) -> Arguments:
-    """What `libhdfs` is given beside the site's own files; the user comes from `HADOOP_USER_NAME`."""
+    """Arguments for `libhdfs` besides the site's files; the user is in `HADOOP_USER_NAME`."""
     host, _colon, port = authority.partition(":")
     if port and not port.isdecimal():
         raise OptionError(f"{port!r} is no port: write hdfs://HOST:PORT/PATH, or hdfs://NAMESERVICE/PATH")
     more = {name: value for name, value in settings.items() if name.startswith(("dfs.", "hadoop.security."))}
-    # Port 0 is the one that the site's files name, for name services too.
+    # Port 0 is the one in the site's files, also for name services.
     return {"host": host or "default", "port": int(port or 0)} | _given(extra_conf=more)
 
 

@@ -1,8 +1,8 @@
-"""Stores that `pyarrow.fs` knows: S3, Google's, Azure's, HDFS.
+"""Stores by `pyarrow.fs`: S3, GCS, Azure, HDFS.
 
-Strategy: one object of `pyarrow` for all addresses with the same settings, kept for the process: making one
-costs a search for credentials. Listings are paged by the library. What it calls a directory is a prefix
-that something begins with.
+Strategy: one `pyarrow` file system for all addresses with the same settings, cached for the process, as
+creating one searches for credentials. The library pages listings. Its directories are common prefixes of
+objects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafka_segments.io.store_settings import SCHEMES, arguments_of, secrets_of
 __all__ = ["RemoteFiles"]
 
 _CONNECT_SECONDS, _SILENCE_SECONDS = 5, 10
-_NUM_TRIES = 2  # of the AWS SDK itself; `Patience` goes on with it, and a process that ends waits for the SDK
+_NUM_TRIES = 2  # of the AWS SDK; `Patience` retries further, and the end of the process waits for the SDK
 
 
 class RemoteFiles:
@@ -34,12 +34,12 @@ class RemoteFiles:
         prefix: scheme and authority as the caller writes them, to begin paths with.
         authority: what comes after the two slashes.
         settings: see `Places`.
-        patience: how long one request may take in all, in seconds.
+        patience: seconds that one request may take, with its retries.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
         OptionError: settings that contradict each other, or an address without its authority.
-        StoreError: the file system cannot be had here.
+        StoreError: the file system cannot be created here.
     """
 
     def __init__(
@@ -49,17 +49,17 @@ class RemoteFiles:
         self._patience = Patience(patience, secrets_of(settings))
         if not authority and scheme != "hdfs":
             raise OptionError(f"no bucket is named: write {scheme}://BUCKET/PATH", path=prefix)
-        # Stores with one name space for all want the bucket or container in the path.
+        # Stores with one name space need the bucket or container in the path.
         self._root = "" if scheme == "hdfs" else authority.partition("@")[0]
         arguments = arguments_of(scheme, authority, settings)
         _check_installed(scheme)
         key = _frozen(arguments)
-        # Most libraries connect with the first request only: that one can be made is no answer of a store.
+        # Most libraries connect with the first request only: creating one is no answer of the store.
         making = Patience(patience, secrets_of(settings))
         self._system = making.run(prefix, lambda: _system(SCHEMES[scheme], key))
 
     def entries(self, directory: str) -> list[FileEntry]:
-        """What is in a directory, by name: objects, and prefixes of objects."""
+        """List a directory, by name: objects and prefixes."""
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(self._key(directory))
@@ -68,7 +68,7 @@ class RemoteFiles:
         return sorted(map(self._entry, infos), key=lambda entry: entry.name)
 
     def entry(self, path: str) -> FileEntry | None:
-        """One object or prefix; None if there is none."""
+        """Look up an object or prefix; None if it does not exist."""
         key = self._key(path)
         info = self._patience.run(f"{self._prefix}{path}", lambda: self._system.get_file_info(key))
         return self._entry(info) if str(info.type.name) != "NotFound" else None
@@ -82,7 +82,7 @@ class RemoteFiles:
         return AheadSource(StoredObject(self._system, self._key(path), address, self._patience), end)
 
     def _key(self, path: str) -> str:
-        """How the library names it."""
+        """Name of a path in the library."""
         return f"{self._root}{path}".rstrip("/") or "/"
 
     def _entry(self, info: Any) -> FileEntry:
@@ -107,7 +107,7 @@ def _check_installed(scheme: str) -> None:
 
 
 def _frozen(value: Any) -> Any:
-    """Arguments as something that can be a key."""
+    """Convert arguments to a hashable key."""
     if isinstance(value, dict):
         return tuple(sorted((name, _frozen(one)) for name, one in value.items()))
     return value
