@@ -61,9 +61,9 @@ CUTS = pytest.mark.parametrize("limits", [Limits(), SMALL, Limits(max_records=20
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda log: swap(log, 0, 125), "they belong into"),
-        (lambda log: os.rename(log / name(125), log / name(100)), "they belong into"),
-        (lambda log: os.rename(log / name(125), log / name(150)), "they belong into"),
+        (lambda log: swap(log, 0, 125), "they belong to"),
+        (lambda log: os.rename(log / name(125), log / name(100)), "they belong to"),
+        (lambda log: os.rename(log / name(125), log / name(150)), "they belong to"),
         (lambda log: os.rename(log / name(0), log / name(50)), "below its base offset: they are read"),
     ],
     ids=["swapped", "renamed lower", "renamed higher", "first renamed higher"],

@@ -102,7 +102,7 @@ def test_what_is_left_out_by_offsets_is_said_segment_by_segment(tmp_path: Path) 
     assert len(reasons) == 3
     assert reasons["its records are deleted: the log starts at offset 15"].last_offset is not None
     assert reasons["before offset 22, where reading begins"].num_bytes > 0
-    assert reasons["from offset 30 on nothing is read: the ending offset"].last_offset is None
+    assert reasons["reading ends at offset 30: the ending offset"].last_offset is None
 
 
 def live(log: PartitionLog, high_watermark: int | None) -> PartitionLog:

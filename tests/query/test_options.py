@@ -53,8 +53,8 @@ def test_a_time_goes_before_times_and_these_before_offsets() -> None:
     assert query_of({"startingTimestamp": "9", **times}).start == at_timestamp(9)
     assert query_of(times).start == at_timestamps({("a", 0): 5})
     assert unused_options({"startingTimestamp": "9", **times}) == [
-        "startingOffsetsByTimestamp is not looked at: startingTimestamp goes before it",
-        "startingOffsets is not looked at: startingTimestamp goes before it",
+        "startingOffsetsByTimestamp is ignored: startingTimestamp takes precedence",
+        "startingOffsets is ignored: startingTimestamp takes precedence",
     ]
     assert unused_options({"endingTimestamp": "9"}) == []
 

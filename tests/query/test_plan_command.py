@@ -197,10 +197,10 @@ def test_what_may_be_walked_through_can_be_said(
     asked = ["-o", "startingTimestamp=1500"]
     assert lines(capsys, partition, *asked)[0] == 0
     assert main(["plan", partition, *asked, "-o", "maxWalkBytes=0"]) == 2
-    assert "no more than 0 bytes" in (told := capsys.readouterr().err) and "(maxWalkBytes)" in told
+    assert "exceed the 0 bytes" in (told := capsys.readouterr().err) and "(maxWalkBytes)" in told
     committed = ["-o", "kafka.isolation.level=read_committed", "-o"]
     assert main(["plan", str(pinned(tmp_path / "other")), *committed, "maxWalkBytes=10"]) == 2
-    assert "(maxWalkBytes): allow more, or take a snapshot first" in capsys.readouterr().err
+    assert "(maxWalkBytes): allow more, or take a snapshot by a Spark job" in capsys.readouterr().err
     assert main(["plan", str(tmp_path / "other" / "t-0"), *committed, "maxWalkBytes=1m"]) == 0
 
 
@@ -261,4 +261,4 @@ def test_flags_are_those_of_ingest(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_options_that_are_not_used_are_told(capsys: pytest.CaptureFixture[str], partition: str) -> None:
     assert main(["plan", partition, "-o", "startingTimestamp=5", "-o", "startingOffsets=earliest"]) == 0
-    assert "startingOffsets is not looked at: startingTimestamp goes before it" in capsys.readouterr().err
+    assert "startingOffsets is ignored: startingTimestamp takes precedence" in capsys.readouterr().err

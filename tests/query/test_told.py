@@ -102,7 +102,7 @@ def test_a_log_that_starts_behind_all_there_is(
     asked = {"kafka.isolation.level": isolation}
     status, found, words = command(capsys, str(tmp_path), "-o", f"kafka.isolation.level={isolation}")
     (one,) = [line for line in found if line["type"] == "remark"]
-    why = "the log starts at offset 5000, as was noted (log-start-offset-checkpoint), and what is there ends"
+    why = "the log starts at offset 5000 (log-start-offset-checkpoint), and its segments end"
     assert status == 0 and f"{why} at offset 40" in one["why"] and why in words
     assert source(tmp_path, **asked) == []
     assert why in caplog.text
@@ -121,7 +121,7 @@ def test_indexes_that_are_believed(
     asked = {"kafka.isolation.level": "read_committed", "maxWalkBytes": str(newest)}
     given = [word for name, value in asked.items() for word in ("-o", f"{name}={value}")]
     status, found, _words = command(capsys, str(folder), *given)
-    unread = "is as .txnindex files have it"
+    unread = ".txnindex files decided which transactions were committed"
     (one,) = [line for line in found if line["type"] == "remark" and unread in line["why"]]
     assert status == 0
     source(folder, **asked)

@@ -124,7 +124,7 @@ def test_connections_are_accepted_with_one_remark_without_values() -> None:
 
 def test_options_that_others_make_useless_are_named() -> None:
     options = parse(startingTimestamp="5", startingOffsets="earliest")
-    assert options.remarks == ("startingOffsets is not looked at: startingTimestamp goes before it",)
+    assert options.remarks == ("startingOffsets is ignored: startingTimestamp takes precedence",)
 
 
 def test_secrets_are_in_no_text() -> None:

@@ -130,9 +130,9 @@ def _by_indexes(
         read = _size_of(log, wanted)
         if read > max_bytes:
             raise OptionError(
-                f"to know which transactions of {log.topic}-{log.partition} were committed, {read} bytes "
-                f"have to be gone through, and while planning that is done with {max_bytes} at most "
-                "(maxWalkBytes): allow more, or take a snapshot first, which a Spark job does "
+                f"to know which transactions of {log.topic}-{log.partition} were committed, the headers of "
+                f"{read} bytes have to be read, more than the {max_bytes} that planning may read "
+                "(maxWalkBytes): allow more, or take a snapshot by a Spark job "
                 "(kafka_segments.spark.take_snapshot), and give it as snapshot="
             )
 

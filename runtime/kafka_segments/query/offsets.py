@@ -151,9 +151,9 @@ class LogView:
         if start is None or not self.may_be_after_end(start) or start <= self._written_end:
             return None
         return (
-            f"nothing is read: the log starts at offset {start}, as was noted (log-start-offset-checkpoint), "
-            f"and what is there ends at offset {self._written_end}; if these files are older than that note, "
-            "as an archive beside a newer checkpoint is, read them from a directory without it"
+            f"nothing is read: the log starts at offset {start} (log-start-offset-checkpoint), and its "
+            f"segments end at offset {self._written_end}; if they are older than the checkpoint, as in an "
+            "archive, read them from a directory without it"
         )
 
     @cached_property

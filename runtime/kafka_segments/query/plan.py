@@ -180,10 +180,10 @@ class _Planner:
         self._committed[key] = known
         if known.num_unread:
             why = (
-                f"which transactions were committed is as .txnindex files have it: the headers of "
-                f"{known.num_unread} bytes were not gone through, and an entry that an index lacks does not "
-                "show (a higher maxWalkBytes or a snapshot by kafka_segments.spark.take_snapshot lets the "
-                "headers decide)"
+                f".txnindex files decided which transactions were committed: the headers of "
+                f"{known.num_unread} bytes were not read, and entries missing in an index are not detected "
+                "(with a higher maxWalkBytes or a snapshot by kafka_segments.spark.take_snapshot, headers "
+                "decide)"
             )
             self._findings.append(Finding(Kind.REMARK, *key, why))
         return known
@@ -334,7 +334,7 @@ def _gap(log: PartitionLog, found: Range, first: int, stop: int) -> Iterator[Fin
     """Report the offsets between two segments as lost."""
     first = max(first, found.start, log.cleaned_up_to or 0)
     stop = stop if found.end is None else min(stop, found.end)
-    why = "no segment among those found holds them"
+    why = "no segment holds them"
     for start, end in not_left_out(log, first, stop):
         yield Finding(Kind.LOST, log.topic, log.partition, why, start, end - 1)
 
@@ -346,7 +346,7 @@ def _why_outside(found: Range, start: int, end: int | None) -> str | None:
     if end is not None and end <= found.start:
         return f"before offset {found.start}, where reading begins"
     if found.end is not None and start >= found.end:
-        return f"from offset {found.end} on nothing is read: {found.end_is}"
+        return f"reading ends at offset {found.end}: {found.end_is}"
     if found.end is not None and found.start >= found.end:
         return f"nothing is read between offset {found.start} and {found.end_is}, {found.end}"
     return None

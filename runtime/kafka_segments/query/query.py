@@ -119,8 +119,8 @@ class Bound:
         for time in (*times, *([] if self.timestamp is None else [self.timestamp])):
             if _LEAST_SPECIAL_TIMESTAMP <= time < 0:
                 raise OptionError(
-                    f"{time} is no time but one of the numbers that a broker takes for earliest, latest and "
-                    "the like; give offsets for those"
+                    f"{time} is no time, but one of the special timestamps of brokers for the earliest "
+                    "offset, the latest and others; give offsets for those"
                 )
         for (topic, partition), offset in self.by_partition.items():
             if self.kind == "offsets" and offset < EARLIEST:

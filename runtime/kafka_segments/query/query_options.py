@@ -55,7 +55,7 @@ def unused_options(options: Mapping[str, str]) -> list[str]:
     warnings = []
     for side in ("starting", "ending"):
         used, *others = [name for name in _bound_names(side) if name in given] or [""]
-        warnings += [f"{name} is not looked at: {used} goes before it" for name in others]
+        warnings += [f"{name} is ignored: {used} takes precedence" for name in others]
     return warnings
 
 

@@ -100,7 +100,7 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
     asked = set(map(id, chosen))
     return chosen, [
         whole_log(
-            log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not asked for"
+            log, _INTERNAL_WHY if _is_passed_over(log, topics) else "its topic or partition is not selected"
         )
         for log in logs
         if id(log) not in asked  # by identity: comparing values would take as long as planning

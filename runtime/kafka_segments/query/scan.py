@@ -237,7 +237,7 @@ def _places(storage_options: Mapping[str, str] | None) -> Places:
     unknown = [name for name in options if not name.startswith(STORE_PREFIXES)]
     if unknown:
         raise OptionError(
-            f"storage option {unknown[0]} is no setting of a store: those have Hadoop's names, such as "
+            f"unknown storage option {unknown[0]}: settings of stores have Hadoop's names, for example "
             "fs.s3a.endpoint (docs/stores.md)"
         )
     return Places(store_settings(options))

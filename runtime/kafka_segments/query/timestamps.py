@@ -122,9 +122,9 @@ class TimeFinder:
         position = self._position(segment, start)
         if claims.before is None and not self.budget.spend(segment.file, position):
             raise OptionError(
-                f"no sound .timeindex has the position of timestamp {timestamp}, and no more than "
-                f"{self.budget.max_bytes} bytes of such segments are walked through while planning: give "
-                "offsets instead, or allow more (maxWalkBytes)",
+                f"no valid .timeindex has the position of timestamp {timestamp}, and the segments exceed the "
+                f"{self.budget.max_bytes} bytes whose headers planning may read: give offsets instead, or "
+                "allow more (maxWalkBytes)",
                 path=segment.file.path,
             )
         with open_segment_of(self.places, segment) as opened:

@@ -78,7 +78,7 @@ class Losses:
             return
         lost = self.lost_from(first, stop)
         if lost is not None:
-            self.lose(lost, stop, f"{why}, and nothing shows that the cleaner has been there")
+            self.lose(lost, stop, f"{why}, and no trace of the cleaner explains that")
 
     def lost_from(self, first: int, stop: int | None) -> int | None:
         """The first missing offset that was not cleaned; None if all were."""

@@ -114,7 +114,7 @@ class SplitReader:
             return
         found = self._finder.planned()
         if found is None:
-            self._losses.note(path, None, "it is gone since the reading was planned: looked for by offset")
+            self._losses.note(path, None, "it was deleted after planning: searched by offset")
             found = self._holding(missing)
         while found is not None:
             end = self._end_in(found)
@@ -233,10 +233,8 @@ class SplitReader:
             reached = coverage.last if extent is None or extent.last < at else min(coverage.last, extent.last)
             at = reached + 1 if stop is None else min(reached + 1, stop)
             if at > begin:
-                detail = (
-                    f"offsets {begin} to {at - 1} are read from here, where they stand; by the segments' "
-                )
-                detail += f"names they belong into {self._split.segment.file.path}"
+                detail = f"offsets {begin} to {at - 1} are read from this segment; by the segments' "
+                detail += f"names they belong to {self._split.segment.file.path}"
                 self._losses.note(found.stored.file.path, None, detail)
         if at == first or (stop is not None and at < stop):
             lacking.append((at, stop))
