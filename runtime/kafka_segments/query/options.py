@@ -71,18 +71,18 @@ _SAME = "the same"
 
 _TABLE = (
     Option("read", "path", values.to_path,
-        "where logs are: directories, tiers, `.log` files, patterns, addresses",
+        "logs: directories, tiers, `.log` files, patterns, addresses",
         more="see [stores](stores.md)"),
-    Option("read", "paths", values.to_paths, "several of them, as JSON"),
-    Option("file", "pathGlobFilter", values.to_text, "a pattern of the names of `.log` files that count",
+    Option("read", "paths", values.to_paths, "several paths, as JSON"),
+    Option("file", "pathGlobFilter", values.to_text, "a pattern of names of `.log` files",
         more="this and the next five are as in Spark's file sources"),
     Option("file", "recursiveFileLookup", values.to_boolean, "look for partitions at all depths", "false"),
     Option("file", "modifiedBefore", values.to_moment, "only `.log` files written before this time",
         more="as in `2026-01-31T12:00:00Z`; one without a zone needs `timeZone`: the session's is not known "
         "where the source plans"),
     Option("file", "modifiedAfter", values.to_moment, "only `.log` files written after this time"),
-    Option("file", "timeZone", values.to_time_zone, "the zone of these times, such as `Europe/Paris`"),
-    Option("file", "ignoreMissingFiles", values.to_boolean, "pass over what vanishes while it is listed",
+    Option("file", "timeZone", values.to_time_zone, "the zone of these times, for example `Europe/Paris`"),
+    Option("file", "ignoreMissingFiles", values.to_boolean, "ignore files that vanish during the listing",
         "false"),
     Option("query", "subscribe", values.to_names, "topics, with commas between them",
         kafka="exactly one of `subscribe`, `subscribePattern`, `assign`",
@@ -106,8 +106,8 @@ _TABLE = (
         more="also `high-watermark` or `log-end` (see [the end](#the-end))", scan="offsets"),
     Option("query", "startingTimestamp", values.to_timestamp,
         "begin at the first record whose timestamp (in milliseconds) is not below", kafka=_SAME,
-        more="goes before `startingOffsetsByTimestamp`, this before `startingOffsets`, as there; which of "
-        "them is not looked at is logged. Where offsets are missing right before that record, or damage may "
+        more="takes precedence over `startingOffsetsByTimestamp`, this over `startingOffsets`, as there; "
+        "ignored ones are logged. Where offsets are missing directly before that record, or damage may "
         "have held it, reading starts there, with a finding"),
     Option("query", "endingTimestamp", values.to_timestamp, "end before the first such record", kafka=_SAME),
     Option("query", "startingOffsetsByTimestamp", values.to_timestamps,
@@ -115,7 +115,7 @@ _TABLE = (
     Option("query", "endingOffsetsByTimestamp", values.to_timestamps,
         "`endingTimestamp` by partition, as JSON", kafka=_SAME),
     Option("query", "startingOffsetsByTimestampStrategy", values.one_of("error", "latest"),
-        "if no record is as late: `error`, or `latest` to read nothing", "error", kafka=_SAME),
+        "without a record at or after the time: `error`, or `latest` to read nothing", "error", kafka=_SAME),
     Option("query", "minPartitions", values.to_positive, "tasks at least", kafka=_SAME),
     Option("query", "maxRecordsPerPartition", values.to_positive, "offsets that a task reads at most",
         kafka="records"),
@@ -127,21 +127,21 @@ _TABLE = (
         "size of the segments whose headers planning may read, all together, where no sound index answers",
         "1g",
         more="for a time's offset, how transactions ended (a partition at a time, whatever indexes say), "
-        "cuts, what filters exclude; `0` allows none. Above it, what needs an answer is an error that says "
-        "so, the rest is read as if nothing were known"),
+        "cuts, what filters exclude; `0` allows none. Above it, times and outcomes without an answer are "
+        "errors, and the rest is read without cuts and pruning"),
     Option("query", "maxTimestampSkewMs", values.to_integer,
-        "no record is earlier by more than one before it",
-        more="lets an upper bound on CreateTime leave segments out"),
+        "no record is earlier than one before it by more than this",
+        more="lets an upper bound on CreateTime exclude segments"),
     Option("query", "failOnDataLoss", values.to_boolean,
-        "offsets that are asked for and not there are an error", "true", kafka=_SAME,
+        "missing offsets are an error", "true", kafka=_SAME,
         more="see [damage](#damage)"),
     Option("query", "kafka.isolation.level", values.one_of(*_LEVELS),
-        "`read_committed` leaves out records of aborted transactions, and all after the last stable offset",
+        "`read_committed` excludes records of aborted transactions, and all after the last stable offset",
         "read_uncommitted", kafka=_SAME, more="see [transactions](#transactions)", alias="isolationLevel",
         flag="--isolation", choices=_LEVELS, scan="isolation"),
     Option("read", "view", values.one_of("records", "batches", "segments", "control", "aborted", "damage"),
         "what a row is", "records", more="see [views](#views)"),
-    Option("read", "columns", values.to_columns, "names with commas, in the order wanted", scan="columns"),
+    Option("read", "columns", values.to_columns, "names with commas, in order", scan="columns"),
     Option("read", "includeHeaders", values.to_boolean, "add the column `headers`", "false", kafka=_SAME),
     Option("read", "headerKeys", values.one_of("text", "binary"),
         "`text` (bytes that are no UTF-8 replaced as Java does) or `binary`", kafka="text",
@@ -154,17 +154,17 @@ _TABLE = (
     Option("read", "checkCrc", values.to_boolean, "verify the batches' checksums", "true",
         kafka="consumers' `check.crcs`", flag="--no-crc"),
     Option("read", "maxDecompressedBytes", values.size_from(1),
-        "what one batch may decompress to, such as `64m`; a larger one is damage", "256m",
+        "bytes that one batch may decompress to, for example `64m`; a larger one is damage", "256m",
         flag="--max-decompressed-bytes", metavar="BYTES"),
     Option("read", "replicas", values.one_of("first", "best", "unchecked"),
-        "`first`, `best` or `unchecked`: what other copies of a partition are read for", "first",
-        more="`first` reads the preferred copy. `best` also takes from the others what is damaged in it. "
+        "use of other copies of a partition: `first`, `best` or `unchecked`", "first",
+        more="`first` reads the preferred copy. `best` also reads its damaged offsets from the others. "
         "`unchecked` means `first`. Planning compares the lineage of copies and the last batch that they "
         "share; `kafka-segments plan --compare-copies` compares all their headers"),
     Option("read", "snapshot", values.to_path, "a file that pins what is read",
         more="see [snapshots](#snapshots)"),
     Option("read", "pushFilters", values.one_of("never", "once"),
-        "`once` lets the filters of a query leave out segments", "never",
+        "`once` lets the filters of a query exclude segments", "never",
         more="for a frame that is used for one query only; see [what is read](#what-is-read)"),
 )  # fmt: skip
 
