@@ -28,7 +28,7 @@ def test_shim_stands_in_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     shim = import_shim(monkeypatch, **{"kafka_segments.spark.read_options": None})
     assert issubclass(shim.DefaultSource, DataSource)
     assert shim.DefaultSource.name() == "kafka-segments"
-    with pytest.raises(ImportError, match=r"cannot be used here: .*kafka_segments\.spark\.options"):
+    with pytest.raises(ImportError, match=r"cannot be used here: .*kafka_segments\.spark\.read_options"):
         shim.DefaultSource({})
 
 

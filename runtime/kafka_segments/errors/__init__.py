@@ -73,13 +73,17 @@ class KafkaFormatError(Exception):
         return (type(self), (self.detail,), self.__dict__)
 
     def with_context(self, suffix: str = "", **attributes: Any) -> Self:
-        """Return this error with other attributes, and with words after its detail."""
+        """Return this error with other attributes, and with words after its detail.
+
+        The new error takes over the traceback: a frame that refers to this one would else hold its data.
+        """
         changed = type(self)(self.detail + suffix)
         kept = {name: value for name, value in self.__dict__.items() if name != "detail"}
         for name, value in {**kept, **attributes}.items():
             setattr(changed, name, value)
         changed.__cause__ = self.__cause__
-        return changed.with_traceback(self.__traceback__)
+        changed.__traceback__, self.__traceback__ = self.__traceback__, None
+        return changed
 
     def __str__(self) -> str:
         where = self.path or ""
