@@ -36,6 +36,7 @@ def test_what_is_found(pattern: str, found: list[str]) -> None:
     [
         *("[a-z&&[^x]]", "[a[b]]", "[[]", r"[a&&b]", r"[\]a[b]]", "(", "a{99999999999}", r"\h", "*", "(?u)a"),
         *(r"\p{Lower}", r"\p{IsGreek}", r"[\P{L}]", r"\pN", r"\Qa.b\E", r"^(?<one>a)\k<one>$"),
+        *(r"(?P<a>b)", "(?#c)a", "m{,3}", "{a", "(b|{a)"),
     ],
 )
 def test_what_is_refused(pattern: str) -> None:

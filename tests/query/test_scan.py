@@ -140,6 +140,12 @@ def test_paths_that_are_none_are_refused(paths: Any) -> None:
             read(paths)
 
 
+def test_no_path_is_refused() -> None:
+    for read in (kafka_segments.scan, kafka_segments.list_partitions):
+        with pytest.raises(OptionError, match="no path in paths"):
+            read([])
+
+
 @pytest.mark.parametrize("offsets", [(90, None), {("transactions", 0): (90, None)}], ids=["pair", "mapping"])
 def test_a_doubt_about_other_offsets_is_no_error(tmp_path: Path, offsets: Any) -> None:
     directory = tmp_path / "transactions-0"

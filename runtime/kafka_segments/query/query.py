@@ -44,6 +44,8 @@ Column = Literal["topic", "partition", "offset", "timestamp"]
 
 # Nested sets and intersections in Java, plain characters in Python.
 _SET_IN_SET = re.compile(r"\[[^\]]*(?:\[|&&)")
+# Named groups and comments of Python, a repetition without a lower bound, a brace that repeats nothing.
+_NOT_JAVA = re.compile(r"\(\?(?:P|#)|\{,|(?:^|[(|])\{")
 
 
 @lru_cache(maxsize=16)  # called for every partition
@@ -55,8 +57,12 @@ def topic_pattern(pattern: str) -> re.Pattern[str]:
     Raises:
         OptionError: a pattern that `re` rejects, or understands differently from Java.
     """
-    if _SET_IN_SET.search(re.sub(r"\\.", "", pattern, flags=re.DOTALL)):
+    plain = re.sub(r"\\.", "", pattern, flags=re.DOTALL)
+    if _SET_IN_SET.search(plain):
         raise _unusable(pattern, "sets within sets are not supported; list the characters")
+    not_java = _NOT_JAVA.search(re.sub(r"\[[^\]]*\]", "", plain))
+    if not_java:
+        raise _unusable(pattern, f"{not_java[0]!r} is not Java's syntax")
     try:
         return re.compile(pattern, re.ASCII)
     except (re.error, ValueError, OverflowError, RecursionError) as error:

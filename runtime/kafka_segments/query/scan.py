@@ -228,7 +228,8 @@ def _handle_finding(finding: Finding, on_damage: OnDamage, path: str = "") -> No
 
     damage = finding.damage
     if damage is None:
-        damage = Damage(path, 0, 0, data_loss(finding), finding.first_offset, finding.last_offset)
+        where = path or finding.path or ""
+        damage = Damage(where, 0, 0, data_loss(finding), finding.first_offset, finding.last_offset)
     handle_damage(damage, damage.error, on_damage)
 
 
@@ -249,6 +250,10 @@ def _texts(paths: Any) -> list[str]:
     for path in found:
         if not isinstance(path, (str, os.PathLike)):
             raise OptionError(f"a path is of type {type(path).__name__}: give a str or a path")
+    if not found:
+        raise OptionError(
+            "there is no path in paths: give a log directory, a partition's directory or a segment"
+        )
     return [os.fsdecode(path) for path in found]
 
 

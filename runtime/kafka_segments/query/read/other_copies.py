@@ -29,6 +29,7 @@ class DamageSensor(Findings):
     """
 
     def __init__(self, findings: Findings) -> None:
+        super().__init__()
         self._findings = findings
         self.is_whole = True
 
