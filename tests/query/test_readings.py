@@ -93,7 +93,7 @@ def test_a_deleted_segment_is_found_in_another_copy(log: Path, tmp_path: Path) -
     got, told = offsets(split)
     assert got == list(range(120, 180))
     assert told.of(Kind.LOST) == []
-    assert "gone" in str(told.of(Kind.NOTE)[0])
+    assert "deleted after planning" in str(told.of(Kind.NOTE)[0])
 
 
 def test_a_deleted_segment_that_nobody_has_is_a_loss(log: Path) -> None:
