@@ -1,9 +1,9 @@
 """Environments with this project's wheel and one of its extras: what the packaging tests run in.
 
 The wheels of the dependencies are fetched once, by hash, for each Python under `.cache/packaging`; pyspark,
-which comes as a source distribution, is built once for all. An environment is made from these alone, stays
-there, and gets the wheel of this project anew each time. Other dependencies or another lock make
-new ones.
+which comes as a source distribution, is built once for all. uv makes an environment from these alone, with
+hard links; it stays there, and gets the wheel of this project anew each time. Other dependencies or another
+lock make new ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ((3, 11), (3, 13))
 EXTRAS = ("core", "arrow", "construct", "spark")
 LOCK = ROOT / "locks" / "run.txt"
+_UV = (sys.executable, "-m", "uv", "--quiet", "--no-config")
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet", "--no-input")
 
 
@@ -97,18 +98,24 @@ def environment(wheel: Path, extra: str, version: tuple[int, int]) -> Path:
     home = folder() / "{}-{}.{}".format(extra, *version)
     python = home / "bin" / "python"
     if not (home / "complete").exists():
-        subprocess.run([pythons()[version], "-m", "venv", "--clear", str(home)], check=True)
-        wanted = f"{wheel}" if extra == "core" else f"{wheel}[{extra}]"
+        command = [*_UV, "venv", "--clear", "--python", pythons()[version], str(home)]
+        subprocess.run(command, env=_environ(), check=True)
+        wanted = f"{wheel}" if extra == "core" else f"kafka-segments[{extra}] @ {wheel.as_uri()}"
         _install(python, version, wanted)
         (home / "complete").touch()
     else:
-        _install(python, version, "--force-reinstall", "--no-deps", str(wheel))
+        _install(python, version, "--reinstall", "--no-deps", str(wheel))
     return home
 
 
 def _install(python: Path, version: tuple[int, int], *arguments: str) -> None:
     links = folder() / "wheels-{}.{}".format(*version), folder() / "pyspark"
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    clean |= {"PIP_FIND_LINKS": " ".join(map(str, links)), "PIP_CONFIG_FILE": os.devnull}
-    command = [str(python), *_PIP, "install", "--no-index", *arguments]
-    subprocess.run(command, env=clean, check=True)
+    sources = ["--offline", "--no-index", *(f"--find-links={link}" for link in links)]
+    command = [*_UV, "pip", "install", "--python", str(python), *sources, *arguments]
+    subprocess.run(command, env=_environ(), check=True)
+
+
+def _environ() -> dict[str, str]:
+    """The environment without settings of this machine for uv, but where its cache is."""
+    kept = ("UV_CACHE_DIR",)
+    return {name: value for name, value in os.environ.items() if name in kept or not name.startswith("UV_")}

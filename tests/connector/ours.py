@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from pyspark.sql.datasource import CaseInsensitiveDict
 from tests.connector.queries import EXTREME, Query
 from tests.connector.served import METADATA, partitions
 from tests.recording.sets import RECORDED
 
+from kafka_segments.spark.source import KafkaSegmentsDataSource
+
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
-def read(spark: SparkSession, query: Query) -> pa.Table:
-    """Ask ours, in the order of topic, partition and offset.
+def load(spark: SparkSession | None, name: str, options: Mapping[str, str]) -> pa.Table:
+    """The rows of a set in the order of topic, partition and offset.
 
-    `kafka.bootstrap.servers` is left in as users leave it in.
+    Args:
+        spark: what reads; None for the source's reader in this process, pickled on the way to its tasks.
+        name: of the set.
+        options: of the source.
     """
+    path = str(RECORDED / name)
+    if spark is None:
+        source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": path, **options}))
+        reader = source.reader(source.schema())
+        remote = pickle.loads(pickle.dumps(reader))
+        tasks = pickle.loads(pickle.dumps(reader.partitions()))
+        found = pa.Table.from_batches([batch for task in tasks for batch in remote.read(task)])
+    else:
+        found = spark.read.format("kafka-segments").options(**options).load(path).toArrow()
+    return found.sort_by([(column, "ascending") for column in ("topic", "partition", "offset")])
+
+
+def read(spark: SparkSession | None, query: Query) -> pa.Table:
+    """Ask ours; `kafka.bootstrap.servers` is left in as users leave it in."""
     options = {"kafka.bootstrap.servers": "broker:9092", "includeHeaders": "true"} | dict(query.options)
-    frame = spark.read.format("kafka-segments").options(**options).load(str(RECORDED / query.set_name))
-    return frame.toArrow().sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
+    return load(spark, query.set_name, options)
 
 
-def read_all(spark: SparkSession, name: str) -> pa.Table:
+def read_all(spark: SparkSession | None, name: str) -> pa.Table:
     """All of a set; internal topics by name, but the metadata log, which the source cannot read."""
     options = {"includeHeaders": "true", "subscribe": ",".join(partitions(name))}
-    frame = spark.read.format("kafka-segments").options(**options).load(str(RECORDED / name))
-    found = frame.toArrow()
-    return found.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
+    return load(spark, name, options)
 
 
 def read_extremes(spark: SparkSession) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.forms import IS_FULL
 from tests.packaging.isolated import Run, runner
 from tools import extras
 
@@ -40,7 +41,11 @@ def build(tree: Path, out: Path, *options: str) -> None:
 
 @pytest.fixture(scope="session")
 def environments(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
-    """Makes a function that runs code in an environment with one extra, with the network off."""
+    """Makes a function that runs code in an environment with one extra, with the network off.
+
+    Decoders are compiled once for each Python and state of the sources; in the full form, in each
+    environment.
+    """
     extras.prepare()
     made: dict[tuple[str, tuple[int, int]], Run] = {}
     (wheel,) = distributions.glob("*.whl")
@@ -49,7 +54,10 @@ def environments(distributions: Path, tmp_path_factory: pytest.TempPathFactory) 
         key = extra, version
         if key not in made:
             home = extras.environment(wheel, extra, version)
-            made[key] = runner(home, tmp_path_factory.mktemp("kept"))
+            kept = extras.folder() / "kept-{}.{}".format(*version)
+            kept.mkdir(mode=0o700, exist_ok=True)
+            work = tmp_path_factory.mktemp("work")
+            made[key] = runner(home, work, work if IS_FULL else kept)
         return made[key]
 
     return of

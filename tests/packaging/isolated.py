@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 NOWHERE = "http://127.0.0.1:9"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Spark's JVM: compiling little saves seconds."""
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -31,18 +33,26 @@ def network_off(path: Path) -> dict[str, str]:
     return {**kept, **proxies, "PIP_INDEX_URL": NOWHERE, "PIP_CONFIG_FILE": os.devnull, "PATH": str(path)}
 
 
-def runner(home: Path, kept: Path) -> Run:
+def runner(home: Path, work: Path, kept: Path) -> Run:
+    """A function that runs a program of an environment.
+
+    Args:
+        home: of the environment.
+        work: where programs run, unless a call names another folder.
+        kept: has compiled decoders.
+    """
     prefix = [shutil.which("unshare") or "", *ISOLATION[1:]] if ISOLATION else []
     variables = {**network_off(home / "bin"), "KAFKA_SEGMENTS_CACHE_DIR": str(kept)}
 
     def run(
-        program: str, *arguments: str | Path, cwd: Path = kept, network: bool = False
+        program: str, *arguments: str | Path, cwd: Path = work, network: bool = False
     ) -> subprocess.CompletedProcess[str]:
         command = [*([] if network else prefix), str(home / "bin" / program), *map(str, arguments)]
         environment = variables
         if network:  # Spark's driver and workers talk to each other
             environment = {name: value for name, value in variables.items() if "proxy" not in name.lower()}
             environment["JAVA_HOME"] = os.environ.get("JAVA_HOME", "")
+            environment["JDK_JAVA_OPTIONS"] = SHORT_LIVED
             environment["PATH"] = f"{variables['PATH']}{os.pathsep}/usr/bin{os.pathsep}/bin"
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
+from tests.forms import pick
 from tools import extras
 
 pytestmark = pytest.mark.packaging
@@ -19,6 +21,16 @@ PYTHONS = [
     )
     for version in extras.PYTHONS
 ]
+PYTHONS_OF_PARTS = pick(PYTHONS[:1], PYTHONS)
+"""For the extras that `spark` holds: in the short form the newest Python has `core` and `spark` alone."""
+
+
+def pairs(extra: str, pythons: list[ParameterSet]) -> list[ParameterSet]:
+    """Parameters of a test: an extra with each Python."""
+    return [
+        pytest.param(extra, *python.values, id=f"{extra}-{python.id}", marks=python.marks)
+        for python in pythons
+    ]
 
 
 CORE = """
@@ -71,13 +83,6 @@ import kafka_segments
 with kafka_segments.open_segment(built) as segment:
     print([event.key for event in segment.iter_events() if isinstance(event, kafka_segments.Record)])
 """
-SPARK = """
-import sys
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-print(spark.read.format("kafka-segments").option("subscribe", "shapes").load(sys.argv[1]).count())
-spark.stop()
-"""
 NUM_RECORDS = 24
 
 
@@ -90,21 +95,23 @@ def test_the_core_alone(environments, version):
     assert (done.returncode, done.stdout) == (0, "each says what to install\n"), done.stderr
 
 
-@pytest.mark.parametrize("version", PYTHONS)
-@pytest.mark.parametrize("extra", ["arrow", "spark"])
+@pytest.mark.long
+@pytest.mark.parametrize(("extra", "version"), [*pairs("arrow", PYTHONS_OF_PARTS), *pairs("spark", PYTHONS)])
 def test_arrow_reads_and_writes(environments, extra, version):
     done = environments(extra, version)("python", "-c", ARROW, SEGMENT)
     assert (done.returncode, done.stdout) == (0, f"{NUM_RECORDS}\n"), done.stderr
 
 
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.long
+@pytest.mark.parametrize("version", PYTHONS_OF_PARTS)
 @pytest.mark.parametrize("extra", ["construct", "arrow"])
 def test_construct_builds(environments, extra, version):
     done = environments(extra, version)("python", "-c", CONSTRUCT)
     assert (done.returncode, done.stdout) == (0, "[b'k']\n"), done.stderr
 
 
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.long
+@pytest.mark.parametrize("version", PYTHONS_OF_PARTS)
 def test_construct_alone_brings_no_arrow(environments, version):
     done = environments("construct", version)("python", "-c", WITHOUT_ARROW)
     assert done.returncode == 0, done.stderr
@@ -112,11 +119,9 @@ def test_construct_alone_brings_no_arrow(environments, version):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("version", PYTHONS)
-def test_spark_alone_reads_and_ingests(environments, version, tmp_path):
+def test_spark_alone_ingests(environments, version, tmp_path):
     """The workers are started as `python3` of the PATH, which is the environment's."""
     run, log_dir = environments("spark", version), RECORDED / "kafka-4.3" / "clean"
-    done = run("python", "-c", SPARK, log_dir, network=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, f"{NUM_RECORDS}\n"), done.stderr[-3000:]
     done = run("kafka-segments", "ingest", log_dir, tmp_path / "out", network=True, cwd=tmp_path)
     assert done.returncode in (0, 1), done.stderr[-3000:]
     assert list((tmp_path / "out").rglob("*.parquet"))

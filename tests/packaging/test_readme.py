@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.packaging import readme
-from tests.packaging.test_extras import PYTHONS
+from tests.packaging.test_extras import NUM_RECORDS, PYTHONS, RECORDED
 
 pytestmark = pytest.mark.packaging
 
@@ -15,12 +15,23 @@ def test_the_readme_with_a_wheel(environments, version, tmp_path):
     readme.check(said)
 
 
+READ = """
+import sys
+frame = spark.read.format("kafka-segments").option("subscribe", "shapes").load(sys.argv[1])
+print(f"{frame.count()} records")
+spark.stop()
+"""
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("version", PYTHONS)
 def test_the_readme_in_pyspark_with_a_wheel(environments, version, tmp_path):
+    """README's program, then in its session another read."""
     run = environments("spark", version)
     programs = readme.programs()
     assert run("python", "-c", programs["write"], cwd=tmp_path).returncode == 0
-    done = run("python", "-c", programs["spark"], cwd=tmp_path, network=True)
+    log_dir = RECORDED / "kafka-4.3" / "clean"
+    done = run("python", "-c", programs["spark"] + READ, log_dir, cwd=tmp_path, network=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "|orders|    2|" in done.stdout
+    assert done.stdout.endswith(f"\n{NUM_RECORDS} records\n")

@@ -1,6 +1,6 @@
-"""Run by test_cluster: reads and ingests with executors that are processes of their own.
+"""Run by test_cluster: reads, ingests and runs tests with executors that are processes of their own.
 
-Arguments: the source, a directory for what was found.
+Arguments: the source, a directory for what was found, then pytest's, which runs last in the same session.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 from tests.spark.flaky import FlakySink
 
@@ -23,7 +24,7 @@ from kafka_segments.spark.session import open_session
 MASTER = "local-cluster[2,1,1024]"
 
 
-def run(source: str, found: Path) -> int:
+def run(source: str, found: Path, tests: list[str]) -> int:
     with open_session(MASTER) as spark:
         frame = spark.read.format("kafka-segments").option("includeHeaders", "true").load(source)
         pq.write_table(frame.toArrow(), found / "read.parquet")
@@ -36,8 +37,12 @@ def run(source: str, found: Path) -> int:
 
         ingest.open_session = shared  # type: ignore[assignment]
         ingest.ParquetSink = FlakySink  # type: ignore[misc]
-        return main(["ingest", source, str(found / "ingested"), "--master", MASTER])
+        with (found / "table.txt").open("w") as table, redirect_stdout(table):
+            status = main(["ingest", source, str(found / "ingested"), "--master", MASTER])
+        (found / "status.json").write_text(json.dumps(status))
+        # The fixture `spark` of the tests gets the session that is there.
+        return status or pytest.main(tests)
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1], Path(sys.argv[2])))
+    sys.exit(run(sys.argv[1], Path(sys.argv[2]), sys.argv[3:]))

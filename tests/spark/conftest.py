@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 MASTER = "KAFKA_SEGMENTS_TEST_MASTER"
-"""Names another master than local[2], or `REMOTE`: a server of Spark Connect."""
-REMOTE = "connect"
+"""Names another master than local[2], or the address of a server of Spark Connect."""
 NO_FILTERS = "Spark 4.0 hands no filters to a Python data source, and has no classes for them"
 PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("runtime", "generated", "."))
 
@@ -34,36 +33,41 @@ def workers_path() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(workers_path: None) -> Iterator[SparkSession]:
     """A session with two tasks at a time; rows are compared in UTC."""
     from kafka_segments.spark.session import open_session
 
     master = os.environ.get(MASTER, "local[2]")
-    with (
-        remote_session(tmp_path_factory.mktemp("connect")) if master == REMOTE else open_session(master)
-    ) as session:
+    with remote_session(master) if master.startswith("sc://") else open_session(master) as session:
         session.conf.set("spark.sql.session.timeZone", "UTC")
         session.conf.set("spark.sql.shuffle.partitions", "2")
         yield session
 
 
 @contextmanager
-def remote_session(work: Path) -> Iterator[SparkSession]:
-    """A client's session of a Connect server that is a process of its own."""
+def remote_session(address: str) -> Iterator[SparkSession]:
+    """A client's session of a Connect server."""
     from pyspark.sql.connect.session import SparkSession as ConnectSession
-    from tests.spark import connect_server
 
-    with connect_server.serving(work) as address:
-        # SparkSession.builder.remote refuses where a session of the other kind is in the process.
-        session = ConnectSession.builder.remote(address).create()
-        try:
-            yield session  # type: ignore[misc]
-        finally:
-            session.stop()
+    # SparkSession.builder.remote refuses where a session of the other kind is in the process.
+    session = ConnectSession.builder.remote(address).create()
+    try:
+        yield session  # type: ignore[misc]
+    finally:
+        session.stop()
 
 
 @pytest.fixture(scope="session")
-def connect(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """See `remote_session`."""
-    with remote_session(tmp_path_factory.mktemp("connect")) as session:
+def connect_address(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Connect server that is a process of its own."""
+    from tests.spark import connect_server
+
+    with connect_server.serving(tmp_path_factory.mktemp("connect")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def connect(connect_address: str) -> Iterator[SparkSession]:
+    """A session of the Connect server."""
+    with remote_session(connect_address) as session:
         yield session

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -21,35 +22,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 NAME = "kafka-4.3/clean"
 
-
-def test_local_cluster(workers_path: None, tmp_path: Path) -> None:
-    source = str(kafka_rows.RECORDED / NAME)
-    command = [sys.executable, "-m", "tests.spark.cluster_job", source, str(tmp_path)]
-    # Its executors' work directories and logs would appear where it runs.
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    driver, *executors = json.loads((tmp_path / "pids.json").read_text())
-    assert driver not in executors
-    assert len(executors) == 2, "two executors, each with a Python daemon of its own"
-
-    assert len(list(tmp_path.glob("ingested.lost-*"))) >= 2
-
-    expected = kafka_rows.source_rows(NAME)
-    assert kafka_rows.of_arrow(pq.read_table(tmp_path / "read.parquet")) == expected
-    assert parquet_rows(tmp_path / "ingested") == expected
-    table = table_of(done.stdout)
-    assert table["total", -1]["records"] == str(len(expected))
-    with_rows = {(row.topic, row.partition) for row in expected}
-    files = files_below(tmp_path / "ingested")
-    assert all(name.startswith("topic=") for name in files)
-    size = sum((tmp_path / "ingested" / name).stat().st_size for name in files)
-    assert table["total", -1]["bytes out"] == str(size), "no file of a lost attempt is there"
-    assert {
-        kafka_rows.split_name(unquote(Path(n).parts[0][6:]) + "-" + Path(n).parts[1][10:]) for n in files
-    } == with_rows
-    assert not list(tmp_path.glob(".ingested*"))
-
-
 SUITE = pick(
     (
         f"test_rows.py::test_rows_of_a_set[{NAME}]",
@@ -61,29 +33,80 @@ SUITE = pick(
 """In the short form the rows of one set, in the full one those of all."""
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "master",
-    [
-        pytest.param(cluster_job.MASTER, id="executors in processes of their own"),
-        pytest.param(conftest.REMOTE, id="connect", marks=pytest.mark.connect),
-    ],
-)
-def test_the_suite_elsewhere(
-    workers_path: None, tmp_path: Path, master: str, print_at_end: Callable[[str, list[str]], None]
-) -> None:
-    """What is true with threads of one process is true with other processes too."""
+class Run(NamedTuple):
+    """A run of `cluster_job`: its folder and its process, whose output is pytest's."""
+
+    found: Path
+    done: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def cluster(workers_path: None, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Two executors, which read, ingest, and then run the suite."""
+    found = tmp_path_factory.mktemp("cluster")
+    command = ["-m", "tests.spark.cluster_job", str(kafka_rows.RECORDED / NAME), str(found)]
+    # Its executors' work directories and logs would appear where it runs.
+    return Run(found, run_suite(command, found, cluster_job.MASTER))
+
+
+def run_suite(program: list[str], folder: Path, master: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of this Python with pytest's arguments for the suite."""
     tests = [str(conftest.ROOT / "tests" / "spark" / name) for name in SUITE]
     options = ["-q", "-m", "spark", "-p", "no:cacheprovider", f"--rootdir={conftest.ROOT}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "-c", str(conftest.ROOT / "pyproject.toml"), *tests],
+    return subprocess.run(
+        [sys.executable, *program, *options, "-c", str(conftest.ROOT / "pyproject.toml"), *tests],
         capture_output=True,
         text=True,
         timeout=900,  # alone on two cores it takes one or two minutes
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, conftest.MASTER: master},
     )
-    assert done.returncode == 0, done.stdout
+
+
+def counts_of(done: subprocess.CompletedProcess[str]) -> str:
+    """The closing line of a suite in which every test passed."""
+    assert done.returncode == 0, done.stdout + done.stderr
     *_, counts = done.stdout.splitlines()
     assert re.search(r"\b[1-9]\d* passed", counts)
-    print_at_end("the Spark tests elsewhere", [f"{master}: {counts}"])
+    return counts
+
+
+def test_local_cluster(cluster: Run) -> None:
+    ended = cluster.found / "status.json"
+    assert ended.exists(), cluster.done.stderr
+    assert json.loads(ended.read_text()) == 0, cluster.done.stderr
+    driver, *executors = json.loads((cluster.found / "pids.json").read_text())
+    assert driver not in executors
+    assert len(executors) == 2, "two executors, each with a Python daemon of its own"
+
+    assert len(list(cluster.found.glob("ingested.lost-*"))) >= 2
+
+    expected = kafka_rows.source_rows(NAME)
+    assert kafka_rows.of_arrow(pq.read_table(cluster.found / "read.parquet")) == expected
+    assert parquet_rows(cluster.found / "ingested") == expected
+    table = table_of((cluster.found / "table.txt").read_text())
+    assert table["total", -1]["records"] == str(len(expected))
+    with_rows = {(row.topic, row.partition) for row in expected}
+    files = files_below(cluster.found / "ingested")
+    assert all(name.startswith("topic=") for name in files)
+    size = sum((cluster.found / "ingested" / name).stat().st_size for name in files)
+    assert table["total", -1]["bytes out"] == str(size), "no file of a lost attempt is there"
+    assert {
+        kafka_rows.split_name(unquote(Path(n).parts[0][6:]) + "-" + Path(n).parts[1][10:]) for n in files
+    } == with_rows
+    assert not list(cluster.found.glob(".ingested*"))
+
+
+@pytest.mark.long
+def test_the_suite_in_a_cluster(cluster: Run, print_at_end: Callable[[str, list[str]], None]) -> None:
+    """What is true with threads of one process is true with executors in processes of their own too."""
+    print_at_end("the Spark tests elsewhere", [f"{cluster_job.MASTER}: {counts_of(cluster.done)}"])
+
+
+@pytest.mark.long
+@pytest.mark.connect
+def test_the_suite_through_connect(
+    connect_address: str, tmp_path: Path, print_at_end: Callable[[str, list[str]], None]
+) -> None:
+    done = run_suite(["-m", "pytest"], tmp_path, connect_address)
+    print_at_end("the Spark tests elsewhere", [f"connect: {counts_of(done)}"])
