@@ -110,9 +110,8 @@ def environment(wheel: Path, extra: str, version: tuple[int, int]) -> Path:
 
 def _install(python: Path, version: tuple[int, int], *arguments: str) -> None:
     links = folder() / "wheels-{}.{}".format(*version), folder() / "pyspark"
-    sources = ["--offline", "--no-index", *(f"--find-links={link}" for link in links)]
-    command = [*_UV, "pip", "install", "--python", str(python), *sources, *arguments]
-    subprocess.run(command, env=_environ(), check=True)
+    command = [*_UV, "pip", "install", "--python", str(python), "--offline", "--no-index", *arguments]
+    subprocess.run(command, env=_environ() | {"UV_FIND_LINKS": ",".join(map(str, links))}, check=True)
 
 
 def _environ() -> dict[str, str]:
