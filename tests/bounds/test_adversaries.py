@@ -24,7 +24,7 @@ pytest.importorskip("snappy")
 pytestmark = pytest.mark.long
 
 _ROOT = Path(__file__).parents[2]
-_SIZE = pick(4 << 10, 64 << 10)
+_SIZE = pick(2 << 10, 64 << 10)
 # Besides what grows with the file, `compression.bounds.MORE_ITEMS` are read of any: seconds of the 20.
 _MOST_CPU = pick(10 + 10 * _SIZE / (64 << 10), 20)
 _MOST_MEMORY = 600  # MiB, at the peak

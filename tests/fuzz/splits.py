@@ -178,7 +178,7 @@ def _copy(dice: Random, path: Path, data: bytes) -> StoredSegment:
 
 def _compare(one: Split, *, is_same: bool) -> None:
     """Copies that are the same do not differ; others may."""
-    found = replica_comparison.find_mismatches([one], Places())
+    found = list(replica_comparison.find_mismatches([one], Places()))
     assert not is_same or not any(isinstance(error, ReplicaMismatchError) for error in found)
 
 

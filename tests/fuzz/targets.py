@@ -23,14 +23,15 @@ from tests.builders.codec_payloads import WRITERS_OF, mutate, some_content
 from tests.codegen.test_any_bytes_generated import visit
 from tests.codegen.trees import python_class
 from tests.construct.trees import parse, tree_of
-from tests.fuzz import beside, checks, inputs, parts, seeds, splits, walks
+from tests.fuzz import beside, checks, inputs, parts, seeds, small, splits, walks
 from tests.fuzz.edits import edited
+from tests.fuzz.guard import place
 from tests.properties.readers import HOOKS
 
 from kafka_segments import formats, open_segment
 from kafka_segments.codecs import CODEC_NAMES, decompress
 from kafka_segments.codecs.literals import trace
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import KafkaFormatError, UnknownFormatError
 from kafka_segments.formats.control_records import decode_control
 from kafka_segments.segment.batch_records import open_records
 from kafka_segments_generated import columns, construct, kaitai
@@ -200,6 +201,21 @@ FOREIGN: dict[str, Callable[[bytes], Any]] = {
 """Files that are no segments of today's Kafka, by their schemas."""
 
 
+OTHER_LOGS = ("kafka_message_0_7", "redpanda_batch_header")
+
+
+def _foreign_log(dice: Random) -> tuple[str, None]:
+    """A log of another program, or what damage has made of one, opened as a segment."""
+    stem = dice.choice(OTHER_LOGS)
+    data = dice.choice(seeds.vectors()[stem])[1] if dice.randrange(2) else damaged_vector(dice, stem)[1]
+    data += b"" if dice.randrange(2) else dice.choice(seeds.entries()).data
+    try:
+        with open_segment(place(dice, data)) as segment:
+            return checks.tiles(segment, len(data)), None
+    except UnknownFormatError as error:
+        return type(error).__name__, None
+
+
 def _of_varint(name: str) -> Target:
     """The varints of the columns target as plain Python, against the Kaitai class."""
     import numpy as np
@@ -231,6 +247,8 @@ def all_targets() -> dict[str, Target]:
     found += [_of_construct(stem) for stem in _modules(construct)]
     found += [_of_codec(name) for name in CODEC_NAMES]
     found += [Target("records", _records), Target("control", _control), Target("partition", beside.partition)]
+    found += [Target("foreign:log", _foreign_log)]
+    found += [Target("small", small.segments), Target("names", small.names)]
     found += [Target("split", splits.split), Target("manifest", splits.manifest)]
     found += [_of_file("foreign", stem, read) for stem, read in FOREIGN.items()]
     found += [_of_file("beside", stem, read) for stem, read in beside.readers().items()]

@@ -1,0 +1,127 @@
+"""Small segments one after the other as one batch; and names of directories."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.fuzz import parts, seeds
+from tests.fuzz.edits import edited
+from tests.fuzz.guard import GUARD
+
+from kafka_segments import Batch, Damage, open_segment
+from kafka_segments.errors import UnknownFormatError
+from kafka_segments.formats import file_names
+from kafka_segments.io.storage import open_source
+from kafka_segments.segment.columnar.arrow_schema import schema_of
+from kafka_segments.segment.columnar.decoding import RecordDecoder
+from kafka_segments.segment.columnar.small_segments import SmallRecords, last_offsets
+
+WORDS = (
+    "topic",
+    "a",
+    "-",
+    "-",
+    "0",
+    "7",
+    "007",
+    "4294967296",
+    ".",
+    "_",
+    "/",
+    "s3a:/",
+    "AAAAAAAAAAAAAAAAAAAAAA",
+    "\n",
+)
+
+
+def segments(dice: Random) -> tuple[str, None]:
+    """What is taken are the rows of the slow way; what is refused leaves the others as they are."""
+    if not _has_room():
+        return "no room", None
+    records, expected, outcome = SmallRecords(schema_of(parts.COLUMNS)), [], "refused"
+    for _ in range(1 + dice.randrange(4)):
+        data, start, is_edited = _segment(dice)
+        try:
+            with open_segment(data) as segment:
+                entries, between, places = parts.slowly(segment, data)
+                events = list(segment.iter_events(on_damage="skip"))
+        except UnknownFormatError:
+            continue
+        heads = [one.head for one in entries]
+        _check_last_offsets(data, heads, is_damaged=bool(between))
+        rows = [row for one in entries for row in one.rows]
+        end = start + len(rows) + (dice.randrange(16) == 0)
+        num_batches = records.add(open_source(GUARD.place(data)), start, end)
+        has_markers = any(one.is_control for one in heads)
+        is_plain = all(one.magic >= 2 and one.compression == "none" and one.num_records > 0 for one in heads)
+        is_run = is_plain and [row[0] for row in rows] == list(range(start, end)) and bool(rows)
+        if num_batches is None:
+            assert is_edited or places or has_markers or not is_run or not all(map(_is_dense, heads))
+            _check_taken(records, expected)
+            expected = []
+        else:
+            assert is_run and not places and not has_markers
+            assert num_batches == len(heads)
+            assert not any(isinstance(one, Damage) for one in events)
+            expected += rows
+            outcome = "taken"
+    _check_taken(records, expected)
+    return outcome, None
+
+
+def _segment(dice: Random) -> tuple[bytes, int, bool]:
+    """Batches that follow each other without a gap, their first offset, and whether they were edited."""
+    plain = [one.data for one in seeds.entries() if not one.codec and one.content == 1]
+    chosen = [plain[dice.randrange(len(plain))] for _ in range(1 + dice.randrange(3))]
+    if dice.randrange(8) == 0:
+        chosen.append(dice.choice(seeds.entries()).data)
+    start = offset = dice.choice((0, 5, 1 << 40))
+    out = b""
+    for data in chosen:
+        with open_segment(data) as segment:
+            (batch,) = (one for one in segment.iter_entries("skip") if isinstance(one, Batch))
+        out += offset.to_bytes(8, "big") + data[8:]
+        offset += 1 + max(batch.last_offset - (batch.base_offset or 0), 0)
+    is_edited = dice.randrange(3) == 0
+    return (edited(dice, out, others=plain) if is_edited else out), start, is_edited
+
+
+def _has_room() -> bool:
+    """Whether columns have room for all that is read together, as `SmallRecords` needs; not in small windows."""
+    return bool(RecordDecoder.__init__.__kwdefaults__["capacity"].num_rows > 10_000)
+
+
+def _is_dense(batch: Batch) -> bool:
+    return batch.base_offset is not None and batch.num_records == batch.last_offset - batch.base_offset + 1
+
+
+def _check_taken(records: SmallRecords, expected: list[parts.Row]) -> None:
+    batch = records.take()
+    assert (parts.fast_rows(batch) if batch is not None else []) == expected
+
+
+def _check_last_offsets(data: bytes, heads: list[Batch], *, is_damaged: bool) -> None:
+    """The extremes of the last offsets, of segments that are sound."""
+    found = last_offsets(open_source(GUARD.place(data)))
+    if found is not None:
+        lasts = [one.last_offset for one in heads]
+        assert not is_damaged
+        assert found == (min(lasts), max(lasts))
+
+
+def names(dice: Random) -> tuple[str, None]:
+    """Parts of names are parts of them, and addresses and local paths are kept apart."""
+    name, above = ("".join(dice.choices(WORDS, k=1 + dice.randrange(6))) for _ in "ab")
+    partition = file_names.parse_directory_name(name)
+    assert partition is None or str(partition) == name
+    topic = file_names.tiers_topic(above)
+    assert topic is None or "-".join(topic) == above
+    for owner, topic_id in file_names.tiered_names(name, topic):
+        known = f"{owner}-{topic_id}"
+        assert known == (name if topic is None else f"{topic[0]}-{name}-{topic[1]}")
+    real = file_names.real_path(name)
+    assert file_names.is_address(name) or real.startswith("/")
+    assert "/" not in file_names.name_in(name)
+    assert file_names.is_address(name) or file_names.above(name).startswith("/")
+    assert name.startswith(file_names.directory_of(name)) or "/" not in name
+    return ("partition" if partition else "another"), None
