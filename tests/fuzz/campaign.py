@@ -72,7 +72,7 @@ def _short() -> Iterator[Job]:
     )
     yield _job("others", f"{names} --count 100")
     yield _job("memory", "events records --count 600 --trace-memory")
-    yield _job("lines", "all --lines --count 640 --patience 60", LINES)
+    yield _job("lines", "all --lines --count 640 --patience 90", LINES)
 
 
 def _kernels() -> Iterator[Job]:
@@ -129,6 +129,7 @@ SHARES = {
     "split": 10,
     "small": 20,
     "names": 10,
+    "frames": 20,
     "manifest": 10,
     "headers": 60,
     "kaitai": 15,

@@ -209,9 +209,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--slow-cpu", action="store_true", help="no instructions for checksums")
     parser.add_argument("--trace-memory", action="store_true", help="bound what each input's objects take")
     parser.add_argument("--lines", action="store_true", help="count the lines of decoders that run")
-    parser.add_argument(
-        "--patience", type=int, help="with --lines: inputs in a row that reach none anew, at most"
-    )
+    parser.add_argument("--patience", type=int, help="most inputs in a row that reach no new line")
     return parser.parse_args(arguments)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.fuzz import parts, seeds
+from tests.fuzz import inputs, parts, seeds
 from tests.fuzz.edits import edited
 from tests.fuzz.guard import GUARD
 
@@ -15,6 +15,7 @@ from kafka_segments.io.storage import open_source
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 from kafka_segments.segment.columnar.decoding import RecordDecoder
 from kafka_segments.segment.columnar.small_segments import SmallRecords, last_offsets
+from kafka_segments.segment.scan import nested_messages
 
 WORDS = (
     "topic",
@@ -87,7 +88,7 @@ def _segment(dice: Random) -> tuple[bytes, int, bool]:
 
 
 def _has_room() -> bool:
-    """Whether columns have room for all that is read together, as `SmallRecords` needs; not in small windows."""
+    """Whether columns have room for what is read together, as `SmallRecords` needs: not in small windows."""
     return bool(RecordDecoder.__init__.__kwdefaults__["capacity"].num_rows > 10_000)
 
 
@@ -109,9 +110,25 @@ def _check_last_offsets(data: bytes, heads: list[Batch], *, is_damaged: bool) ->
         assert found == (min(lasts), max(lasts))
 
 
+def frames(dice: Random) -> tuple[str, None]:
+    """The compiled way finds all messages that the plain one finds; it goes by checksums, and reads no bodies."""
+    data = inputs.segment(dice).data
+    plain: dict[int, int] = {}
+    compiled: dict[int, int] = {}
+    end = nested_messages._sound_messages(data, 0, plain)
+    assert nested_messages._follow_fast(data, 0, compiled) >= end
+    assert plain.items() <= compiled.items()
+    return "messages" if plain else "none", None
+
+
 def names(dice: Random) -> tuple[str, None]:
     """Parts of names are parts of them, and addresses and local paths are kept apart."""
     name, above = ("".join(dice.choices(WORDS, k=1 + dice.randrange(6))) for _ in "ab")
+    if dice.randrange(2):
+        name, above = (
+            dice.choice(("topic-7", "7", "a-b", "topic")) + dice.choice(("", "-" + "A" * 22)),
+            above + "-" + "A" * 22,
+        )
     partition = file_names.parse_directory_name(name)
     assert partition is None or str(partition) == name
     topic = file_names.tiers_topic(above)

@@ -248,7 +248,7 @@ def all_targets() -> dict[str, Target]:
     found += [_of_codec(name) for name in CODEC_NAMES]
     found += [Target("records", _records), Target("control", _control), Target("partition", beside.partition)]
     found += [Target("foreign:log", _foreign_log)]
-    found += [Target("small", small.segments), Target("names", small.names)]
+    found += [Target("small", small.segments), Target("names", small.names), Target("frames", small.frames)]
     found += [Target("split", splits.split), Target("manifest", splits.manifest)]
     found += [_of_file("foreign", stem, read) for stem, read in FOREIGN.items()]
     found += [_of_file("beside", stem, read) for stem, read in beside.readers().items()]

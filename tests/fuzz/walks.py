@@ -16,7 +16,7 @@ from kafka_segments import Batch, Damage, open_segment
 from kafka_segments.io.storage import Source, open_source
 from kafka_segments.segment.columnar.batch_rows import overview
 from kafka_segments.segment.columnar.entry_table import EntryTable
-from kafka_segments.segment.columnar.header_table import find_entries, iter_headers, iter_tables
+from kafka_segments.segment.columnar.header_table import find_entries, find_last, iter_headers, iter_tables
 from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.segment.columnar.read_range import OffsetRange, ReadRange
 
@@ -127,6 +127,8 @@ def check_found(dice: Random, source: Source, batches: list[Batch], damaged: lis
     """Where an offset is looked for, nothing before it can have that offset or a higher one."""
     offsets = [parts.last_offset(one) for one in batches] or [0]
     offset = offsets[dice.randrange(len(offsets))] + dice.choice((-1, 0, 0, 1))
+    starts = [one.position for one in batches]
+    assert find_last(source) == (starts[-2:] or [None])[0]
     found = find_entries(source, offset)
     assert len(found) <= 2
     assert set(found) <= {one.position for one in batches}
