@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -60,31 +62,75 @@ def gs(port: int) -> dict[str, str]:
 KEYS = {"fs.s3a.access.key": "a", "fs.s3a.secret.key": "b"}
 
 
+class Messages(logging.Handler):
+    """What is logged while stores are asked."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What asking a store came to: the error, the seconds until then, and what was logged of the address."""
+
+    address: str
+    error: StoreError
+    seconds: float
+    logged: list[str]
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Answer]:
+    """All stores are asked at once, so that the waits overlap."""
+    logger, messages = logging.getLogger("kafka_segments"), Messages()
+
+    def ask(address: str, properties: dict[str, str]) -> tuple[str, StoreError, float]:
+        places, started = Places(properties), time.monotonic()
+        with pytest.raises(StoreError) as caught:
+            places.entries(address)
+        return address, caught.value, time.monotonic() - started
+
+    logger.addHandler(messages)
+    try:
+        with closed_port() as closed, silent_port() as silent, ThreadPoolExecutor(6) as pool:
+            asked = {
+                f"{scheme} {name}": pool.submit(
+                    ask, f"{scheme}://{name}/logs", s3(port, **KEYS) if scheme == "s3a" else gs(port)
+                )
+                for scheme in ("s3a", "gs")
+                for name, port in (("closed", closed), ("silent", silent))
+            }
+            azure = {"fs.azure.account.key.account.dfs.invalid": "YWJj"}
+            asked["abfs"] = pool.submit(ask, "abfs://c@account.dfs.invalid/logs", azure)
+            asked["hdfs"] = pool.submit(ask, f"hdfs://127.0.0.1:{closed}/logs", azure)
+            found = {name: future.result() for name, future in asked.items()}
+    finally:
+        logger.removeHandler(messages)
+    return {
+        name: Answer(address, error, seconds, [text for text in messages.texts if address in text])
+        for name, (address, error, seconds) in found.items()
+    }
+
+
 @pytest.mark.parametrize("scheme", ["s3a", "gs"])
-@pytest.mark.parametrize("port", [closed_port, silent_port])
-def test_an_error_names_the_store_soon(
-    scheme: str, port: Callable[[], Iterator[int]], caplog: pytest.LogCaptureFixture
-) -> None:
-    with port() as number:  # type: ignore[attr-defined]
-        places = Places(s3(number, **KEYS) if scheme == "s3a" else gs(number))
-        started = time.monotonic()
-        with caplog.at_level(logging.WARNING), pytest.raises(StoreError) as caught:
-            places.entries(f"{scheme}://bucket/logs")
-        assert time.monotonic() - started < SOON
-    assert caught.value.path == f"{scheme}://bucket/logs"
-    assert "nothing has been heard from it yet: check the address" in str(caught.value)
-    (told,) = [record.getMessage() for record in caplog.records]
-    assert told == f"kafka-segments: {scheme}://bucket/logs: the store keeps a request waiting"
+@pytest.mark.parametrize("port", ["closed", "silent"])
+def test_an_error_names_the_store_soon(scheme: str, port: str, answers: dict[str, Answer]) -> None:
+    answer, address = answers[f"{scheme} {port}"], f"{scheme}://{port}/logs"
+    assert answer.seconds < SOON
+    assert answer.error.path == address
+    assert "nothing has been heard from it yet: check the address" in str(answer.error)
+    assert answer.logged == [f"kafka-segments: {address}: the store keeps a request waiting"]
 
 
-@pytest.mark.parametrize("address", ["abfs://c@account.dfs.invalid/logs", "hdfs://127.0.0.1:{port}/logs"])
-def test_other_stores_are_named_soon_too(address: str) -> None:
-    with closed_port() as port, pytest.raises(StoreError) as caught:
-        address = address.format(port=port)
-        started = time.monotonic()
-        Places({"fs.azure.account.key.account.dfs.invalid": "YWJj"}).entries(address)
-    assert time.monotonic() - started < SOON
-    assert str(caught.value).startswith(address.removesuffix("/logs"))
+@pytest.mark.parametrize("store", ["abfs", "hdfs"])
+def test_other_stores_are_named_soon_too(store: str, answers: dict[str, Answer]) -> None:
+    answer = answers[store]
+    assert answer.seconds < SOON
+    assert str(answer.error).startswith(answer.address.removesuffix("/logs"))
 
 
 def test_missing_credentials_are_no_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
