@@ -4,7 +4,7 @@ Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once
 told to `tests/conftest.py` through `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
 if `KAFKA_SEGMENTS_REQUIRE` asks for them. `--fast` leaves out what needs any of it, and what takes long.
 `--long` runs nothing but the tests that have a full form (marker `long`, `tests/forms.py`), in that form.
-Further arguments go to pytest.
+`KAFKA_SEGMENTS_SEED` repeats the order of a run. Further arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -148,6 +148,8 @@ def main() -> None:
     # Groups start in the order of tests/conftest.py, not by their number of tests.
     spread = ["-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
     command = [sys.executable, "-m", "pytest", "-q", *spread]
+    if seed := os.environ.get("KAFKA_SEGMENTS_SEED"):
+        command.append(f"--randomly-seed={seed}")
     if fast or long:
         command += ["-m", FAST if fast else LONG]
     if long:

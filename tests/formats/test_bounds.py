@@ -67,7 +67,12 @@ def test_a_control_value_up_to_the_bound_is_read() -> None:
 
 def test_records_are_not_held() -> None:
     data = batch(0, payload=record(0, None, None) * 20_000, count=20_000)
-    seen, peak = peak_of(lambda: sum(1 for _ in open_segment(data).iter_events()))
+
+    def count() -> int:
+        return sum(1 for _ in open_segment(data).iter_events())
+
+    count()  # what is imported for many records is none of theirs
+    seen, peak = peak_of(count)
     assert seen == 1 + 20_000
     assert peak < 2 << 20
 

@@ -44,6 +44,7 @@ class Remembered:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousandth of the true sizes."""
+    monkeypatch.setattr(readahead, "_spare", [])  # other tests have left pieces of the true size
     monkeypatch.setattr(readahead, "LEN_PIECE", 8 << 10)
     monkeypatch.setattr(readahead, "_LEN_FIRST", 64)
     monkeypatch.setattr(readahead, "_LEN_AHEAD_FROM", 1 << 10)

@@ -33,4 +33,4 @@ def test_options_of_connections_are_told_once(caplog: pytest.LogCaptureFixture) 
         KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", **options}))
     said = [record.getMessage() for record in caplog.records]
     assert [text.rpartition(": ")[2] for text in said if "mean nothing" in text] == [first, second]
-    assert len([text for text in said if "startingOffsets is not looked at" in text]) == 2
+    assert len([text for text in said if "startingOffsets is ignored" in text]) == 2
