@@ -130,7 +130,9 @@ class Messages:
                 next_sound = offset
             yield self._record(message)
         if wrong:
-            raise _mismatch(num_wrong, wrong[0], (last_sound, next_sound))
+            mismatch = ChecksumMismatchError(f"inner messages with wrong checksums: {num_wrong}; {wrong[0]}")
+            mismatch.between = last_sound, next_sound
+            raise mismatch
 
     def _record(self, message: Message) -> Record:
         """Convert a message to a record; magic 1 takes timestamp type and append time from the wrapper."""
@@ -155,13 +157,6 @@ class Messages:
 
     def _located(self, error: KafkaFormatError) -> KafkaFormatError:
         return error.with_context(position=self.batch.position, path=self.batch.path)
-
-
-def _mismatch(num_wrong: int, first: str, between: tuple[int | None, int | None]) -> ChecksumMismatchError:
-    # In the frame that raises it, a name for the error would keep frame and messages until a collection.
-    error = ChecksumMismatchError(f"inner messages with wrong checksums: {num_wrong}; {first}")
-    error.between = between
-    return error
 
 
 def iter_frames(data: Data) -> Iterator[tuple[int, Data]]:
