@@ -7,6 +7,7 @@ CI sets it, so that nothing is left out there unnoticed.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from tests import forms
 from tools import java
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,9 +28,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # Tests of one group stay in one process: they share a Spark session, a broker, an installed wheel.
 GROUPS = {
     "packaging": "packaging",
+    "connect": "connect",
+    "cluster": "cluster",
     "spark": "spark",
-    "cluster": "spark",
-    "connect": "spark",
     "connector": "spark",
     "oracle": "oracle",
     "broker": "broker",
@@ -38,7 +40,7 @@ GROUPS = {
 
 # Which groups start first: the longest, so that two processes end at about the same time. Then come the tests
 # with a full form, then all others; within each, pytest-randomly has shuffled modules and their tests.
-FIRST_GROUPS = ("spark", "packaging", "node", "oracle", "broker", "s3")
+FIRST_GROUPS = ("spark", "cluster", "connect", "packaging", "ingest", "node", "oracle", "broker", "s3")
 
 # What tests tell travels with their reports, as properties of these names.
 COUNTS, LINES = "counts of ", "lines on "
@@ -142,13 +144,28 @@ def rank(item: pytest.Item) -> int:
     return len(FIRST_GROUPS) + (item.get_closest_marker("long") is None)
 
 
+def has_a_form(item: pytest.Item) -> bool:
+    """Whether the test is one of this run's form: `long(short=False)` has a full one alone."""
+    marker = item.get_closest_marker("long")
+    return forms.IS_FULL or marker is None or marker.kwargs.get("short", True)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep each kind of test together in one process; xdist looks at the groups after this."""
+    config.hook.pytest_deselected(items=[item for item in items if not has_a_form(item)])
+    items[:] = filter(has_a_form, items)
     for item in items:
-        for kind in kinds_of(item)[:1]:
-            item.add_marker(pytest.mark.xdist_group(GROUPS[kind]))
+        kinds = kinds_of(item)
+        if kinds and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(GROUPS[kinds[0]]))
     items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave the tests themselves alone: it took half a second a time for them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
