@@ -1,7 +1,7 @@
 """Our source gives the rows that Spark's own `kafka` source gave, for the same queries of the same data.
 
 In the short form the source's reader in this process reads whole sets but the richest; Spark reads all else.
-The one live test asks the source again, of a broker on a copy of the richest set.
+In the full form the source is asked again, of a broker on a copy of the richest set.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ def test_timestamps_that_spark_cannot_hold(spark: SparkSession) -> None:
 @pytest.mark.spark
 @pytest.mark.broker
 @pytest.mark.connector
+@pytest.mark.long(short=False)
 def test_the_answers_are_those_of_today(tmp_path: Path) -> None:
     asked = queries.whole_sets([MAIN])
     for query, answer in zip(asked, connector.ask(asked, tmp_path / "broker"), strict=True):

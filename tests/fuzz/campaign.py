@@ -66,13 +66,13 @@ def _job(part: str, words: str, note: str = "", environment: Any = ()) -> Job:
 def _short() -> Iterator[Job]:
     """A little of everything, in few processes: each takes seconds to start."""
     names = " ".join(name for name in targets.all_targets() if name != "columnar")
-    yield _job("columnar", "kernels columnar --count 1500 --factor 100")
+    yield _job("columnar", "kernels columnar --count 800 --factor 100")
     yield _job(
         "columnar", "kernels columnar --count 500 --factor 40 --seed 2 --small-windows", CHECKS, CHECKED
     )
-    yield _job("others", f"{names} --count 100")
+    yield _job("others", f"{names} --count 60")
     yield _job("memory", "events records --count 600 --trace-memory")
-    yield _job("lines", "all --lines --count 640 --patience 90", LINES)
+    yield _job("lines", "all --lines --count 40", LINES)
 
 
 def _kernels() -> Iterator[Job]:

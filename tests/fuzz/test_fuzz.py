@@ -14,7 +14,8 @@ from tests.fuzz.targets import all_targets
 
 Print = Callable[[str, list[str]], None]
 PARTS = [part for part in campaign.PARTS if campaign.jobs(part, full=forms.IS_FULL)]
-LEAST_COVERED = 0.95
+# Of the lines of decoders: a few dozen inputs for each target reach less than thousands.
+LEAST_COVERED = forms.pick(0.9, 0.95)
 
 
 @pytest.mark.long

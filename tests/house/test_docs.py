@@ -95,6 +95,7 @@ def test_the_readme_runs_in_a_clone(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.long(short=False)  # what it does with the wheel, packaging/test_readme.py asks in every run
 def test_the_readme_runs_in_pyspark(tmp_path: Path) -> None:
     programs = readme.programs()
     assert run_here("python", "-c", programs["write"], cwd=tmp_path).returncode == 0

@@ -1,6 +1,6 @@
 """Pyright finds nothing, as mypy --strict does in `make lint`: users of either see types that hold.
 
-A test and no part of `make lint`: pyright runs under Node, and fetches itself from npm at its first start.
+A test, of the long form, and no part of `make lint`: pyright runs under Node, and fetches itself from npm.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.node
+@pytest.mark.long(short=False)
 def test_pyright_finds_nothing_in_the_runtime() -> None:
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("[pyright] is not installed")

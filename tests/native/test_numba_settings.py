@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.forms import pick
 
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = ROOT / "tests" / "vectors" / "recorded" / "kafka-4.3" / "clean"
@@ -47,20 +48,20 @@ def run(program: str, folder: Path, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"NUMBA_DISABLE_JIT": "1"},
-        {"NUMBA_CPU_NAME": "generic"},
-        {"NUMBA_CPU_FEATURES": ""},
-        {"NUMBA_ENABLE_AVX": "0"},
-        {"NUMBA_BOUNDSCHECK": "1"},
-        {"NUMBA_DEBUGINFO": "1"},
-        {"NUMBA_OPT": "0"},
-        {"NUMBA_OPT": "max"},
-    ],
-    ids=str,
-)
+SETTINGS = [
+    {"NUMBA_DISABLE_JIT": "1"},
+    {"NUMBA_CPU_NAME": "generic"},
+    {"NUMBA_BOUNDSCHECK": "1"},
+    {"NUMBA_OPT": "0"},
+    {"NUMBA_CPU_FEATURES": ""},
+    {"NUMBA_ENABLE_AVX": "0"},
+    {"NUMBA_DEBUGINFO": "1"},
+    {"NUMBA_OPT": "max"},
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("setting", pick(SETTINGS[:4], SETTINGS), ids=str)
 def test_checksums_are_right_whatever_numba_is_told(tmp_path, setting):
     done = run(CHECKSUMS, tmp_path, **setting)
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr

@@ -22,7 +22,7 @@ PYTHONS = [
     for version in extras.PYTHONS
 ]
 PYTHONS_OF_PARTS = pick(PYTHONS[:1], PYTHONS)
-"""For the extras that `spark` holds: in the short form the newest Python has `core` and `spark` alone."""
+"""For the extras that `spark` holds, and for README: the short form tries them on the oldest Python alone."""
 
 
 def pairs(extra: str, pythons: list[ParameterSet]) -> list[ParameterSet]:
@@ -118,7 +118,8 @@ def test_construct_alone_brings_no_arrow(environments, version):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.long
+@pytest.mark.parametrize("version", pick(PYTHONS[-1:], PYTHONS))
 def test_spark_alone_ingests(environments, version, tmp_path):
     """The workers are started as `python3` of the PATH, which is the environment's."""
     run, log_dir = environments("spark", version), RECORDED / "kafka-4.3" / "clean"

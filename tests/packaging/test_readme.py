@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.packaging import readme
-from tests.packaging.test_extras import NUM_RECORDS, PYTHONS, RECORDED
+from tests.packaging.test_extras import NUM_RECORDS, PYTHONS, PYTHONS_OF_PARTS, RECORDED
 
 pytestmark = pytest.mark.packaging
 
@@ -24,7 +24,8 @@ spark.stop()
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.long
+@pytest.mark.parametrize("version", PYTHONS_OF_PARTS)
 def test_the_readme_in_pyspark_with_a_wheel(environments, version, tmp_path):
     """README's program, then in its session another read."""
     run = environments("spark", version)

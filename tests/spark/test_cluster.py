@@ -26,11 +26,12 @@ SUITE = pick(
     (
         f"test_rows.py::test_rows_of_a_set[{NAME}]",
         "test_rows.py::test_counts_and_offsets_by_sql",
-        "test_source.py",
+        "test_source.py::test_snapshot",
+        "test_source.py::test_errors_reach_the_user",
     ),
     ("test_rows.py", "test_source.py"),
 )
-"""In the short form the rows of one set, in the full one those of all."""
+"""In the short form the rows of one set and a few other tests, in the full one all of both files."""
 
 
 class Run(NamedTuple):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.forms import pick
 from tests.spark import kafka_rows
 from tests.spark.ingested import without_spark
 from tests.spark.test_reader import batches, segment
@@ -140,7 +141,9 @@ def started(destination: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.xdist_group("ingest")
+@pytest.mark.long
+@pytest.mark.parametrize("number", pick([signal.SIGTERM], [signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_ends_it_as_an_interrupt_does(
     workers_path: None, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -155,6 +158,7 @@ def test_a_signal_ends_it_as_an_interrupt_does(
 
 
 @pytest.mark.spark
+@pytest.mark.xdist_group("ingest")
 def test_what_a_kill_leaves_is_swept_by_the_next_run(
     workers_path: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
