@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,6 +43,7 @@ def interpreter(version: tuple[int, int]) -> str | None:
     return None
 
 
+@cache
 def pythons() -> dict[tuple[int, int], str]:
     """Those of `PYTHONS` that this machine has."""
     found = {version: interpreter(version) for version in PYTHONS}

@@ -144,9 +144,12 @@ def main() -> None:
             lacks[marker] = f"{kind}{error}".splitlines()[0]
         said = f"cannot run here: {lacks[marker]}" if marker in lacks else "ready"
         print(f"{marker} tests: {said} ({time.monotonic() - started:.1f} s)", flush=True)
+    # Without bytecode kept, each process would compile the tests, whose assertions pytest rewrites.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["KAFKA_SEGMENTS_LACKS"] = json.dumps(lacks)
     # Groups start in the order of tests/conftest.py, not by their number of tests.
-    spread = ["-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
+    # Three processes on two cores: those with Spark, stores and brokers wait for others half of their time.
+    spread = ["-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder"]
     command = [sys.executable, "-m", "pytest", "-q", *spread]
     if seed := os.environ.get("KAFKA_SEGMENTS_SEED"):
         command.append(f"--randomly-seed={seed}")

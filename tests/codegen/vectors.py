@@ -26,6 +26,7 @@ from __future__ import annotations
 import enum
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +81,10 @@ def load(description: Path) -> Vector:
     return vector
 
 
-def all_vectors() -> list[Vector]:
+@cache
+def all_vectors() -> tuple[Vector, ...]:
     """Every vector of every schema."""
-    return [load(path) for stem in STEMS for path in sorted((VECTORS / stem).glob("*.toml"))]
+    return tuple(load(path) for stem in STEMS for path in sorted((VECTORS / stem).glob("*.toml")))
 
 
 def look_up(found: Any, place: str) -> Any:

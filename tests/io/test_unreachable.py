@@ -24,6 +24,9 @@ from kafka_segments.io import retry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.retry import Patience
 
+# All in one process: the stores are asked once.
+pytestmark = pytest.mark.xdist_group("unreachable")
+
 SOON = 15.0
 REFUSED = (
     "AWS Error NETWORK_CONNECTION during ListObjectsV2 operation: curlCode: 7, Could not connect to server"
