@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
-from kafka_segments.cli.other_files import refuse_other_file
+from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.text import lost_offsets
 from kafka_segments.errors import MissingCodecError, OptionError
 from kafka_segments.formats.entries import Damage

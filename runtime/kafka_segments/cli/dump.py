@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Protocol
 
 from kafka_segments.cli import console, jsonl, text
-from kafka_segments.cli.other_files import check_is_log, refuse_other_file
+from kafka_segments.cli.input_check import check_is_log, refuse_other_file
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import (
     KafkaFormatError,

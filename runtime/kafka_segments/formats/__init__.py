@@ -36,13 +36,12 @@ from kafka_segments.formats.index_entries import (
 )
 from kafka_segments.formats.java import increment_sequence, java_text, num_sequences_between, wrap_long
 from kafka_segments.formats.messages import Message, find_value, read_inner_message, read_message
+from kafka_segments.formats.offset_checkpoint import MAX_LEN_OFFSET_CHECKPOINT, read_offset_checkpoint
 from kafka_segments.formats.other_formats import (
     LEN_REDPANDA_HEADER,
-    MAX_LEN_OFFSET_CHECKPOINT,
     message_0_7_size,
     read_chunk_sizes,
     read_message_0_7,
-    read_offset_checkpoint,
     read_redpanda_header,
 )
 from kafka_segments.formats.records import Body, RecordReader, read_control_key, read_control_value

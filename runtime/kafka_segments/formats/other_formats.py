@@ -1,4 +1,4 @@
-"""Other formats: Redpanda's headers, messages of Kafka 0.7, offset checkpoints, chunk sizes of tiers."""
+"""Formats of other programs: Redpanda's headers, messages of Kafka 0.7, chunk sizes of Aiven's tiers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from kafka_segments.errors import DecodeError
 from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, constants, explain, stream
 from kafka_segments_generated.kaitai.aiven_chunk_sizes import AivenChunkSizes
 from kafka_segments_generated.kaitai.kafka_message_0_7 import KafkaMessage07
-from kafka_segments_generated.kaitai.kafka_offset_checkpoint import KafkaOffsetCheckpoint
 from kafka_segments_generated.kaitai.redpanda_batch_header import RedpandaBatchHeader
 
 __all__ = [
     "LEN_REDPANDA_HEADER",
-    "MAX_LEN_OFFSET_CHECKPOINT",
     "message_0_7_size",
     "read_chunk_sizes",
     "read_message_0_7",
-    "read_offset_checkpoint",
     "read_redpanda_header",
 ]
 
@@ -47,42 +44,6 @@ def read_message_0_7(data: bytes | memoryview) -> KafkaMessage07 | None:
         return KafkaMessage07(stream(data))
     except PARSE_ERRORS:
         return None
-
-
-MAX_LEN_OFFSET_CHECKPOINT = 2 << 20
-"""Bytes that an offset checkpoint may have here, enough for 50,000 partitions on one disk.
-
-While it is read it may take 150 times as much memory: 300 MB.
-"""
-
-
-def read_offset_checkpoint(data: bytes | memoryview) -> dict[tuple[str, int], int]:
-    """Offsets by topic and partition; an empty file has no entries (CheckpointFile.read).
-
-    Raises:
-        DecodeError: another version, another number of entries than it says, no such text, or more than
-            `MAX_LEN_OFFSET_CHECKPOINT` bytes.
-    """
-    if not data:
-        return {}
-    if len(data) > MAX_LEN_OFFSET_CHECKPOINT:
-        raise DecodeError(
-            f"an offset checkpoint of more bytes than this reader takes, which is {MAX_LEN_OFFSET_CHECKPOINT}"
-        )
-    try:
-        checkpoint = KafkaOffsetCheckpoint(stream(data))
-        if checkpoint.version != 0:
-            raise DecodeError(f"offset checkpoint of version {checkpoint.version}; only 0 is known")
-        offsets = {(entry.topic, entry.partition): entry.offset for entry in checkpoint.entries}
-        if checkpoint.num_entries != len(checkpoint.entries):
-            raise DecodeError(
-                f"{len(checkpoint.entries)} entries where {checkpoint.num_entries} are announced"
-            )
-    except PARSE_ERRORS as error:
-        if isinstance(error, DecodeError):
-            raise
-        raise DecodeError(f"not an offset checkpoint: {explain(error)}") from error
-    return offsets
 
 
 def read_chunk_sizes(data: bytes | memoryview) -> tuple[int, ...]:

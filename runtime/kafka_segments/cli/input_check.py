@@ -1,4 +1,4 @@
-"""Files that are not logs, by name or first bytes: what they are, and what reads them."""
+"""Check that a file given to a command is a log; else say by its name or first bytes what reads it."""
 
 from __future__ import annotations
 
