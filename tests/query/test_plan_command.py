@@ -18,6 +18,8 @@ from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places
 from kafka_segments.query.query import Condition
 
+CLEAN = RECORDED / "kafka-4.3" / "clean"
+
 
 @pytest.fixture
 def partition(tmp_path: Path) -> str:
@@ -116,6 +118,22 @@ def test_an_index_that_is_wrong_is_a_finding(capsys: pytest.CaptureFixture[str],
     status, found = lines(capsys, partition, "-w", "timestamp >= 1500")
     (finding,) = of_type(found, "finding")
     assert status == 1 and finding["error"] == "CorruptIndexError" and finding["path"] == str(first)
+
+
+def test_copies_of_internal_topics_are_compared_for_a_snapshot(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    paths = []
+    for disk, number in (("one", 0), ("two", 1)):
+        shutil.copytree(CLEAN / "codec-zstd-0", tmp_path / disk / "codec-zstd-0")
+        shutil.copytree(CLEAN / f"__consumer_offsets-{number}", tmp_path / disk / "__consumer_offsets-0")
+        paths.append(str(tmp_path / disk))
+    status, found = lines(capsys, *paths)
+    assert status == 0
+    (one,) = of_type(found, "left_out")
+    assert one["topic"] == "__consumer_offsets" and one["num_bytes"] > 0
+    assert main(["plan", *paths, "--take-snapshot", str(tmp_path / "pinned")]) == 2
+    assert "these are no copies of one log" in capsys.readouterr().err
 
 
 def test_a_snapshot_is_taken_and_used(

@@ -116,6 +116,35 @@ def test_a_number_alone_does_not_lead_to_an_internal_topic(tmp_path: Path) -> No
     assert alone.read_all() == found
 
 
+def differing_replicas(folder: Path) -> list[Path]:
+    """Log directories of two brokers, of which the internal topic's copies contradict each other."""
+    for disk, number in (("one", 0), ("two", 1)):
+        shutil.copytree(CLEAN / "codec-zstd-0", folder / disk / "codec-zstd-0")
+        shutil.copytree(CLEAN / f"__consumer_offsets-{number}", folder / disk / "__consumer_offsets-1")
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize("asked", [{}, {"partitions": [0]}, {"topics": "codec-zstd"}], ids=str)
+def test_replicas_of_internal_topics_are_not_compared(tmp_path: Path, asked: dict[str, Any]) -> None:
+    paths = differing_replicas(tmp_path)
+    whole = kafka_segments.scan(CLEAN, topics="codec-zstd").read_all()
+    assert kafka_segments.scan(paths, **asked).read_all() == whole
+    with pytest.raises(OptionError, match="no partition 1 of the topics"):
+        kafka_segments.scan(paths, partitions=[1])
+
+
+def test_replicas_of_internal_topics_are_compared_if_they_are_asked_for(tmp_path: Path) -> None:
+    paths = differing_replicas(tmp_path)
+    internal = [path / "__consumer_offsets-1" for path in paths]
+    for asked in ({"topics": "__consumer_offsets"}, {"partitions": [("__consumer_offsets", 1)]}):
+        with pytest.raises(OptionError, match="these are no copies of one log"):
+            kafka_segments.scan(paths, **asked)
+    with pytest.raises(OptionError, match="these are no copies of one log"):
+        kafka_segments.scan(internal)
+    with pytest.raises(OptionError, match="these are no copies of one log"):
+        kafka_segments.list_partitions(paths)
+
+
 def test_bounds_beyond_64_bits_and_before_1970_are_bounds() -> None:
     key = [("codec-zstd", 0)]
     whole = kafka_segments.scan(CLEAN, partitions=key).read_all()

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.builders import build
 from tests.spark import kafka_rows
 from tests.spark.ingested import Ingest, parquet_rows, without_spark
 from tests.spark.test_reader import batches, read, segment
@@ -38,6 +39,20 @@ def test_topics_by_name_and_by_pattern(ingest: Ingest, tmp_path: Path) -> None:
     assert [topic for topic, _ in table] == ["orders-eu", "total"]
     _, table, _ = ingest(tmp_path / "logs" / "__consumer_offsets-0", tmp_path / "c")
     assert [topic for topic, _ in table] == ["__consumer_offsets", "total"]
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_copies_of_internal_topics_are_compared_if_they_are_named(
+    ingest: Ingest, tmp_path: Path, is_named: bool
+) -> None:
+    disks = [tmp_path / "one", tmp_path / "two"]
+    for disk in disks:
+        segment(disk / "orders-0", 0, *batches(0))
+        segment(disk / "__consumer_offsets-0", 0, build.batch(0, [build.record(0, b"k", disk.name.encode())]))
+    sources = [disk / "__consumer_offsets-0" for disk in disks] if is_named else []
+    status, _, err = ingest(*disks, *sources, tmp_path / "out")
+    assert status == (2 if is_named else 0)
+    assert ("the batch at offset 0 is another one" in err) is is_named
 
 
 def test_topics_that_are_not_there(ingest: Ingest, tmp_path: Path) -> None:

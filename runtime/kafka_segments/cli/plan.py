@@ -184,7 +184,9 @@ def _logs(
     if not arguments.sources:
         raise OptionError("give what to read: log directories, partitions' directories, .log files")
     paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
-    logs = logs_asked_for(places, paths, query, files_of(options), skipped)
+    # A snapshot has all that the sources hold.
+    is_merged = None if arguments.take_snapshot is None else lambda _topic: True
+    logs = logs_asked_for(places, paths, query, files_of(options), skipped, is_merged=is_merged)
     if arguments.take_snapshot is None:
         return logs, {}, []
     with_transactions = query.isolation == "read_committed"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TypeVar
 
 from kafka_segments.errors import OptionError
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Kind
-from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.model import LogPiece, PartitionCopy, PartitionLog
 from kafka_segments.log.partition_dirs import Wanted
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import SkippedFiles
@@ -17,6 +19,8 @@ from kafka_segments.query.prune import drop_by_partition
 from kafka_segments.query.query import Query, Topics, topic_pattern
 
 __all__ = ["logs_asked_for", "select", "whole_log"]
+
+L = TypeVar("L", PartitionCopy, PartitionLog)
 
 _INTERNAL = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
@@ -35,8 +39,11 @@ def logs_asked_for(
     skipped: list[SkippedFiles] | None = None,
     *,
     prefer_names: bool = False,
+    is_merged: Callable[[str], bool] | None = None,
 ) -> list[PartitionLog]:
     """List the logs of selected partitions at some paths, each offset once.
+
+    Those of other topics may be listed too; their copies are not compared.
 
     Args:
         places: filesystems by path.
@@ -45,6 +52,8 @@ def logs_asked_for(
         files: options for the choice of files.
         skipped: see `discover`.
         prefer_names: see `discover`.
+        is_merged: whether the copies of a topic are compared and merged; None is of those that the query
+            selects.
 
     Raises:
         KafkaFormatError: see `discover` and `resolve`.
@@ -61,18 +70,33 @@ def logs_asked_for(
             return False
         return partition is None or drop_by_partition(topic, partition, query.conditions) is None
 
-    def logs_of(wanted: Wanted | None) -> list[PartitionLog]:
-        return resolve(places, discover(places, paths, files, wanted, skipped, prefer_names=prefer_names))
+    def copies_of(wanted: Wanted | None) -> list[PartitionCopy]:
+        return discover(places, paths, files, wanted, skipped, prefer_names=prefer_names)
 
-    logs = logs_of(is_wanted)
+    copies = copies_of(is_wanted)
     try:
-        select(logs, topics)
+        _check_there(copies, topics)
         # What conditions leave is no reason to read internal topics.
-        is_usual = any(log.topic not in _INTERNAL for log in logs)
+        is_usual = any(copy.topic not in _INTERNAL for copy in copies)
         is_enough = is_usual or topics != Topics() or not query.conditions
     except OptionError:
         is_enough = False
-    return logs if is_enough else logs_of(None)
+    if not is_enough:
+        copies = copies_of(None)
+    if is_merged is None:
+        merged = {copy.topic for copy in _selected(copies, topics)}
+    else:
+        merged = set(filter(is_merged, {copy.topic for copy in copies}))
+    logs = resolve(places, [copy for copy in copies if copy.topic in merged])
+    return [*logs, *_unmerged(copy for copy in copies if copy.topic not in merged)]
+
+
+def _unmerged(copies: Iterable[PartitionCopy]) -> Iterator[PartitionLog]:
+    """Yield the largest copy of each partition as a log that can be listed, not read."""
+    for key, own in groupby(copies, key=lambda copy: (copy.topic, copy.partition)):
+        largest = max(own, key=lambda copy: sum(one.size for one in copy.segments))
+        pieces = (LogPiece(one.base_offset, one.end_offset, one) for one in largest.segments)
+        yield PartitionLog(*key, tuple(pieces), copies=(largest.path,))
 
 
 def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[PartitionLog], list[Finding]]:
@@ -82,21 +106,8 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
         OptionError: a named topic or partition does not exist.
     """
     logs = list(logs)
-    there = {(log.topic, log.partition) for log in logs}
-    names = {topic for topic, _partition in there}
-    if topics.names is not None and not topics.names <= names:
-        raise _absent("topic", min(topics.names - names), names)
-    if topics.partitions is not None and not topics.partitions <= there:
-        topic, partition = min(topics.partitions - there)
-        own = sorted(number for name, number in there if name == topic)
-        if own:
-            raise _absent("partition", f"{partition} of {topic}", map(str, own))
-        raise _absent("topic", topic, names)
-    chosen = [log for log in logs if _is_selected(log, topics)]
-    if not chosen and topics == Topics():
-        chosen = logs  # all topics are internal: the caller's paths name them
-    if not chosen and logs and topics.pattern is not None:
-        raise _absent("topic", f"that matches {topics.pattern!r}", names)
+    _check_there(logs, topics)
+    chosen = _selected(logs, topics)
     asked = set(map(id, chosen))
     return chosen, [
         whole_log(
@@ -107,7 +118,30 @@ def select(logs: Iterable[PartitionLog], topics: Topics) -> tuple[list[Partition
     ]
 
 
-def _is_selected(log: PartitionLog, topics: Topics) -> bool:
+def _check_there(logs: Sequence[L], topics: Topics) -> None:
+    """Check that topics select what exists; errors as for `select`."""
+    there = {(log.topic, log.partition) for log in logs}
+    names = {topic for topic, _partition in there}
+    if topics.names is not None and not topics.names <= names:
+        raise _absent("topic", min(topics.names - names), names)
+    if topics.partitions is not None and not topics.partitions <= there:
+        topic, partition = min(topics.partitions - there)
+        own = sorted(number for name, number in there if name == topic)
+        if own:
+            raise _absent("partition", f"{partition} of {topic}", map(str, own))
+        raise _absent("topic", topic, names)
+    if logs and topics.pattern is not None and not _selected(logs, topics):
+        raise _absent("topic", f"that matches {topics.pattern!r}", names)
+
+
+def _selected(logs: Sequence[L], topics: Topics) -> list[L]:
+    chosen = [log for log in logs if _is_selected(log, topics)]
+    if not chosen and topics == Topics():
+        chosen = list(logs)  # all topics are internal: the caller's paths name them
+    return chosen
+
+
+def _is_selected(log: PartitionCopy | PartitionLog, topics: Topics) -> bool:
     if topics.names is not None:
         return log.topic in topics.names
     if topics.partitions is not None:
@@ -117,7 +151,7 @@ def _is_selected(log: PartitionLog, topics: Topics) -> bool:
     )
 
 
-def _is_passed_over(log: PartitionLog, topics: Topics) -> bool:
+def _is_passed_over(log: PartitionCopy | PartitionLog, topics: Topics) -> bool:
     """Whether a log is of an internal topic, and topics are not selected by name."""
     return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
 

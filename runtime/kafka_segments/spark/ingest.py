@@ -35,7 +35,7 @@ from kafka_segments.spark.report import PartitionReport, merge, report_plan
 from kafka_segments.spark.session import open_session
 from kafka_segments.spark.sink import FORMAT, ParquetSink, row_of_task
 from kafka_segments.spark.splits import Isolation, pack, plan_segments, splits_of
-from kafka_segments.spark.topics import choose
+from kafka_segments.spark.topics import choose, is_internal
 from kafka_segments.spark.transactional import count_uncommitted
 from kafka_segments.spark.work import WorkDirectory
 
@@ -105,7 +105,10 @@ def plan_ingest(
     query = Query(topics=topics or Topics())
     skipped: list[SkippedFiles] = []
     paths = [os.path.abspath(source) for source in sources]
-    found = logs_asked_for(places, paths, query, FileOptions(), skipped)
+    is_hidden = is_internal(sources, query.topics)
+    found = logs_asked_for(
+        places, paths, query, FileOptions(), skipped, is_merged=lambda topic: not is_hidden(topic)
+    )
     log_skipped(skipped, is_all=True)
     logs, hidden = choose(found, sources, query.topics)
     for log in logs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import parse_directory_name
@@ -11,9 +11,9 @@ from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.query import Topics
 from kafka_segments.query.resolve import select
 
-__all__ = ["INTERNAL_TOPICS", "choose"]
+__all__ = ["choose", "is_internal"]
 
-INTERNAL_TOPICS = frozenset(
+_INTERNAL_TOPICS = frozenset(
     [
         "__cluster_metadata",  # KRaft
         "__consumer_offsets",
@@ -41,13 +41,19 @@ def choose(
     """
     is_any = topics == Topics()
     asked = list(logs) if is_any else select(logs, topics)[0]
-    named = set(topics.names or ()) | set(_topics_of(sources))
-    hidden = [log for log in asked if log.topic in INTERNAL_TOPICS and log.topic not in named]
+    is_hidden = is_internal(sources, topics)
+    hidden = [log for log in asked if is_hidden(log.topic)]
     chosen = [log for log in asked if log not in hidden]
     if hidden and not chosen:
         names = ", ".join(sorted({log.topic for log in hidden}))
         raise OptionError(f"there are only internal topics here ({names}); --subscribe writes those it names")
     return chosen, hidden
+
+
+def is_internal(sources: Sequence[str], topics: Topics) -> Callable[[str], bool]:
+    """Return a function that decides whether a topic is internal, and not named; arguments as of `choose`."""
+    hidden = _INTERNAL_TOPICS - set(topics.names or ()) - set(_topics_of(sources))
+    return hidden.__contains__
 
 
 def _topics_of(sources: Sequence[str]) -> Iterable[str]:
