@@ -14,6 +14,7 @@ from tests.segment.logs import Log, write_indexes
 from tests.segment.test_commands import Run, run  # noqa: F401
 
 from kafka_segments import Damage, open_partition
+from kafka_segments.cli.main import main
 from kafka_segments.errors import DataLossError, SegmentOrderError
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
@@ -247,6 +248,23 @@ def test_plan_tells_them(run: Run, tmp_path: Path, spoil: Callable[[Path], objec
     status, lines, _said = run("plan", "--format", "jsonl", log)
     assert status == 1
     assert [line for line in lines if line["type"] in ("loss", "finding")]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "missing"), [one[1:] for one in HOLES[:3]], ids=[one[0] for one in HOLES[:3]]
+)
+def test_plan_says_once_which_offsets_are_missing(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    spoil: Callable[[Path], object],
+    missing: list[tuple[int, int]],
+) -> None:
+    log = copied(tmp_path, "multi-0")
+    spoil(log)
+    assert main(["plan", str(log)]) == 1
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("lost: ")]
+    ((first, last),) = missing
+    assert line.count("missing") == 1 and f"offsets {first} to {last} are missing: " in line
 
 
 def test_plan_says_what_it_did_not_look_at(run: Run, tmp_path: Path) -> None:  # noqa: F811

@@ -60,7 +60,7 @@ class Finding:
         position: where in the file.
         end_position: likewise.
         num_bytes: bytes that are left out.
-        error: of damage, or of a file that was not used.
+        error: of damage, of lost offsets, or of a file that was not used.
         damage: the event of the scan that this wraps.
     """
 
@@ -112,7 +112,7 @@ class Finding:
         offsets = (
             f"offsets {self.first_offset} to {'the end' if self.last_offset is None else self.last_offset}"
         )
-        if self.kind is Kind.LOST:
+        if self.kind is Kind.LOST and self.error is None:  # an error names the offsets itself
             return f"{offsets} are missing: {self.detail}"
         if self.kind in LEFT_OUT_KINDS:
             which = "it is" if self.first_offset is None else f"{offsets} are"

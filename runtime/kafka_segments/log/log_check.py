@@ -32,14 +32,16 @@ class _Found:
     log: PartitionLog
     findings: list[Finding] = field(default_factory=list)
 
-    def add(self, kind: Kind, detail: str, first: int | None = None, last: int | None = None) -> None:
-        self.findings.append(Finding(kind, self.log.topic, self.log.partition, detail, first, last))
+    def lose(self, error: KafkaFormatError, first: int, last: int) -> None:
+        key = self.log.topic, self.log.partition
+        self.findings.append(Finding(Kind.LOST, *key, str(error), first, last, error=error))
 
     def add_error(self, error: KafkaFormatError) -> None:
         self.findings.append(Finding.of_error(Kind.DAMAGE, self.log.topic, self.log.partition, error))
 
     def remark(self, why: str) -> None:
-        self.add(Kind.REMARK, f"the continuity of its segments was not checked: {why}")
+        detail = f"the continuity of its segments was not checked: {why}"
+        self.findings.append(Finding(Kind.REMARK, self.log.topic, self.log.partition, detail))
 
 
 def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding]:
@@ -93,7 +95,7 @@ def check_log(places: Places, log: PartitionLog, budget: Budget) -> list[Finding
                 found.add_error(gap.error)
             continue
         last = gap.first_lost_offset if gap.last_lost_offset is None else gap.last_lost_offset
-        found.add(Kind.LOST, str(gap.error), gap.first_lost_offset, last)
+        found.lose(gap.error, gap.first_lost_offset, last)
     return found.findings
 
 
