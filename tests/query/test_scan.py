@@ -240,6 +240,15 @@ def test_a_partition_starts_where_its_first_record_may_be(tmp_path: Path, noted:
     assert kafka_segments.scan(tmp_path, columns=["offset"]).read_all()["offset"][0].as_py() == first
 
 
+@pytest.mark.parametrize("noted", [206, 207, 5000])
+def test_a_log_whose_records_are_all_deleted_is_empty(tmp_path: Path, noted: int) -> None:
+    shutil.copytree(CLEAN / "multi-0", tmp_path / "multi-0")
+    (tmp_path / "log-start-offset-checkpoint").write_text(f"0\n1\nmulti 0 {noted}\n")
+    (summary,) = kafka_segments.list_partitions(tmp_path)
+    assert (summary.start_offset, summary.end_offset, summary.num_segments) == (noted, noted, 1)
+    assert kafka_segments.scan(tmp_path).read_all().num_rows == 0
+
+
 def test_a_path_that_exists_is_no_pattern(tmp_path: Path) -> None:
     shutil.copytree(CLEAN / "multi-0", tmp_path / "a[1]" / "multi-0")
     (summary,) = kafka_segments.list_partitions(tmp_path / "a[1]")

@@ -61,7 +61,8 @@ class PartitionSummary:
         topic: its name.
         partition: its number.
         start_offset: the first available offset; None for a partition without segments.
-        end_offset: after the last offset; None if the end of the newest segment does not show it.
+        end_offset: after the last offset, and not below the first; None if the end of the newest segment does
+            not show it.
         num_segments: segments to read, of all copies together.
         num_bytes: of these segments.
         paths: the directories of its copies.
@@ -97,6 +98,8 @@ def list_partitions(
     for log in resolve(places, discover(places, _texts(paths), prefer_names=True)):
         end = find_reached(places, log.pieces[-1].segment) if log.pieces else None
         start = max(log.pieces[0].start, log.log_start_offset or 0) if log.pieces else None
+        if start is not None and end is not None:
+            end = max(start, end)  # a broker that loads a log which ends before its start empties it
         numbers, sizes = (start, end), [piece.segment.size for piece in log.pieces]
         found.append(PartitionSummary(log.topic, log.partition, *numbers, len(sizes), sum(sizes), log.copies))
     return found
