@@ -116,6 +116,13 @@ def test_tables_of_documents_are_as_the_code_has_them(
     assert tables.main([], tmp_path) == tables.main(["--check"], tmp_path) == 0
 
 
+def test_every_module_of_the_fuzz_tests_is_described() -> None:
+    page = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Fuzz\n")[2].partition("\n## ")[0]
+    modules = {path.name for path in (ROOT / "tests" / "fuzz").glob("*.py")}
+    assert set(re.findall(r"`(\w+\.py)`", section)) == modules
+
+
 def test_every_room_stands_in_the_layers() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = config["contracts"][0]["layers"]
