@@ -8,12 +8,13 @@ import tracemalloc
 import zlib
 from contextlib import suppress
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from tests.bounds.adversaries import EMPTY_RECORD, GZIP, LZ4, batch, message
 from tests.bounds.test_enclosed_costs import _stored
 
-from kafka_segments import open_segment
+from kafka_segments import Batch, Damage, Record, open_segment
 from kafka_segments.codecs.literals import trace
 from kafka_segments.segment.scan.nested_messages import _sound_messages
 
@@ -104,6 +105,49 @@ def test_messages_by_machine_code_are_those_one_by_one(seed):
     end = _sound_messages(content, place, one_by_one)
     assert searching.sound_messages(content, place, together) == end
     assert together == one_by_one
+
+
+def _lying(codec: int) -> bytes:
+    """A message with a right checksum that claims a larger value than it has, or one that is compressed."""
+    checked = struct.pack(">bbii", 0, codec, -1, 99) + b"a value"
+    return struct.pack(">qiI", 1, len(checked) + 4, zlib.crc32(checked)) + checked
+
+
+ODD = {
+    "lying": _lying(0),
+    "lying, compressed": _lying(GZIP),
+    "null, compressed": message(None, GZIP, offset=1),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_messages_are_followed_whatever_their_values_claim(odd):
+    """The search takes such a message for an entry, by its header and its checksum."""
+    content = message(b"a value") + odd + message(b"a value", offset=2)
+    found = {}
+    assert _sound_messages(content, 0, found) == len(content) == sum(found.values())
+    with open_segment(message(b"before") + message(_stored(content), GZIP, offset=9)[:-9]) as segment:
+        events = list(segment.iter_events(on_damage="skip"))
+    assert [(type(one), getattr(one, "value", None)) for one in events] == [
+        (Batch, None),
+        (Record, b"before"),
+        (Damage, None),
+    ]
+
+
+@pytest.mark.parametrize("has_crc32c", [True, False])
+def test_messages_are_followed_by_machine_code_whatever_they_claim(monkeypatch, has_crc32c):
+    """Also on a CPU without instructions for the checksum, from one window of the scanner to the next."""
+    searching = pytest.importorskip("kafka_segments.segment.scan.compiled_search")
+    scanner = pytest.importorskip("kafka_segments.segment.columnar.scanner")
+    if not has_crc32c:
+        monkeypatch.setattr(scanner, "cpu", SimpleNamespace(has_crc32c=lambda: False))
+    large = message(bytes(3 * scanner._LEN_FIRST_WINDOW), offset=2)
+    content = message(b"a value") * 2000 + b"".join(ODD.values()) + large + message(b"a value") * 2000
+    found, compiled = {}, {}
+    assert _sound_messages(content, 0, found) == len(content)
+    assert searching.sound_messages(content, 0, compiled) == len(content)
+    assert compiled == found
 
 
 def _compressed(inner: bytes, len_stored: int) -> bytes:

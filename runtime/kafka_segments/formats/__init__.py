@@ -35,7 +35,13 @@ from kafka_segments.formats.index_entries import (
     read_transaction_entries,
 )
 from kafka_segments.formats.java import increment_sequence, java_text, num_sequences_between, wrap_long
-from kafka_segments.formats.messages import Message, find_value, read_inner_message, read_message
+from kafka_segments.formats.messages import (
+    Message,
+    find_value,
+    is_sound_message,
+    read_inner_message,
+    read_message,
+)
 from kafka_segments.formats.offset_checkpoint import MAX_LEN_OFFSET_CHECKPOINT, read_offset_checkpoint
 from kafka_segments.formats.other_formats import (
     LEN_REDPANDA_HEADER,
@@ -68,6 +74,7 @@ __all__ = [
     "checksum_region",
     "find_value",
     "increment_sequence",
+    "is_sound_message",
     "java_text",
     "message_0_7_size",
     "num_sequences_between",

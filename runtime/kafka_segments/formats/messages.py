@@ -8,6 +8,7 @@ from io import BytesIO
 from kaitaistruct import KaitaiStream
 
 from kafka_segments.errors import CorruptBatchError
+from kafka_segments.formats import checksum
 from kafka_segments.formats.entry_header import (
     LEN_LOG_OVERHEAD,
     MAGICS,
@@ -17,7 +18,7 @@ from kafka_segments.formats.entry_header import (
 from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, explain, release, release_failed, stream
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 
-__all__ = ["Message", "find_value", "read_inner_message", "read_message"]
+__all__ = ["Message", "find_value", "is_sound_message", "read_inner_message", "read_message"]
 
 _OFS_MAGIC = OFS_MAGIC - LEN_LOG_OVERHEAD
 _MAGICS = [magic for magic, content in MAGICS.items() if not content.is_repeated]
@@ -85,6 +86,19 @@ def read_message(body: bytes | memoryview, offset: int) -> Message:
         detail = explain(error)
         release_failed(error)
         raise CorruptBatchError(detail) from error
+
+
+def is_sound_message(body: bytes | memoryview) -> bool:
+    """Return whether the checksum of a message is right; only its header is parsed.
+
+    Args:
+        body: the bytes after the length field of an entry.
+    """
+    try:
+        header = KafkaMessageLegacy.Header(stream(body))
+    except PARSE_ERRORS:
+        return False
+    return bool(checksum.crc32(body[header.ofs_crc_region :]) == header.crc)
 
 
 class _Remembering(BytesIO):

@@ -49,6 +49,7 @@ class HeaderScan:
         module: the generated module with the scanner, e.g. `columns.kafka_log_segment`.
         check_crc: whether an entry with a wrong checksum counts as not sound.
         end_position: where there may be nothing more to read; None is the source's end.
+        whole: whether a compressed message without a value, or with contradicting lengths, is not sound.
 
     Attributes:
         window: the bytes that the last scan was of; valid until the next one.
@@ -61,7 +62,13 @@ class HeaderScan:
     """
 
     def __init__(
-        self, source: Source, module: ModuleType, *, check_crc: bool, end_position: int | None = None
+        self,
+        source: Source,
+        module: ModuleType,
+        *,
+        check_crc: bool,
+        end_position: int | None = None,
+        whole: bool = True,
     ) -> None:
         self._source = source
         self._end_position = end_position
@@ -71,7 +78,7 @@ class HeaderScan:
         self._verifies = check_crc and not cpu.has_crc32c()
         self.can_fuse = not self._verifies
         self._contents = module.CONTENTS
-        self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=True)
+        self._scan = load_decoder(module.scanner, check_crc=check_crc and not self._verifies, whole=whole)
         self.max_rows = _MAX_ROWS
         self._rows = np.zeros((_MAX_ROWS, module.WIDTH), np.int64)
         self.state = np.zeros(_NUM_STATE, np.int64)
@@ -127,6 +134,8 @@ class HeaderScan:
             self._begin(position)
             status = self._scan(self._arguments) if fused is None else (yield from fused.run(size))
             rows, end = self._rows[: self.state[kernels.ROW]], int(self.state[kernels.AT])
+            if self._verifies and len(rows) and self.column(rows, "end_position")[-1] > position + size:
+                rows, end, status = rows[:-1], int(self.column(rows, "position")[-1]), kernels.SHORT
             if self._verifies and (num_sound := self._count_sound(rows)) < len(rows):
                 return rows[:num_sound], int(self.column(rows, "position")[num_sound]), True
             if status != kernels.SHORT or len(rows):

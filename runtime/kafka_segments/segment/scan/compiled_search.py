@@ -341,10 +341,12 @@ class Searcher:
 def sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
     """Add positions and sizes of consecutive sound messages to `found`; return where they end.
 
+    Sound by header and checksum, as for the search: keys and values are not looked at.
+
     Raises:
         MissingExtraError: the scanner is not compiled, and cannot be compiled here.
     """
-    scan = HeaderScan(open_source(content), kafka_log_segment, check_crc=True)
+    scan = HeaderScan(open_source(content), kafka_log_segment, check_crc=True, whole=False)
     has_more = True
     while has_more:
         rows, _end, is_stuck = returned(scan.scan(place))

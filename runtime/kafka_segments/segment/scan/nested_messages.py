@@ -11,13 +11,13 @@ begins. A true entry after the wrapper is never taken for a part of it: the payl
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from functools import cached_property
 
 from kafka_segments import formats
 from kafka_segments.codecs import CODEC_NAMES
 from kafka_segments.codecs.literals import Run, trace
 from kafka_segments.errors import CorruptBatchError, MissingExtraError, ReadError
-from kafka_segments.formats import checksum
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.storage import BLOCK_SIZE, Source
 from kafka_segments.segment.legacy_messages import iter_frames
@@ -110,15 +110,14 @@ def _follow_fast(content: bytes, place: int, found: dict[int, int]) -> int:
 
 
 def _sound_messages(content: bytes, place: int, found: dict[int, int]) -> int:
-    """Add positions and sizes of consecutive sound messages to `found`; return where they end."""
-    try:
+    """Add positions and sizes of consecutive sound messages to `found`; return where they end.
+
+    Sound by header and checksum, as for the search: keys and values are not looked at.
+    """
+    with suppress(CorruptBatchError):  # an impossible size
         for _offset, body in iter_frames(memoryview(content)[place:]):
-            message = formats.read_message(body, 0)
-            if checksum.crc32(message.crc_region) != message.crc:
+            if not formats.is_sound_message(body):
                 break
-            size = formats.LEN_LOG_OVERHEAD + len(body)
-            found[place] = size
-            place += size
-    except CorruptBatchError:
-        pass  # end of the sound messages
+            found[place] = formats.LEN_LOG_OVERHEAD + len(body)
+            place += found[place]
     return place
