@@ -16,7 +16,7 @@ from tests.properties.encoder import Batch, Record
 
 from kafka_segments.cli.main import main
 from kafka_segments.io.storage import open_source
-from kafka_segments.log import log_end, segment_extents
+from kafka_segments.log import header_walk, segment_extents
 from kafka_segments.segment.contents import is_cleaned
 
 CLEAN = Path(__file__).resolve().parents[1] / "vectors/recorded/kafka-4.3/clean"
@@ -31,7 +31,7 @@ def partition(tmp_path: Path) -> Path:
 @pytest.fixture(params=[True, False], ids=["compiled", "plain"])
 def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of looking into small segments."""
-    for module in (segment_extents, log_end):
+    for module in (segment_extents, header_walk):
         monkeypatch.setattr(module, "_NUM_SLOW", 0 if request.param else 1 << 30)
 
 

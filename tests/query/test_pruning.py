@@ -20,7 +20,7 @@ from tests.query.logs import PLACES, Entry, Row
 from kafka_segments.formats import LEN_OFFSET_ENTRY, LEN_TIME_ENTRY
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
-from kafka_segments.log import segment_extents
+from kafka_segments.log import header_walk
 from kafka_segments.log.findings import LEFT_OUT_KINDS
 from kafka_segments.log.model import LogPiece, Split, StoredFile
 from kafka_segments.log.opening import NUM_REQUESTS
@@ -74,7 +74,7 @@ def test_pruned_equals_unpruned(
     limits: Limits,
     num_slow: int,
 ) -> None:
-    is_compiled = mock.patch.object(segment_extents, "_NUM_SLOW_TIMES", num_slow)
+    is_compiled = mock.patch.object(header_walk, "_NUM_SLOW", num_slow)
     with is_compiled, mock.patch.object(prune, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))], interval=interval)
         everything = logs.all_rows(path)
@@ -93,7 +93,7 @@ def test_pruned_equals_unpruned(
 def test_with_the_true_skew_too(
     log: list[Entry], asked: Condition, without: tuple[str, ...], num_slow: int
 ) -> None:
-    is_compiled = mock.patch.object(segment_extents, "_NUM_SLOW_TIMES", num_slow)
+    is_compiled = mock.patch.object(header_walk, "_NUM_SLOW", num_slow)
     with is_compiled, mock.patch.object(prune, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))])
         everything = logs.all_rows(path)

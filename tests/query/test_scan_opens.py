@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import kafka_segments
 from kafka_segments.errors import OptionError
 from kafka_segments.io.local_files import LocalFiles
-from kafka_segments.log import segment_extents
+from kafka_segments.log import header_walk, segment_extents
 
 T0 = 1_700_000_000_000
 HOUR = 3_600_000
@@ -53,7 +54,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 @pytest.fixture(params=[True, False], ids=["headers", "indexes"])
 def is_compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Both ways to find out what times small segments hold."""
-    monkeypatch.setattr(segment_extents, "_NUM_SLOW_TIMES", 0 if request.param else 1 << 30)
+    monkeypatch.setattr(header_walk, "_NUM_SLOW", 0 if request.param else 1 << 30)
     monkeypatch.setattr(segment_extents, "_NUM_SLOW", 0)
     return bool(request.param)
 
@@ -88,7 +89,7 @@ def test_with_a_skew_what_follows_is_not_read(hours: Path, opened: Counter[str],
 def test_both_ways_leave_out_the_same(hours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for least in (0, 1 << 30):
-        monkeypatch.setattr(segment_extents, "_NUM_SLOW_TIMES", least)
+        monkeypatch.setattr(header_walk, "_NUM_SLOW", least)
         for since in (
             T0 - 1,
             T0,
@@ -101,6 +102,25 @@ def test_both_ways_leave_out_the_same(hours: Path, monkeypatch: pytest.MonkeyPat
             found.append(reader.read_all()["offset"].to_pylist())
     assert found[: len(found) // 2] == found[len(found) // 2 :]
     assert found[1] == [0, 1, 2, 3, 4, 5] and found[2] == [1, 2, 3, 4, 5, 6]
+
+
+def test_earlier_scans_do_not_decide_what_is_opened(
+    hours: Path, opened: Counter[str], tmp_path: Path
+) -> None:
+    """The compiled scanner is for listings of many small segments, not for a process that had such."""
+    few = tmp_path / "few-0"
+    few.mkdir()
+    for path in sorted(hours.iterdir())[: 3 * 20]:
+        shutil.copy2(path, few)
+    found = []
+    for since in (T0 + 1, T0 + 2):
+        opened.clear()
+        kafka_segments.scan(few, since=since).read_all()
+        found.append(dict(opened))
+        kafka_segments.scan(hours, since=since).read_all()
+        segment_extents._kept.clear()
+    assert found[0] == found[1]
+    assert any(name.endswith(".timeindex") for name in found[0])
 
 
 def test_a_reader_that_is_closed_reads_no_more(hours: Path, opened: Counter[str]) -> None:

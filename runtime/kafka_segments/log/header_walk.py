@@ -1,4 +1,4 @@
-"""Limit of the bytes that planning may scan."""
+"""Limit of the bytes that planning may scan, and the choice of how it reads small segments."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from kafka_segments.log.model import StoredFile
 __all__ = ["Budget"]
 
 
+_NUM_SLOW = 100  # small segments to read before loading the compiled scanner, which takes as long
+
+
 class Budget:
-    """Bytes of segments that planning may still scan."""
+    """Bytes of segments that one planning may still scan, and the small segments that it has asked for."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._left = max_bytes
+        self._num_small = 0
+
+    def has_many_small(self) -> bool:
+        """Count a small segment; return whether there are enough to load the compiled scanner for them."""
+        self._num_small += 1
+        return self._num_small > _NUM_SLOW
 
     def spend(self, file: StoredFile, position: int = 0) -> bool:
         """Return whether a file may be scanned from a position on, and subtract its bytes if so."""

@@ -14,12 +14,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
+from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
 from kafka_segments.log.segment_extents import SmallTimes, times_in_small
@@ -50,7 +50,7 @@ class TimeClaims:
 
 
 def read_claims(
-    places: Places, segment: StoredSegment, timestamp: int, unused: list[KafkaFormatError]
+    places: Places, segment: StoredSegment, timestamp: int, unused: list[KafkaFormatError], budget: Budget
 ) -> TimeClaims:
     """Look up in a segment's time index which records are earlier than a timestamp.
 
@@ -59,10 +59,11 @@ def read_claims(
         segment: the segment.
         timestamp: milliseconds.
         unused: receives the errors of its indexes.
+        budget: decides how small segments are read.
     """
     try:
         is_indexed = "timeindex" in segment.beside  # else the planner's budget of headers applies
-        small = times_in_small(places, segment) if is_indexed and not segment.is_newest else None
+        small = times_in_small(places, segment, budget) if is_indexed and not segment.is_newest else None
         if small is not None:
             return _lookup_in_headers(small, segment, timestamp)
         times = open_times(places, segment)
@@ -91,27 +92,27 @@ def _lookup_in_headers(small: SmallTimes, segment: StoredSegment, timestamp: int
 
 
 def iter_claims(
-    places: Places, segments: Sequence[StoredSegment], timestamp: int, unused: list[KafkaFormatError]
+    places: Places,
+    segments: Sequence[StoredSegment],
+    timestamp: int,
+    unused: list[KafkaFormatError],
+    budget: Budget,
 ) -> Iterator[TimeClaims]:
     """Yield the lookup in each segment; lookups in remote segments run in parallel."""
     for at in range(0, len(segments), NUM_REQUESTS):
         some = segments[at : at + NUM_REQUESTS]
         if not any(is_remote(segment.file) for segment in some):
             for segment in some:
-                yield read_claims(places, segment, timestamp, unused)
+                yield read_claims(places, segment, timestamp, unused, budget)
             continue
         found: list[list[KafkaFormatError]] = [[] for _ in some]
         with ThreadPoolExecutor(len(some)) as pool:
-            claims = list(pool.map(partial(_claims_at, places, timestamp), some, found))
+            claims = list(
+                pool.map(lambda one, own: read_claims(places, one, timestamp, own, budget), some, found)
+            )
         for one, own in zip(claims, found, strict=True):
             unused += own
             yield one
-
-
-def _claims_at(
-    places: Places, timestamp: int, segment: StoredSegment, unused: list[KafkaFormatError]
-) -> TimeClaims:
-    return read_claims(places, segment, timestamp, unused)
 
 
 def verify_claim(places: Places, segment: StoredSegment, claim: tuple[int, int]) -> None:

@@ -9,11 +9,11 @@ one: a broker was writing it, or was killed while it did. It is pending, which i
 from __future__ import annotations
 
 from functools import partial
-from itertools import count
 
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
+from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, open_offsets, open_stored
 from kafka_segments.segment.contents import SegmentEnd, end_of, is_sound_at
@@ -24,9 +24,6 @@ __all__ = ["find_end", "find_end_of_small", "find_reached", "last_sound_batch", 
 _MAX_TAIL = 16 << 20
 _MAX_WALK = 1 << 20  # bytes to read without an index
 _SMALL = 64 << 10  # bytes of a segment that is read faster than its index
-_NUM_SLOW = 100  # small segments to read before loading the compiled scanner, which takes as long
-
-_num_small = count()
 
 
 def find_end(
@@ -101,7 +98,7 @@ def look_up(
         return lookup.last() if end is None else lookup.last_below(end)
 
 
-def find_reached(places: Places, segment: StoredSegment) -> int | None:
+def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int | None:
     """Find the current end offset of a segment by its last bytes; None if they do not suffice.
 
     Only the batches after the last entry of its index are read. Batches without a certain last offset in
@@ -110,7 +107,7 @@ def find_reached(places: Places, segment: StoredSegment) -> int | None:
     Raises:
         ReadError: see `find_end`; likewise DecodeError.
     """
-    if (end := find_end_of_small(places, segment)) is not None:
+    if (end := find_end_of_small(places, segment, budget)) is not None:
         return end
     source = open_stored(places, segment)
     try:
@@ -133,16 +130,17 @@ def find_reached(places: Places, segment: StoredSegment) -> int | None:
         source.close()
 
 
-def find_end_of_small(places: Places, segment: StoredSegment) -> int | None:
+def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) -> int | None:
     """Find the end offset of a small segment of sound, ordered batches by the compiled scanner.
 
-    None for any other segment, and for the first 100 calls: the scanner takes as long to load.
+    Returns:
+        None for any other segment, and as long as the planning has asked for few: see `Budget`.
 
     Raises:
         ReadError: see `find_end`.
     """
     is_near = segment.form == "plain" and not is_remote(segment.file)
-    if not is_near or segment.size > _SMALL or next(_num_small) < _NUM_SLOW:
+    if not is_near or segment.size > _SMALL or not budget.has_many_small():
         return None
     source = open_stored(places, segment)
     try:

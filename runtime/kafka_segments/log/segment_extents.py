@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, count
+from itertools import accumulate
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.found_cache import FileCache
+from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
@@ -31,11 +32,9 @@ __all__ = ["SmallTimes", "contents_of_stored", "extent_of", "runs_at", "times_in
 
 LARGEST_SMALL = 64 << 10  # bytes of a segment that is read faster than its indexes
 _NUM_SLOW = 400  # segments to read before loading the compiled scanner, which takes as long
-_NUM_SLOW_TIMES = 100  # likewise, by their indexes
 
 _kept: FileCache[SegmentContents] = FileCache()
 _kept_times: FileCache[SmallTimes | None] = FileCache()
-_num_asked = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +52,17 @@ class SmallTimes:
     has_append_time: bool
 
 
-def times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None:
+def times_in_small(places: Places, segment: StoredSegment, budget: Budget) -> SmallTimes | None:
     """Read the timestamps of a small segment's headers by the compiled scanner; cache its extent too.
 
     Returns:
-        None for any other segment, and for the first 100 calls.
+        None for any other segment, and as long as the planning has asked for few: see `Budget`.
 
     Raises:
         KafkaFormatError: it cannot be opened.
     """
     is_near = segment.form == "plain" and not is_remote(segment.file)
-    if not is_near or not 0 < segment.size <= LARGEST_SMALL or next(_num_asked) < _NUM_SLOW_TIMES:
+    if not is_near or not 0 < segment.size <= LARGEST_SMALL or not budget.has_many_small():
         return None
     return _kept_times.of(segment.file, lambda: _times_in_small(places, segment))
 

@@ -311,7 +311,7 @@ def _there(view: LogView, query: Query, start: int, end: int | None) -> tuple[in
 def _end_of(log: PartitionLog, places: Places, finder: TimeFinder) -> int:
     """End of the last complete valid batch of the newest segment, or of all if that is misnamed."""
     newest = log.pieces[-1]
-    if (small := find_end_of_small(places, newest.segment)) is not None:
+    if (small := find_end_of_small(places, newest.segment, finder.budget)) is not None:
         return max(newest.start, small)
     highest = find_end(places, newest.segment, finder.unused).highest
     if highest is not None and highest < newest.segment.base_offset:

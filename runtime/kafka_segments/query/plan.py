@@ -272,7 +272,7 @@ class _Planner:
         if split.asked[1] is not None:
             return max(split.start, split.asked[1])  # misnamed segments: another one may hold it
         try:
-            found = find_reached(self._places, split.segment)
+            found = find_reached(self._places, split.segment, self._budget)
         except KafkaFormatError as error:
             raise_unless_file_at_fault(error)
             return None

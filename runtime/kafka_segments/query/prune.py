@@ -158,7 +158,7 @@ class Pruner:
         claims: Iterable[TimeClaims | None] = repeat(None)
         if self._lowest is not None:
             segments = [split.segment for split in splits]
-            claims = iter_claims(self.places, segments, self._lowest, self.unused)
+            claims = iter_claims(self.places, segments, self._lowest, self.unused, self.budget)
         for split, claimed in zip(splits, claims, strict=False):
             if reached is not None:
                 self._drop(split, self._why_over(reached))
@@ -263,7 +263,7 @@ class Pruner:
     def _has_create_time_alone(self, split: Split) -> bool:
         """Whether no batch of a small segment has LogAppendTime."""
         is_indexed = "timeindex" in split.segment.beside
-        small = times_in_small(self.places, split.segment) if is_indexed else None
+        small = times_in_small(self.places, split.segment, self.budget) if is_indexed else None
         return small is not None and not small.has_append_time
 
     def _parts(self, split: Split, runs: Sequence[_Run]) -> list[Split]:

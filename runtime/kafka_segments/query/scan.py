@@ -21,6 +21,7 @@ from kafka_segments.io.loggers import get_logger
 from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
 from kafka_segments.log.discovery import FileOptions, discover
 from kafka_segments.log.findings import Finding, Findings, Kind, data_loss
+from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import find_reached
 from kafka_segments.log.model import Split, is_reported_before
 from kafka_segments.log.replicas import resolve
@@ -94,9 +95,9 @@ def list_partitions(
         OptionError: an unknown storage option.
     """
     places = _places(storage_options)
-    found = []
+    found, budget = [], Budget(0)
     for log in resolve(places, discover(places, _texts(paths), prefer_names=True)):
-        end = find_reached(places, log.pieces[-1].segment) if log.pieces else None
+        end = find_reached(places, log.pieces[-1].segment, budget) if log.pieces else None
         start = max(log.pieces[0].start, log.log_start_offset or 0) if log.pieces else None
         if start is not None and end is not None:
             end = max(start, end)  # a broker that loads a log which ends before its start empties it

@@ -112,14 +112,15 @@ def take_snapshot(
     outcomes = tuple(
         PinnedOutcome(topic, partition, one) for (topic, partition), one in sorted(known.items())
     )
-    pinned = tuple(_with_end(log, places, known.get((log.topic, log.partition))) for log in logs)
+    budget = Budget(0)
+    pinned = tuple(_with_end(log, places, known.get((log.topic, log.partition)), budget) for log in logs)
     return Snapshot(pinned, outcomes, time.time_ns() // 1_000_000)
 
 
-def _with_end(log: PartitionLog, places: Places, committed: Committed | None) -> PartitionLog:
+def _with_end(log: PartitionLog, places: Places, committed: Committed | None, budget: Budget) -> PartitionLog:
     if not log.pieces or log.pieces[-1].end is not None:
         return log
-    end = LogView(log, places, TimeFinder(places, Budget(0)), committed).end
+    end = LogView(log, places, TimeFinder(places, budget), committed).end
     return replace(log, pieces=(*log.pieces[:-1], replace(log.pieces[-1], end=end)))
 
 

@@ -48,7 +48,7 @@ class TimeFinder:
 
     Attributes:
         places: filesystems by path.
-        budget: for reading headers where there is no sound index.
+        budget: for reading headers where there is no sound index, or of small segments.
         unused: errors of indexes.
     """
 
@@ -79,7 +79,7 @@ class TimeFinder:
         pairs = zip(log.pieces, ends, strict=True)
         wanted = [(piece, end) for piece, end in pairs if end is None or end > start]
         segments = [piece.segment for piece, _end in wanted]
-        claims = iter_claims(self.places, segments, timestamp, self.unused)
+        claims = iter_claims(self.places, segments, timestamp, self.unused, self.budget)
         for (piece, end), claimed in zip(wanted, claims, strict=True):
             if claimed.is_all:
                 continue
