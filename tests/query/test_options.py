@@ -17,7 +17,7 @@ from kafka_segments.query.query import (
     at_timestamp,
     at_timestamps,
 )
-from kafka_segments.query.query_options import query_of, unused_options
+from kafka_segments.query.query_options import files_of, query_of, unused_options
 
 
 def test_without_options_everything_is_read() -> None:
@@ -102,6 +102,36 @@ REFUSED = {
         "different partitions: a-0",
     ),
 }
+
+
+IGNORED = {
+    "times of a start at a time": (
+        {"startingTimestamp": "9", "startingOffsetsByTimestamp": "[1]"},
+        "JSON such as",
+    ),
+    "offsets of a start at a time": (
+        {"startingTimestamp": "9", "startingOffsets": "first"},
+        "it is earliest",
+    ),
+    "offsets of an end at times": (
+        {"endingOffsetsByTimestamp": '{"a":{"0":5}}', "endingOffsets": '{"a":{"0":-3}}'},
+        "below 0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "why"), IGNORED.values(), ids=IGNORED)
+def test_values_that_decide_nothing_are_checked(options: dict[str, str], why: str) -> None:
+    assert len(unused_options(options)) == 1
+    with pytest.raises(OptionError, match=why):
+        query_of(options)
+
+
+@pytest.mark.parametrize("more", [{}, {"modifiedAfter": "2026-01-31T12:00:00Z"}], ids=["alone", "unused"])
+def test_a_time_zone_that_decides_nothing_is_checked(more: dict[str, str]) -> None:
+    with pytest.raises(OptionError, match="no time zone 'Nowhere/At_all'"):
+        files_of({"timeZone": "Nowhere/At_all", **more})
+    assert files_of({"timeZone": "UTC", **more}) == files_of(more)
 
 
 @pytest.mark.parametrize(("options", "why"), REFUSED.values(), ids=REFUSED)

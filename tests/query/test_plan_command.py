@@ -237,6 +237,10 @@ WRONG = {
     "no number": (["/", "-w", "offset = x"], "offset takes a number"),
     "both": (["/", "--snapshot", "x"], "not both"),
     "no snapshot": (["--snapshot", "/nowhere/x"], "check the path"),
+    "an option of files that a snapshot ignores": (
+        ["--snapshot", "/nowhere/x", "-o", "modifiedAfter=now"],
+        "a time such",
+    ),
     "no such path": (["/nowhere"], "check the path"),
 }
 

@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, groupby
@@ -20,6 +20,7 @@ from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
+from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_check import check_log
@@ -99,12 +100,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     options = _options(arguments.option) | options_of(arguments)
     query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
+    files = files_of(options)
     for words in unused_options(options):
         console.say(words)
     places = Places(store_settings(options))
     skipped: list[SkippedFiles] = []
     with console.waiting("listing and opening segments"):
-        logs, committed, changed = _logs(arguments, query, options, places, skipped)
+        logs, committed, changed = _logs(arguments, query, files, places, skipped)
     with console.waiting(f"planning partitions: {len(logs)}"):
         made = _checked(plan(logs, query, places, committed), logs, query, places)
         if arguments.compare_copies:
@@ -171,7 +173,7 @@ def _by_partition(found: Iterable[Finding]) -> dict[TopicPartition, list[Finding
 def _logs(
     arguments: argparse.Namespace,
     query: Query,
-    options: Mapping[str, str],
+    files: FileOptions,
     places: Places,
     skipped: list[SkippedFiles],
 ) -> tuple[list[PartitionLog], dict[TopicPartition, Committed], list[Changed]]:
@@ -186,7 +188,7 @@ def _logs(
     paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
     # A snapshot has all that the sources hold.
     is_merged = None if arguments.take_snapshot is None else lambda _topic: True
-    logs = logs_asked_for(places, paths, query, files_of(options), skipped, is_merged=is_merged)
+    logs = logs_asked_for(places, paths, query, files, skipped, is_merged=is_merged)
     if arguments.take_snapshot is None:
         return logs, {}, []
     with_transactions = query.isolation == "read_committed"

@@ -7,7 +7,8 @@ connector/kafka-0-10-sql. Times take precedence over times by partition, and the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions
@@ -66,8 +67,8 @@ def _bound_names(side: str) -> tuple[str, str, str]:
 
 def _bound(given: GivenOptions, side: str) -> Bound:
     names = _bound_names(side)
-    bound: Bound = given[next((name for name in names if name in given), names[-1])]
-    return bound
+    bounds: list[Bound] = [given[name] for name in names if name in given]  # ignored ones are checked too
+    return bounds[0] if bounds else given[names[-1]]
 
 
 def files_of(options: Mapping[str, str]) -> FileOptions:
@@ -84,7 +85,8 @@ def files_of(options: Mapping[str, str]) -> FileOptions:
         '*5.log'
     """
     given = GivenOptions(options)
-    after, before = _nanoseconds(given, "modifiedAfter"), _nanoseconds(given, "modifiedBefore")
+    zone: ZoneInfo | None = given["timeZone"]
+    after, before = (_nanoseconds(given, name, zone) for name in ("modifiedAfter", "modifiedBefore"))
     if after is not None and before is not None and after >= before:
         raise OptionError(
             f"options modifiedAfter ({given.texts['modifiedafter']}) and modifiedBefore "
@@ -99,12 +101,12 @@ def files_of(options: Mapping[str, str]) -> FileOptions:
     )
 
 
-def _nanoseconds(given: GivenOptions, name: str) -> int | None:
+def _nanoseconds(given: GivenOptions, name: str, zone: tzinfo | None) -> int | None:
     """Nanoseconds since 1970; a time without a zone needs `timeZone`, as the session's is not known here."""
     moment: datetime | None = given[name]
     if moment is None:
         return None
-    zone = moment.tzinfo or given["timeZone"]
+    zone = moment.tzinfo or zone
     if zone is None:
         text = given.texts[name.lower()]
         raise OptionError(
