@@ -1,4 +1,4 @@
-"""Rules that no linter knows: who opens files, who reads the schemas, and who may go on after an error."""
+"""Rules that no linter knows: who opens files, who reads the schemas, who may go on after an error, words."""
 
 from __future__ import annotations
 
@@ -127,3 +127,17 @@ def test_handlers_that_swallow_are_noticed() -> None:
     assert not is_swallowing(handler("KafkaFormatError as error", "raise_unless_file_at_fault(error)"))
     assert not is_swallowing(handler("KafkaFormatError", "raise"))
     assert not is_swallowing(handler("ValueError", "pass"))
+
+
+def test_docstrings_of_readers_and_codecs_begin_plainly() -> None:
+    """A noun phrase or an imperative: `Return ...`, not `What ...`."""
+    named = ast.Module | ast.ClassDef | ast.FunctionDef
+    docstrings = [
+        f"{path.name}: {ast.get_docstring(node)}"
+        for folder in ("codecs", "segment/columnar", "segment/scan")
+        for path in sorted((RUNTIME / "kafka_segments" / folder).glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, named) and ast.get_docstring(node) is not None
+    ]
+    assert len(docstrings) > 100
+    assert [one for one in docstrings if one.partition(": ")[2].startswith(("What", "How", "Where "))] == []

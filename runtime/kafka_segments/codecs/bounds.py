@@ -84,7 +84,7 @@ class ItemBudget:
         self._room = MORE_ITEMS
 
     def add(self, len_batch: int) -> None:
-        """Add the allowance of a compressed batch of this size."""
+        """Raise the budget by the allowance of a compressed batch of this size."""
         self._room += ITEMS_PER_BYTE * len_batch
 
     def largest(self, most: int) -> int:
@@ -92,7 +92,7 @@ class ItemBudget:
         return max(0, min(self._room, most)) if self._is_bounded else most
 
     def take(self, num_items: int, codec: str | None) -> None:
-        """Count records and headers.
+        """Subtract records and headers from the budget.
 
         Raises:
             DecompressionError: the budget is exceeded.
@@ -109,7 +109,7 @@ class ItemBudget:
             )
 
     def take_record(self, codec: str | None, num_headers: int, control_value: bytes | None) -> None:
-        """Count a record with its headers, and the value of a control record; raises as `take`."""
+        """Subtract a record, its headers, and the value of a control record; raises as `take`."""
         of_control = 0 if control_value is None else 1 + len(control_value) // CONTROL_BYTES_PER_ITEM
         self.take(1 + num_headers + of_control, codec)
 
@@ -130,7 +130,7 @@ class BoundedOutput:
 
     @property
     def room(self) -> int:
-        """Bytes up to the bound."""
+        """Bytes that may still be added."""
         return self._max_size - self.size
 
     def reserve(self, size: int) -> None:

@@ -159,7 +159,7 @@ def _stored_blocks(payload: bytes, place: int, size: int, content: bytearray) ->
 
 
 def _after_stored(inflater: Any, rest: bytes) -> Any:
-    """The inflater after the rest of a stored block; None if the rest is not stored."""
+    """Return a copy of the inflater that has read the rest of a stored block; None if it is not stored."""
     following = inflater.copy()
     try:
         return following if following.decompress(rest) == rest else None

@@ -27,7 +27,7 @@ Empty runs come in between where there are none for long, so that the content's 
 
 
 class Run(NamedTuple):
-    """Equal bytes: `size` bytes of the payload from `place` on, and of the content from `to` on."""
+    """Literal run: `size` bytes of the payload from `place` on are those of the content from `to` on."""
 
     place: int
     to: int
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Beginning of a payload's content, and its literal runs."""
+    """Content of a payload, as far as it was decoded, and its literal runs."""
 
     content: bytes
     runs: list[Run]

@@ -191,7 +191,7 @@ def steps(payload: bytes, magic: int, content: bytearray) -> Steps:
 
 
 def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> Steps:
-    """Decode a block, by LZ4's lz4_Block_format.md."""
+    """Yield the literal runs of a block, decoded by LZ4's lz4_Block_format.md."""
     first = len(content)
     while place < end:
         token = payload[place]
@@ -219,7 +219,7 @@ def _long_length(payload: bytes, length: int, place: int) -> tuple[int, int]:
 
 @cache
 def _plain_header(block_size: int, block_checksum: bool) -> bytes:
-    """Make a frame header without further fields."""
+    """Return a frame header without optional fields but the checksum of each block."""
     settings = {"block_size": block_size, "block_checksum": block_checksum, "block_linked": False}
     header: bytes = lz4.frame.LZ4FrameCompressor(**settings).begin()
     return header

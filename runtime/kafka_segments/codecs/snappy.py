@@ -38,7 +38,7 @@ _LARGEST_EXPANSION = 22
 
 
 class SnappyCodec:
-    """Codec by python-snappy 0.7, and its cramjam for the declared size of a block."""
+    """Codec by python-snappy 0.7; cramjam, on which that is built, reads the declared size of a block."""
 
     name = "snappy"
     errors = (snappy.UncompressError, cramjam.DecompressionError)
@@ -152,7 +152,7 @@ def steps(payload: bytes, _magic: int, content: bytearray) -> Steps:
 
 
 def _block_steps(payload: bytes, place: int, end: int, content: bytearray) -> Steps:
-    """Decode a block, by snappy's format_description.txt."""
+    """Yield the literal runs of a block, decoded by snappy's format_description.txt."""
     first, declared, shift = len(content), 0, 0
     while True:
         byte = payload[place]

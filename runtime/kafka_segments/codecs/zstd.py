@@ -71,7 +71,7 @@ class ZstdCodec:
         return _compressor(level).compress(data)
 
     def _end_within_frame(self, frame_position: int, len_data: int, output: BoundedOutput) -> bytes:
-        """Return the output if Java ends the stream at a truncated frame; else raise."""
+        """Return the output where Java takes a truncated frame for the end of the stream; else raise."""
         last_read = (len_data - 1) // LEN_JAVA_READ
         if frame_position == 0 or (frame_position - 1) // LEN_JAVA_READ != last_read:
             raise malformed(self.name, "it ends within a frame")

@@ -73,7 +73,7 @@ MEANINGS = {
     "producer_epoch": "its epoch",
     "sequence": "the producer's number of the record; by its offset, so compaction does not change it",
 }
-"""What each column is, for docs/columns.md."""
+"""Meaning of each column, for docs/columns.md."""
 
 STORED = {"timestamp_ms": "timestamp"}
 """Columns that have the numbers of another one as they are stored, where that has nulls."""

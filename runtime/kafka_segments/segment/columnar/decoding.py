@@ -156,7 +156,7 @@ class RecordDecoder:
         ctypes.memmove(place, narrowed.ctypes.data, narrowed.nbytes)
 
     def values(self, name: str, row: int) -> Any:
-        """What was decoded of a column of int64, from a row on; valid until the next call."""
+        """Return the decoded numbers of a column of int64, from a row on; valid until the next call."""
         count = self.num_rows - row
         if count <= 0 or self._arena is None:
             return np.empty(0, np.int64)
@@ -164,7 +164,7 @@ class RecordDecoder:
         return np.ctypeslib.as_array((ctypes.c_int64 * count).from_address(address))
 
     def mark(self) -> Any:
-        """Where the decoding stands, for `take_back`."""
+        """Return the state of the decoding, for `take_back`."""
         return None if self.num_rows == 0 else self.state.copy()
 
     def take_back(self, mark: Any) -> None:

@@ -207,7 +207,7 @@ class EntryTable:
         return SoundBatches(int(is_read.sum()), int(sizes[is_read].sum()))
 
     def kinds(self, start: int | None, end: int | None, *, is_bounded: bool = True) -> Any:
-        """What each row is: `SKIPPED`, `PLAIN`...
+        """Return the kind of each row: `SKIPPED`, `PLAIN`...
 
         Args:
             start: rows with lower offsets alone are skipped.
@@ -235,7 +235,7 @@ class EntryTable:
         return kinds
 
     def items_bounds(self, *, is_bounded: bool) -> Any:
-        """How many records each entry may hold if it is compressed, and the data is not trusted."""
+        """Return the most records that each entry may hold if it is compressed; trusted data has no bound."""
         sizes = self.column("end_position") - self.column("position")
         return ITEMS_PER_BYTE * sizes if is_bounded else np.full(len(self), _HIGHEST)
 
@@ -246,7 +246,7 @@ class EntryTable:
         return int((self.column("end_position")[rows] - self.column("position")[rows]).sum())
 
     def has(self, name: str) -> Any:
-        """Whether an entry has what a column says, or something left over stands there."""
+        """Whether each entry's content has a column; the numbers of other entries there mean nothing."""
         if name not in _of_contents(self._module):
             return np.ones(len(self), bool)
         known = [name in content.columns for content in self._module.CONTENTS]
@@ -259,7 +259,7 @@ class EntryTable:
         return rows[: others[0]] if len(others) else rows
 
     def spans(self, rows: Any, position: int) -> Any:
-        """Where the records of some rows are in a window that begins at `position`; see `decoding`."""
+        """Return the places of some rows' records in a window that begins at `position`; see `decoding`."""
         spans = np.empty((len(rows), 3), np.int64)
         spans[:, 0] = self.column("payload")[rows] - position
         spans[:, 1] = self.column("end_payload")[rows] - position
@@ -267,7 +267,7 @@ class EntryTable:
         return spans
 
     def _is_all_plain(self, codec: Any) -> bool:
-        """Whether there is nothing but ordinary batches with records that are not compressed."""
+        """Whether all entries are batches of uncompressed data records."""
         is_special = codec.any() or self.column("is_control").any() or self.column("num_records").min() < 1
         return not is_special and bool(self.is_batch().all())
 
@@ -289,6 +289,6 @@ class EntryTable:
 
 
 def count_alike(columns: list[Any]) -> int:
-    """How many rows, from the first on, have its values in all of these columns."""
+    """Count the leading rows that have the values of the first one in all of these columns."""
     others = np.flatnonzero(np.any([column != column[0] for column in columns], axis=0))
     return int(others[0]) if len(others) else len(columns[0])

@@ -235,7 +235,7 @@ class _Headers:
             return None
 
     def _trouble(self, position: int) -> Generator[EntryTable | Damage, None, int]:
-        """What the scanner does not take; returns where it can go on."""
+        """Yield entries and damage from where the scanner stopped; return where it can continue."""
         for entry in self._slow.region(position):
             position = entry.end_position
             if isinstance(entry, Batch):

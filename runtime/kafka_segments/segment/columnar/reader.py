@@ -114,7 +114,7 @@ class ColumnarReader:
         self._plain_content: int | None = None  # of the last records, if they were not compressed
 
     def _decoder_of(self, content: int, is_control: bool) -> RecordDecoder:
-        """What decodes the records of a sort of entries; control records it only looks through."""
+        """Return the decoder of a content's records; control records are decoded without columns."""
         key = content, is_control
         if key not in self._decoders:
             package = self._module.__name__.rpartition(".")[0]
@@ -155,7 +155,7 @@ class ColumnarReader:
         return num_wanted
 
     def _next_fused(self, position: int) -> FusedScan | None:
-        """What takes the next window in one go, should it go on like the last: with plain records."""
+        """Return the fused loop for the next window if it pays off, after uncompressed records; else None."""
         content = self._plain_content
         is_worth_it = _FUSED_FROM <= position < self._source.size
         if content is None or not (self._headers.can_fuse and is_worth_it):
@@ -187,7 +187,7 @@ class ColumnarReader:
                 yield batch if self._decoded is self._schema else batch.select(self._schema.names)
 
     def _trouble(self, position: int) -> Generator[Event, None, int]:
-        """What stands where the scanner stopped, up to where it can go on; returns that position."""
+        """Yield the events from where the scanner stopped; return the position where it can continue."""
         for entry in self._scan.region(position):
             position = entry.end_position
             if not isinstance(entry, Batch) or entry.crc_valid is False:
@@ -349,7 +349,7 @@ class ColumnarReader:
         return None
 
     def _chosen(self, steps: Generator[pa.RecordBatch, None, T]) -> Generator[Event, None, T]:
-        """What is decoded on the way: the rows in the range of offsets; returns what the steps do."""
+        """Yield the decoded rows in the range of offsets; return the result of the steps."""
         while True:
             try:
                 batch = next(steps)
@@ -359,7 +359,7 @@ class ColumnarReader:
             yield from self._selected(iter((batch,)))
 
     def _unwrapping_of(self, decoder: RecordDecoder, content: int) -> Unwrapping | None:
-        """What goes with the decoder; None where the scanner cannot find out itself what is sound."""
+        """Return the wrappers' loop for a decoder; None where checksums are verified outside the scanner."""
         if self._unwrapping is None and self._headers.can_fuse:
             check_crc = self._check_crc
             self._unwrapping = Unwrapping(decoder, content, self._module, check_crc=check_crc)

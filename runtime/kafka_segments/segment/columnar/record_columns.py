@@ -29,7 +29,7 @@ _WIDTHS = {"int64": 8, "timestamp[ms, UTC]": 8, "int32": 4, "uint32": 8, "int8":
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many rows, bytes (of any one column) and list items fit."""
+    """Room in a decoder's arrays: rows, bytes (of any one column) and list items."""
 
     num_rows: int
     num_bytes: int

@@ -88,7 +88,7 @@ class SmallRecords:
         return None
 
     def take(self) -> pa.RecordBatch | None:
-        """What was added since the last time; None if nothing was."""
+        """Return the rows added since the last call; None if there are none."""
         batch = next(self._decoder.flush(), None)
         return None if batch is None else batch.select(self._names)
 

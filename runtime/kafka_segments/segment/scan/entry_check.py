@@ -185,7 +185,7 @@ class Probe:
 
 
 def hole_before(source: Source, end: int) -> int:
-    """Where the hole of a sparse file begins that reaches up to `end`; `end` itself if none is known.
+    """Return where the hole of a sparse file before `end` begins; `end` itself if none is known.
 
     Holes are read as zeros; the file system knows where they are, so they need not be read.
     """
@@ -207,7 +207,7 @@ def hole_before(source: Source, end: int) -> int:
 
 
 def _next_data(descriptor: int, position: int, seek_data: int) -> int | None:
-    """Where the first byte from a position on is that is in no hole; None if there is none."""
+    """Return the position of the first byte from a position on that is in no hole; None if there is none."""
     try:
         return os.lseek(descriptor, position, seek_data)
     except OSError as error:
