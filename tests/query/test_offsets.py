@@ -260,12 +260,13 @@ def test_internal_topics_are_read_by_name_only(
     options: dict[str, str], is_live: bool, tmp_path: Path
 ) -> None:
     found = []
-    for topic in ("t", "__cluster_metadata", "__consumer_offsets"):
+    names = ("__cluster_metadata", "__consumer_offsets", "__remote_log_metadata")
+    for topic in ("t", *names):
         (tmp_path / topic).mkdir()
         path = logs.write(tmp_path / topic, [Entry("create2", (at * 100,)) for at in range(3)])
         log = replace(logs.log_of(path), topic=topic)
         found.append(replace(log, end=LogEnd(is_live=True, high_watermark=3)) if is_live else log)
-    named = {name: query_of({"subscribe": name}) for name in ("__cluster_metadata", "__consumer_offsets")}
+    named = {name: query_of({"subscribe": name}) for name in names}
     for name, query in named.items():
         assert {one.topic for one in plan(found, query, PLACES).ranges} == {name}
     one = plan(found, query_of(options), PLACES)

@@ -88,9 +88,9 @@ _TABLE = (
         kafka="exactly one of `subscribe`, `subscribePattern`, `assign`",
         more="at most one of the three; with none, everything at the paths. A topic that is not there is an "
         "error, as there. Internal topics (`__consumer_offsets`, `__transaction_state`, "
-        "`__share_group_state`, `__cluster_metadata`) are read when `subscribe` or `assign` names them, or "
-        "there is nothing else at the paths; else the plan lists them as left out", flag="--subscribe",
-        metavar="TOPICS", scan="topics"),
+        "`__share_group_state`, `__cluster_metadata`, `__remote_log_metadata`) are read when `subscribe` or "
+        "`assign` names them, or there is nothing else at the paths; else the plan lists them as left out",
+        flag="--subscribe", metavar="TOPICS", scan="topics"),
     Option("query", "subscribePattern", values.to_stripped,
         "topics in whose names this regular expression (Java's syntax) is found", kafka=_SAME,
         more="what Python's `re` does not have is refused: `\\Q...\\E`, `\\p{...}`, `(?<name>...)`, sets "

@@ -16,6 +16,7 @@ from kafka_segments.errors import OptionError
 
 __all__ = [
     "EARLIEST",
+    "INTERNAL_TOPICS",
     "LATEST",
     "Bound",
     "Column",
@@ -29,6 +30,18 @@ __all__ = [
     "at_timestamps",
     "topic_pattern",
 ]
+
+INTERNAL_TOPICS = frozenset(
+    {
+        "__cluster_metadata",
+        "__consumer_offsets",
+        "__remote_log_metadata",
+        "__share_group_state",
+        "__transaction_state",
+    }
+)
+"""Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
+those of controllers (KRaft) and of tiered storage (TopicBasedRemoteLogMetadataManagerConfig)."""
 
 EARLIEST = -2
 LATEST = -1

@@ -16,17 +16,11 @@ from kafka_segments.log.partition_dirs import Wanted
 from kafka_segments.log.replicas import resolve
 from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.prune import drop_by_partition
-from kafka_segments.query.query import Query, Topics, topic_pattern
+from kafka_segments.query.query import INTERNAL_TOPICS, Query, Topics, topic_pattern
 
 __all__ = ["logs_asked_for", "select", "whole_log"]
 
 L = TypeVar("L", PartitionCopy, PartitionLog)
-
-_INTERNAL = frozenset(
-    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
-)
-"""Topics that are read by name only: Topic.INTERNAL_TOPICS, which a consumer's pattern does not match, and
-the metadata log of the controllers."""
 
 _INTERNAL_WHY = "it is an internal topic of Kafka: name it in subscribe or assign to read it"
 
@@ -77,7 +71,7 @@ def logs_asked_for(
     try:
         _check_there(copies, topics)
         # What conditions leave is no reason to read internal topics.
-        is_usual = any(copy.topic not in _INTERNAL for copy in copies)
+        is_usual = any(copy.topic not in INTERNAL_TOPICS for copy in copies)
         is_enough = is_usual or topics != Topics() or not query.conditions
     except OptionError:
         is_enough = False
@@ -153,7 +147,7 @@ def _is_selected(log: PartitionCopy | PartitionLog, topics: Topics) -> bool:
 
 def _is_passed_over(log: PartitionCopy | PartitionLog, topics: Topics) -> bool:
     """Whether a log is of an internal topic, and topics are not selected by name."""
-    return log.topic in _INTERNAL and topics.names is None and topics.partitions is None
+    return log.topic in INTERNAL_TOPICS and topics.names is None and topics.partitions is None
 
 
 def _absent(what: str, name: str, there: Iterable[str]) -> OptionError:

@@ -8,20 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import parse_directory_name
 from kafka_segments.log.model import PartitionLog
-from kafka_segments.query.query import Topics
+from kafka_segments.query.query import INTERNAL_TOPICS, Topics
 from kafka_segments.query.resolve import select
 
 __all__ = ["choose", "is_internal"]
-
-_INTERNAL_TOPICS = frozenset(
-    [
-        "__cluster_metadata",  # KRaft
-        "__consumer_offsets",
-        "__remote_log_metadata",  # tiered storage
-        "__share_group_state",
-        "__transaction_state",
-    ]
-)
 
 
 def choose(
@@ -52,7 +42,7 @@ def choose(
 
 def is_internal(sources: Sequence[str], topics: Topics) -> Callable[[str], bool]:
     """Return a function that decides whether a topic is internal, and not named; arguments as of `choose`."""
-    hidden = _INTERNAL_TOPICS - set(topics.names or ()) - set(_topics_of(sources))
+    hidden = INTERNAL_TOPICS - set(topics.names or ()) - set(_topics_of(sources))
     return hidden.__contains__
 
 
