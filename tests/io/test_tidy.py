@@ -73,7 +73,7 @@ def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> P
         os.close(descriptor)
         if not knows:
             pytest.skip("needs Linux 6.14, and a file system that knows RWF_DONTCACHE")
-        monkeypatch.setattr(page_cache, "_may_know", lambda source, status: False)
+        monkeypatch.setattr(page_cache, "_may_know", lambda descriptor, status: False)
     return Places()
 
 
@@ -175,6 +175,56 @@ def test_on_request_the_cache_is_kept(file: Path) -> None:
     assert sum(pages_of(file)) == SIZE // PAGE
 
 
+@pytest.mark.parametrize("is_warm", [True, False])
+@patiently
+def test_a_file_that_is_read_whole_leaves_the_cache_as_it_was(
+    tmp_path: Path, file: Path, places: Places, is_warm: bool
+) -> None:
+    small = tmp_path / file.name
+    small.write_bytes(file.read_bytes()[: 5 * PAGE - 10])
+    warm(small, 0, 5 * PAGE if is_warm else 0)
+    before = pages_of(small)
+    view = memoryview(bytearray(5 * PAGE - 10))
+    assert places.read_whole(str(small), view)
+    assert view == small.read_bytes()[: len(view)]
+    drop(small)
+    warm(small, 0, 5 * PAGE if is_warm else 0)
+    assert places.read_whole(f"file://{small}", view)
+    assert pages_of(small) == before
+    assert sum(before) == (5 if is_warm else 0)
+
+
+def test_only_a_regular_file_of_that_size_is_read_whole(tmp_path: Path, file: Path) -> None:
+    places, view = Places(), memoryview(bytearray(10))
+    small = tmp_path / "small"
+    os.mkfifo(tmp_path / "pipe")
+    for size in (9, 11):
+        small.write_bytes(bytes(size))
+        assert not places.read_whole(str(small), view)
+    for other in (
+        tmp_path,
+        tmp_path / "pipe",
+        tmp_path / "absent",
+        Path("/dev/zero"),
+        "s3://bucket/small",
+        "\0",
+    ):
+        assert not places.read_whole(str(other), view)
+    small.write_bytes(file.read_bytes()[:10])
+    assert places.read_whole(str(small), view) and view == small.read_bytes()
+    assert Places(keep_cache=True).read_whole(str(small), view)
+
+
+def test_a_small_file_that_cannot_be_read_is_not_read_whole(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(descriptor: int, buffers: list[memoryview], position: int, *flags: int) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(page_cache.os, "preadv", failing)  # type: ignore[attr-defined]
+    assert not Places().read_whole(str(file), memoryview(bytearray(SIZE)))
+
+
 def test_the_bytes_are_the_files(file: Path, places: Places) -> None:
     data = file.read_bytes()
     source = places.open(str(file))
@@ -231,7 +281,7 @@ def test_where_addresses_are_limited_all_bytes_come(file: Path, mebibytes: int) 
 
 
 def test_where_nothing_is_known_files_are_read_as_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_cache, "_may_know", lambda source, status: False)
+    monkeypatch.setattr(page_cache, "_may_know", lambda descriptor, status: False)
     monkeypatch.setattr(page_cache, "_knows_dontcache", lambda descriptor: False)
     source = Places().open(str(file))
     assert not isinstance(source, TidySource)
@@ -259,7 +309,7 @@ def test_counting_and_listing_say_the_same(
 def test_mincore_is_not_asked_where_it_lies(file: Path) -> None:
     """A user who neither owns a file nor may write it is told that all of it is in the cache."""
     source, status = open_source(file), file.stat()
-    assert page_cache._may_know(source, status) == (
+    assert page_cache._may_know(source.descriptor, status) == (
         os.geteuid() in (0, status.st_uid) or os.access(file, os.W_OK)
     )
     tidied = tidy_source(source, "1", status)

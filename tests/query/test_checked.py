@@ -31,8 +31,8 @@ def partition(tmp_path: Path) -> Path:
 @pytest.fixture(params=[True, False], ids=["compiled", "plain"])
 def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of looking into small segments."""
-    for module in (segment_extents, header_walk):
-        monkeypatch.setattr(module, "_NUM_SLOW", 0 if request.param else 1 << 30)
+    for module, name in ((segment_extents, "_NUM_SLOW"), (header_walk, "NUM_SLOW")):
+        monkeypatch.setattr(module, name, 0 if request.param else 1 << 30)
 
 
 def findings(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:

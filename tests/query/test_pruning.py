@@ -74,7 +74,7 @@ def test_pruned_equals_unpruned(
     limits: Limits,
     num_slow: int,
 ) -> None:
-    is_compiled = mock.patch.object(header_walk, "_NUM_SLOW", num_slow)
+    is_compiled = mock.patch.object(header_walk, "NUM_SLOW", num_slow)
     with is_compiled, mock.patch.object(prune, "_LEAST_GAP", gap), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))], interval=interval)
         everything = logs.all_rows(path)
@@ -93,7 +93,7 @@ def test_pruned_equals_unpruned(
 def test_with_the_true_skew_too(
     log: list[Entry], asked: Condition, without: tuple[str, ...], num_slow: int
 ) -> None:
-    is_compiled = mock.patch.object(header_walk, "_NUM_SLOW", num_slow)
+    is_compiled = mock.patch.object(header_walk, "NUM_SLOW", num_slow)
     with is_compiled, mock.patch.object(prune, "_LEAST_GAP", 0), tempfile.TemporaryDirectory() as folder:
         path = logs.write(Path(folder), [*log, Entry("create2", (1,))])
         everything = logs.all_rows(path)

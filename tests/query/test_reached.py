@@ -171,7 +171,7 @@ def test_what_the_cleaner_may_have_taken_is_no_loss(log: Path) -> None:
 @pytest.fixture(params=[True, False], ids=["compiled", "plain"])
 def anyhow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of looking at the end of a small segment."""
-    monkeypatch.setattr(header_walk, "_NUM_SLOW", 0 if request.param else 1 << 30)
+    monkeypatch.setattr(header_walk, "NUM_SLOW", 0 if request.param else 1 << 30)
 
 
 ENDS = {

@@ -39,13 +39,18 @@ def hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Names of the files that are opened, and how often."""
     found: Counter[str] = Counter()
-    plain = LocalFiles.open
 
-    def counting(self: LocalFiles, path: str, end: int | None = None) -> Any:
-        found[path.rpartition("/")[2]] += 1
-        return plain(self, path, end)
+    def counting(name: str) -> None:
+        plain = getattr(LocalFiles, name)
 
-    monkeypatch.setattr(LocalFiles, "open", counting)
+        def counted(self: LocalFiles, path: str, *arguments: Any) -> Any:
+            found[path.rpartition("/")[2]] += 1
+            return plain(self, path, *arguments)
+
+        monkeypatch.setattr(LocalFiles, name, counted)
+
+    for name in ("open", "read_whole"):
+        counting(name)
     for kept in (segment_extents._kept, segment_extents._kept_times):
         kept.clear()
     return found
@@ -54,7 +59,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 @pytest.fixture(params=[True, False], ids=["headers", "indexes"])
 def is_compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Both ways to find out what times small segments hold."""
-    monkeypatch.setattr(header_walk, "_NUM_SLOW", 0 if request.param else 1 << 30)
+    monkeypatch.setattr(header_walk, "NUM_SLOW", 0 if request.param else 1 << 30)
     monkeypatch.setattr(segment_extents, "_NUM_SLOW", 0)
     return bool(request.param)
 
@@ -70,8 +75,28 @@ def test_a_day_of_many_segments(hours: Path, opened: Counter[str], is_compiled: 
     if is_compiled:
         assert {name.rpartition(".")[2] for name in before} == {"log"}
         assert max(opened[name] for name in before) == 1
+        after = [name for name in opened if 3 * 121 < int(name[:20]) < 3 * (NUM_HOURS - 1)]
+        assert len(after) > 100 and {opened[name] for name in after} == {1}
     else:
         assert max(opened[name] for name in before if name.endswith(".log")) == 2
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+@pytest.mark.usefixtures("is_compiled")
+def test_records_out_of_order_are_found(hours: Path, tmp_path: Path, compression: str) -> None:
+    log = tmp_path / "events-0"
+    shutil.copytree(hours, log)
+    strays = {3 * 7 + 1: DAY[0], 3 * 150: DAY[1] - 1, 3 * 200 + 2: DAY[0] + HOUR}
+    for offset, time in strays.items():
+        base = offset - offset % 3
+        times = [T0 + base // 3 * HOUR] * 3
+        times[offset - base] = time
+        path = log / f"{base:020}.log"
+        for file in (path, path.with_suffix(".index"), path.with_suffix(".timeindex")):
+            file.unlink()
+        rows = [{"value": b"v", "timestamp": one} for one in times]
+        kafka_segments.write_segment(path, rows, base_offset=base, compression=compression)
+    assert offsets_of(log) == sorted([*range(3 * 96, 3 * 120), *strays])
 
 
 def test_with_a_skew_what_follows_is_not_read(hours: Path, opened: Counter[str], is_compiled: bool) -> None:
@@ -89,7 +114,8 @@ def test_with_a_skew_what_follows_is_not_read(hours: Path, opened: Counter[str],
 def test_both_ways_leave_out_the_same(hours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for least in (0, 1 << 30):
-        monkeypatch.setattr(header_walk, "_NUM_SLOW", least)
+        monkeypatch.setattr(header_walk, "NUM_SLOW", least)
+        segment_extents._kept_times.clear()
         for since in (
             T0 - 1,
             T0,

@@ -72,6 +72,15 @@ class Places:
         system, path = self._resolve(path)
         return system.open(path, end)
 
+    def read_whole(self, path: str, view: memoryview) -> bool:
+        """Read a small listed file into a buffer as large as it is; see `LocalFiles.read_whole`.
+
+        Returns:
+            False for a file in a store.
+        """
+        system, path = self._resolve(path)
+        return isinstance(system, LocalFiles) and system.read_whole(path, view)
+
     def _resolve(self, path: str) -> tuple[FileSystem, str]:
         match = _ADDRESS.match(path)
         if match is None:

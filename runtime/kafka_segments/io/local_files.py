@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from operator import attrgetter
 
 from kafka_segments.errors import ReadError
 from kafka_segments.io.filesystem import FileEntry, PlacedSource
 from kafka_segments.io.loggers import get_logger
-from kafka_segments.io.page_cache import tidy_source
+from kafka_segments.io.page_cache import read_tidily, tidy_source
 from kafka_segments.io.storage import Source, open_source
 
 __all__ = ["LocalFiles", "is_locked"]
@@ -33,7 +34,7 @@ class LocalFiles:
         """
         try:
             with os.scandir(directory) as found:
-                names = sorted(found, key=lambda entry: entry.name)
+                names = sorted(found, key=attrgetter("name"))
         except OSError as error:
             raise _cannot_list(directory, error) from error
         return [entry for entry in map(_listed, names) if entry is not None]
@@ -59,6 +60,35 @@ class LocalFiles:
         except OSError as error:
             source.close()
             raise _cannot_list(path, error) from error
+
+    def read_whole(self, path: str, view: memoryview) -> bool:
+        """Read a small file that was listed with a size above 0: a regular one, or it was replaced since.
+
+        Args:
+            path: of the file.
+            view: as large as the listed size; receives the file.
+
+        Returns:
+            False if it has another size now, or it cannot be read; opening it gives the reason.
+        """
+        if not hasattr(os, "preadv"):
+            return False
+        try:
+            # Opening a pipe would wait for a writer.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (OSError, ValueError):
+            return False
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size != len(view):
+                return False
+            if self._keep_cache:
+                return os.preadv(descriptor, [view], 0) == len(view)
+            return read_tidily(descriptor, status, view)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
 
 
 def is_locked(path: str) -> bool:

@@ -15,6 +15,7 @@ import ctypes
 import errno
 import mmap
 import os
+import platform
 import sys
 import threading
 from functools import cache
@@ -22,12 +23,14 @@ from typing import Any
 
 from kafka_segments.io.storage import Source
 
-__all__ = ["TidySource", "resident_pages", "tidy_source"]
+__all__ = ["TidySource", "read_tidily", "resident_pages", "tidy_source"]
 
 _DONTCACHE = 0x80  # RWF_DONTCACHE of linux/fs.h; Python does not name it yet
 _NOT_KNOWN = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _CACHESTAT = 451  # on all architectures but Alpha
-_NUM_COUNTS = 5  # cached, dirty, under writeback, evicted, recently evicted
+_Part = ctypes.c_uint64 * 2
+_Counts = ctypes.c_uint64 * 5  # cached, dirty, under writeback, evicted, recently evicted
+_MACHINE = platform.machine()
 _MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x")
 _LOWEST_BIT = bytes(value & 1 for value in range(256))  # other bits are reserved
 _LEN_READ_AHEAD = 16 << 20  # more than the kernel reads ahead of a reader
@@ -51,8 +54,8 @@ def resident_pages(descriptor: int, position: int, size: int) -> bytes | None:
         return None
     num_pages = -(-size // mmap.PAGESIZE)
     # Since Linux 6.5 counting is 100 times faster than listing, and mostly all or no pages are cached.
-    if os.uname().machine in _MACHINES:
-        part, counts = (ctypes.c_uint64 * 2)(position, size), (ctypes.c_uint64 * _NUM_COUNTS)()
+    if _MACHINE in _MACHINES:
+        part, counts = _Part(position, size), _Counts()
         failed = libc.syscall(_CACHESTAT, descriptor, part, counts, 0)
         if not failed and counts[0] in (0, num_pages):
             return bytes([counts[0] > 0]) * num_pages
@@ -87,18 +90,46 @@ def tidy_source(source: Source, identity: str, status: os.stat_result) -> TidySo
         identity: of the file, see `FileEntry`.
         status: of the file.
     """
-    is_linux = sys.platform == "linux" and hasattr(os, "posix_fadvise")
-    if not is_linux or source.descriptor < 0 or source.size == 0:
+    if source.descriptor < 0 or source.size == 0:
         return None
-    if _may_know(source, status) and _libc() is not None:
-        return TidySource(source, identity, 0)
-    return TidySource(source, identity, _DONTCACHE) if _knows_dontcache(source.descriptor) else None
+    flags = _tidy_flags(source.descriptor, status)
+    return None if flags is None else TidySource(source, identity, flags)
 
 
-def _may_know(source: Source, status: os.stat_result) -> bool:
+def read_tidily(descriptor: int, status: os.stat_result, view: memoryview) -> bool:
+    """Read a file of a few pages from its beginning, with the page cache as it was where that is supported.
+
+    Args:
+        descriptor: of the file.
+        status: of the file.
+        view: as large as the file, which receives it.
+
+    Returns:
+        Whether all of it was read.
+
+    Raises:
+        OSError: a part cannot be read.
+    """
+    flags = _tidy_flags(descriptor, status)
+    pages = resident_pages(descriptor, 0, len(view)) if flags == 0 else None
+    size = os.preadv(descriptor, [view], 0, flags or 0)
+    _drop_new(descriptor, 0, pages or b"")
+    return size == len(view)
+
+
+def _tidy_flags(descriptor: int, status: os.stat_result) -> int | None:
+    """Flags of `preadv`; 0 if `resident_pages` works for this user. None if nothing keeps the cache."""
+    if sys.platform != "linux" or not hasattr(os, "posix_fadvise"):
+        return None
+    if _may_know(descriptor, status) and _libc() is not None:
+        return 0
+    return _DONTCACHE if _knows_dontcache(descriptor) else None
+
+
+def _may_know(descriptor: int, status: os.stat_result) -> bool:
     """Whether `mincore` works for this user, by the kernel's `can_do_mincore`; else it reports all pages."""
     is_owner = os.geteuid() in (0, status.st_uid)
-    return is_owner or os.access(f"/proc/self/fd/{source.descriptor}", os.W_OK, effective_ids=True)
+    return is_owner or os.access(f"/proc/self/fd/{descriptor}", os.W_OK, effective_ids=True)
 
 
 def _knows_dontcache(descriptor: int) -> bool:
@@ -109,6 +140,24 @@ def _knows_dontcache(descriptor: int) -> bool:
             return False
         raise
     return True
+
+
+def _drop_new(descriptor: int, base: int, pages: bytes, page: int = 0, last: int | None = None) -> None:
+    """Drop the pages that were not cached before.
+
+    Args:
+        descriptor: of the file.
+        base: position of the first of `pages`.
+        pages: a byte a page, 1 if it was cached.
+        page: the first page to drop.
+        last: the page after the last one; None is the end.
+    """
+    last = len(pages) if last is None else last
+    while (start := pages.find(0, page, last)) >= 0:
+        page = pages.find(1, start, last)
+        page = last if page < 0 else page
+        first, length = base + start * mmap.PAGESIZE, (page - start) * mmap.PAGESIZE
+        os.posix_fadvise(descriptor, first, length, os.POSIX_FADV_DONTNEED)
 
 
 def _blocks(position: int, end: int) -> range:
@@ -189,11 +238,7 @@ class TidySource:
             pages, base = self._pages.get(block, b""), block * _LEN_BLOCK
             page = max(0, -(-(position - base) // mmap.PAGESIZE))
             last = min(len(pages), (end - base) // mmap.PAGESIZE)
-            while (start := pages.find(0, page, last)) >= 0:
-                page = pages.find(1, start, last)
-                page = last if page < 0 else page
-                first, length = base + start * mmap.PAGESIZE, (page - start) * mmap.PAGESIZE
-                os.posix_fadvise(self._descriptor, first, length, os.POSIX_FADV_DONTNEED)
+            _drop_new(self._descriptor, base, pages, page, last)
 
     def close(self) -> None:
         """Drop all pages, also those that the kernel has read ahead."""

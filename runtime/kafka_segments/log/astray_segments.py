@@ -16,7 +16,7 @@ from kafka_segments.formats.file_names import SEGMENT_NAME
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import PartitionLog, StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote
-from kafka_segments.log.segment_extents import extent_of
+from kafka_segments.log.segment_extents import NUM_AHEAD, extent_of, read_small
 from kafka_segments.segment.continuity import Extent
 
 __all__ = ["astray_in", "touches_any"]
@@ -29,7 +29,11 @@ def astray_in(places: Places, log: PartitionLog) -> tuple[Extent, ...]:
         with ThreadPoolExecutor(NUM_REQUESTS) as pool:
             extents = list(pool.map(partial(extent_of, places), segments))
     else:
-        extents = [extent_of(places, one) for one in segments]
+        extents = []
+        for at in range(0, len(segments), NUM_AHEAD):
+            some = segments[at : at + NUM_AHEAD]
+            read_small(places, some)
+            extents += [extent_of(places, one) for one in some]
     return tuple(filter(None, starmap(_if_astray, zip(segments, extents, strict=True))))
 
 

@@ -28,19 +28,31 @@ class FileCache(Generic[T]):
 
     def of(self, file: StoredFile, find: Callable[[], T]) -> T:
         """Return the value of a file, from `find` if it is not cached; errors are not cached."""
-        key = file.path, file.identity, file.size, file.modified_ns
+        key = _key(file)
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
                 return self._found[key]
         found = find()
+        self.put(file, found)
+        return found
+
+    def get(self, file: StoredFile, default: T) -> T:
+        """Return the value of a file if it is cached, else the default."""
+        return self._found.get(_key(file), default)
+
+    def put(self, file: StoredFile, value: T) -> None:
+        """Add the value of a file."""
         with self._lock:
-            self._found[key] = found
+            self._found[_key(file)] = value
             if len(self._found) > _NUM_KEPT:
                 self._found.popitem(last=False)
-        return found
 
     def clear(self) -> None:
         """Empty the cache."""
         with self._lock:
             self._found.clear()
+
+
+def _key(file: StoredFile) -> tuple[str, str, int, int]:
+    return file.path, file.identity, file.size, file.modified_ns

@@ -10,10 +10,10 @@ read instead, which is faster.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafka_segments.errors import KafkaFormatError, OptionError, raise_unless_file_at_fault
 from kafka_segments.formats.entries import Damage
@@ -22,12 +22,23 @@ from kafka_segments.io.storage import Source
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import NUM_REQUESTS, is_remote, open_offsets, open_stored, open_times
-from kafka_segments.log.segment_extents import SmallTimes, times_in_small
+from kafka_segments.log.segment_extents import NUM_AHEAD, read_small, times_in_small
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
 from kafka_segments.segment.index_lookup import OffsetLookup
 from kafka_segments.segment.scan.entry_scan import first_offset_at
 
-__all__ = ["TimeClaims", "is_before", "iter_claims", "position_of", "read_claims", "verify_claim"]
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.small_segments import SmallTimes
+
+__all__ = [
+    "TimeClaims",
+    "has_small_times",
+    "is_before",
+    "iter_claims",
+    "position_of",
+    "read_claims",
+    "verify_claim",
+]
 
 _MOST_HEADS = 4096  # between two entries of an index: many times more than batches of 61 bytes in 4096 bytes
 
@@ -62,8 +73,7 @@ def read_claims(
         budget: decides how small segments are read.
     """
     try:
-        is_indexed = "timeindex" in segment.beside  # else the planner's budget of headers applies
-        small = times_in_small(places, segment, budget) if is_indexed and not segment.is_newest else None
+        small = times_in_small(places, segment, budget) if has_small_times(segment) else None
         if small is not None:
             return _lookup_in_headers(small, segment, timestamp)
         times = open_times(places, segment)
@@ -83,12 +93,16 @@ def read_claims(
         return TimeClaims()
 
 
+def has_small_times(segment: StoredSegment) -> bool:
+    """Whether a small segment's headers may be read; without an index the planner's budget applies."""
+    return "timeindex" in segment.beside and not segment.is_newest
+
+
 def _lookup_in_headers(small: SmallTimes, segment: StoredSegment, timestamp: int) -> TimeClaims:
-    at = bisect_left(small.latest, timestamp)
-    if at == 0:
+    below = small.last_below(timestamp)
+    if below is None:
         return TimeClaims(segment.base_offset - 1)
-    is_all = at == len(small.latest)
-    return TimeClaims(small.last_offsets[at - 1], is_all, small.latest[at - 1], "the batches' headers")
+    return TimeClaims(below[0], below[0] == small.last_offset, below[1], "the batches' headers")
 
 
 def iter_claims(
@@ -101,6 +115,9 @@ def iter_claims(
     """Yield the lookup in each segment; lookups in remote segments run in parallel."""
     for at in range(0, len(segments), NUM_REQUESTS):
         some = segments[at : at + NUM_REQUESTS]
+        if at % NUM_AHEAD == 0:
+            ahead = filter(has_small_times, segments[at : at + NUM_AHEAD])
+            read_small(places, ahead, budget)
         if not any(is_remote(segment.file) for segment in some):
             for segment in some:
                 yield read_claims(places, segment, timestamp, unused, budget)

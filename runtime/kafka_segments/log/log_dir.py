@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import replace
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import MAX_OFFSET, SEGMENT_NAME, parse_directory_name, with_ends
+from kafka_segments.formats.file_names import MAX_OFFSET, SEGMENT_NAME, parse_directory_name
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.checkpoints import ROOT_FILES
@@ -20,8 +19,8 @@ __all__ = ["is_deleted", "log_dir_root", "segments_in", "swaps_in", "without_log
 
 _BESIDE = frozenset(["log", "index", "timeindex", "txnindex", "snapshot"])
 _CLEANED = re.compile(r"(\d{20})\..*\.cleaned", re.ASCII)
-_WITH_LOG = frozenset(["log", "index", "timeindex"])
-"""Suffixes of a segment's files; a producer snapshot may have any offset."""
+_INDEXES = frozenset(["index", "timeindex"])
+"""Suffixes of files that a segment has; a producer snapshot may have any offset."""
 
 
 def log_dir_root(path: str | os.PathLike[str]) -> str:
@@ -41,15 +40,18 @@ def segments_in(entries: Iterable[FileEntry]) -> list[StoredSegment]:
     groups: dict[str, dict[str, StoredFile]] = {}
     for entry in entries:
         stem, _, suffix = entry.name.partition(".")
-        is_segments = SEGMENT_NAME.fullmatch(f"{stem}.log") is not None and int(stem) <= MAX_OFFSET
-        if suffix in _BESIDE and is_segments:
+        if suffix in _BESIDE and (stem in groups or _is_segments(stem)):
             groups.setdefault(stem, {})[suffix] = StoredFile.of(entry)
-    found = [
-        StoredSegment(files.pop("log"), int(stem), beside=files)
-        for stem, files in sorted(groups.items())
-        if "log" in files
+    found = [(int(stem), groups[stem]) for stem in sorted(groups) if "log" in groups[stem]]
+    ends = [*(base for base, _files in found[1:]), None]
+    return [
+        StoredSegment(files.pop("log"), base, is_newest=end is None, beside=files, end_offset=end)
+        for (base, files), end in zip(found, ends, strict=False)
     ]
-    return [replace(one, is_newest=end is None, end_offset=end) for one, end in with_ends(found)]
+
+
+def _is_segments(stem: str) -> bool:
+    return SEGMENT_NAME.fullmatch(f"{stem}.log") is not None and int(stem) <= MAX_OFFSET
 
 
 def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | None) -> bool:
@@ -72,12 +74,14 @@ def is_deleted(places: Places, segment: StoredSegment, log_start_offset: int | N
 
 def without_log(entries: Iterable[FileEntry]) -> tuple[int, ...]:
     """Return the base offsets of indexes without a segment."""
-    stems: dict[str, set[str]] = {}
-    for entry in entries:
-        stem, _, suffix = entry.name.partition(".")
-        if suffix in _WITH_LOG and SEGMENT_NAME.fullmatch(f"{stem}.log"):
-            stems.setdefault(stem, set()).add(suffix)
-    return tuple(sorted(int(stem) for stem, suffixes in stems.items() if "log" not in suffixes))
+    names = {entry.name for entry in entries}
+    found = set()
+    for name in names:
+        stem, _, suffix = name.partition(".")
+        log = f"{stem}.log"
+        if suffix in _INDEXES and log not in names and SEGMENT_NAME.fullmatch(log):
+            found.add(int(stem))
+    return tuple(sorted(found))
 
 
 def swaps_in(entries: Iterable[FileEntry]) -> tuple[tuple[int, str], ...]:
@@ -87,10 +91,12 @@ def swaps_in(entries: Iterable[FileEntry]) -> tuple[tuple[int, str], ...]:
     """
     entries = list(entries)
     names = {entry.name for entry in entries}
-    cleaned = filter(None, (_CLEANED.fullmatch(name) for name in names))
+    cleaned = filter(None, (_CLEANED.fullmatch(name) for name in names if name.endswith(".cleaned")))
     unfinished = min((int(match[1]) for match in cleaned), default=MAX_OFFSET + 1)
     found = []
     for entry in entries:
+        if not entry.name.endswith(".swap"):
+            continue
         log = entry.name.removesuffix(".swap")
         match = SEGMENT_NAME.fullmatch(log)
         if match and log not in names and entry.size and int(match[1]) < unfinished:

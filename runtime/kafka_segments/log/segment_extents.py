@@ -8,52 +8,47 @@ if there are many. Results are cached while a file is unchanged, for many ranges
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, ReadError, raise_unless_file_at_fault
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
 from kafka_segments.log.opening import is_remote, open_stored
-from kafka_segments.segment.contents import (
-    contents_in_table,
-    contents_of,
-    contents_of_small,
-    runs_in,
-    table_of_small,
-)
+from kafka_segments.segment.contents import contents_of, contents_of_small, runs_in, times_of_small
 from kafka_segments.segment.continuity import Extent, SegmentContents
 
-__all__ = ["SmallTimes", "contents_of_stored", "extent_of", "runs_at", "times_in_small"]
+if TYPE_CHECKING:
+    from kafka_segments.segment.columnar.small_segments import SmallTimes
+
+__all__ = [
+    "NUM_AHEAD",
+    "contents_of_stored",
+    "earliest_in_small",
+    "extent_of",
+    "read_small",
+    "runs_at",
+    "times_in_small",
+]
 
 LARGEST_SMALL = 64 << 10  # bytes of a segment that is read faster than its indexes
 _NUM_SLOW = 400  # segments to read before loading the compiled scanner, which takes as long
+NUM_AHEAD = 1024
+"""Segments that a caller gives to `read_small` at once, for the cache keeps what it reads of so many."""
+_LEN_AT_ONCE = 4 << 20  # bytes of segments that are read in one pass
+_UNKNOWN: Any = object()
 
 _kept: FileCache[SegmentContents] = FileCache()
 _kept_times: FileCache[SmallTimes | None] = FileCache()
 
 
-@dataclass(frozen=True, slots=True)
-class SmallTimes:
-    """Timestamps of a small, sound and ordered segment, by the headers of all its batches.
-
-    Attributes:
-        last_offsets: of each batch.
-        latest: the greatest timestamp up to each batch's end.
-        has_append_time: whether any batch has log append time.
-    """
-
-    last_offsets: tuple[int, ...]
-    latest: tuple[int, ...]
-    has_append_time: bool
-
-
 def times_in_small(places: Places, segment: StoredSegment, budget: Budget) -> SmallTimes | None:
-    """Read the timestamps of a small segment's headers by the compiled scanner; cache its extent too.
+    """Read the timestamps of a small segment's headers by the compiled scanner, or look up what it read.
 
     Returns:
         None for any other segment, and as long as the planning has asked for few: see `Budget`.
@@ -61,32 +56,98 @@ def times_in_small(places: Places, segment: StoredSegment, budget: Budget) -> Sm
     Raises:
         KafkaFormatError: it cannot be opened.
     """
-    is_near = segment.form == "plain" and not is_remote(segment.file)
-    if not is_near or not 0 < segment.size <= LARGEST_SMALL or not budget.has_many_small():
+    if not _is_small(segment):
+        return None
+    known = _kept_times.get(segment.file, _UNKNOWN)
+    if known is not _UNKNOWN:
+        return known
+    if not budget.has_many_small():
         return None
     return _kept_times.of(segment.file, lambda: _times_in_small(places, segment))
+
+
+def read_small(
+    places: Places,
+    segments: Iterable[StoredSegment],
+    budget: Budget | None = None,
+    earliest_from: int | None = None,
+) -> None:
+    """Read many small segments in one pass, for `times_in_small` and `extent_of`.
+
+    Segments that cannot be read, or not so, are left to these.
+
+    Args:
+        places: opens files.
+        segments: of any size; those that were read before are not read again.
+        budget: of the planning; None if each segment is opened in any case, whichever way is taken.
+        earliest_from: also read the records of those with this timestamp or a later one, for
+            `earliest_in_small`.
+    """
+    wanted = [one for one in segments if _is_small(one) and _is_to_read(one, earliest_from)]
+    # Loading the compiled scanner takes as long as reading so many otherwise.
+    is_loaded = budget is None and len(_kept_times) > 0
+    is_worth = is_loaded or (budget or Budget(0)).would_be_many(len(wanted))
+    if len(wanted) < 2 or not is_worth:
+        return
+    buffer = memoryview(bytearray(min(_LEN_AT_ONCE, sum(one.size for one in wanted))))
+    held: list[StoredSegment] = []
+    ends: list[int] = []
+    filled = 0
+    for one in wanted:
+        if filled + one.size > len(buffer):
+            _keep_times(held, buffer[:filled], ends, earliest_from)
+            held, ends, filled = [], [], 0
+        end = filled + one.size
+        if places.read_whole(one.path, buffer[filled:end]):
+            held.append(one)
+            ends.append(end)
+            filled = end
+    _keep_times(held, buffer[:filled], ends, earliest_from)
+
+
+def earliest_in_small(segment: StoredSegment) -> int | None:
+    """A timestamp that no record is before, if `read_small` found one; reads nothing."""
+    small = _kept_times.get(segment.file, None)
+    return None if small is None else small.earliest
+
+
+def _is_to_read(segment: StoredSegment, earliest_from: int | None) -> bool:
+    known = _kept_times.get(segment.file, _UNKNOWN)
+    if known is _UNKNOWN or known is None or earliest_from is None or known.earliest is not None:
+        return known is _UNKNOWN
+    return known.greatest >= earliest_from
+
+
+def _keep_times(
+    segments: Sequence[StoredSegment], data: memoryview, ends: Sequence[int], earliest_from: int | None
+) -> None:
+    found = times_of_small(data, ends, earliest_from)
+    for segment, times in zip(segments, found, strict=True):
+        if times is not None:
+            _kept_times.put(segment.file, times)
+
+
+def _is_small(segment: StoredSegment) -> bool:
+    """Whether a segment is read faster than its indexes."""
+    return 0 < segment.size <= LARGEST_SMALL and segment.form == "plain" and not is_remote(segment.file)
 
 
 def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None:
     source = open_stored(places, segment)
     try:
-        table = table_of_small(source)
-        if table is None:
-            return None
-        contents = contents_in_table(table, source, segment.base_offset)
-        _kept.of(segment.file, lambda: contents)
-        if table.has_disorder() or table.may_exceed_last_offsets():
-            return None
-        times, kinds = table.column("max_timestamp").tolist(), table.column("timestamp_type")
-        return SmallTimes(
-            tuple(table.last_offsets().tolist()), tuple(accumulate(times, max)), bool(kinds.any())
-        )
+        return times_of_small(memoryview(source.read(0, source.size)), [source.size])[0]
+    except ReadError as error:
+        raise_unless_file_at_fault(error)
+        return None  # the indexes may suffice
     finally:
         source.close()
 
 
 def extent_of(places: Places, segment: StoredSegment) -> Extent | None:
     """Return the first and last offset of a segment; None if it has no sound entry or cannot be read."""
+    small = _kept_times.get(segment.file, None)
+    if small is not None:
+        return Extent(small.first_offset, small.last_offset)
     try:
         return contents_of_stored(places, segment).extent
     except KafkaFormatError as error:

@@ -26,6 +26,7 @@ _SUFFIXES = {
     ".swap": "finished work of the log cleaner (.swap), which a broker takes in when it starts, in place of "
     "the segments that it was made from (or deletes, if a .cleaned file begins at its offset or below)",
 }
+_ENDS = (".log", *_SUFFIXES)
 _ABOUT_TO_BE_DELETED = (_ASIDE["-delete"], _SUFFIXES[".deleted"])
 
 
@@ -70,10 +71,12 @@ class SkipCollector:
     def files(self, entries: Iterable[FileEntry]) -> None:
         """Add the files of a partition's directory that a broker ignores, deletes, or has yet to swap in."""
         for entry in entries:
+            if not entry.name.endswith(_ENDS):
+                continue
             suffix = next((one for one in _SUFFIXES if entry.name.endswith(one)), None)
             if suffix is not None:
                 self.add(entry.path, _SUFFIXES[suffix])
-            elif entry.name.endswith(".log") and not SEGMENT_NAME.fullmatch(entry.name):
+            elif not SEGMENT_NAME.fullmatch(entry.name):
                 self.add(entry.path, "not the name of a segment")
 
 

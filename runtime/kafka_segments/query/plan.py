@@ -206,7 +206,7 @@ class _Planner:
             start = log.log_start_offset or 0
             if end is not None and end <= start and len(log.copies) == 1:
                 # A misnamed segment: its reader reports offsets that no other split reads.
-                split = _whole_split(log, at, (piece.start, None), is_from_beginning=False)
+                split = _whole_split(log, at, end, (piece.start, None), is_from_beginning=False)
                 asked_end = found.end if found.limit is None else found.limit
                 yield replace(split, asked=(found.start, None if is_open else asked_end))
                 continue
@@ -222,7 +222,7 @@ class _Planner:
                 continue
             asked = found.start, found.end
             is_from_beginning = self._query.start.kind == "earliest"
-            split = _whole_split(log, at, asked, is_from_beginning=is_from_beginning)
+            split = _whole_split(log, at, end, asked, is_from_beginning=is_from_beginning)
             is_limited = is_open or found.limit is not None
             yield replace(split, asked=(split.asked[0], found.limit)) if is_limited else split
 
@@ -290,18 +290,19 @@ class _Planner:
 
 
 def _whole_split(
-    log: PartitionLog, at: int, asked: tuple[int, int | None], *, is_from_beginning: bool
+    log: PartitionLog, at: int, end: int | None, asked: tuple[int, int | None], *, is_from_beginning: bool
 ) -> Split:
     """Return the split for one piece of a log.
 
     Args:
         log: the partition.
         at: index of the piece.
+        end: see `piece_end`.
         asked: the requested range of offsets of the log.
         is_from_beginning: the range begins at the log start, and not at a requested offset or time.
     """
     piece = log.pieces[at]
-    ends = [end for end in (piece_end(log, at), asked[1]) if end is not None]
+    ends = [one for one in (end, asked[1]) if one is not None]
     start = max(piece.start, asked[0])
     lowest = min(asked[0], log.log_start_offset or 0) if is_from_beginning else asked[0]
     return Split(

@@ -4,15 +4,16 @@ Strategy: only proven exclusions count. No record of a batch is later than the g
 header: the broker sets it (LogValidator), the cleaner recomputes it, and the checksum covers it. So a lower
 bound excludes batches and, by a sound `.timeindex`, beginnings of segments or whole ones. An upper bound
 excludes batches with LogAppendTime, where all records have the header's timestamp; for CreateTime it needs
-`max_timestamp_skew_ms`: no record is earlier than one before it by more than this. Timestamps of transaction
-markers and emptied batches are not those of records. Offsets of misnamed segments are never pruned by times.
+`max_timestamp_skew_ms`: no record is earlier than one before it by more than this. Without it the timestamps
+of all records in small segments are decoded, many segments at once. Timestamps of transaction markers and
+emptied batches are not those of records. Offsets of misnamed segments are never pruned by times.
 
 Headers are read of local files only, within a budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, repeat
 
@@ -22,10 +23,17 @@ from kafka_segments.io.filesystems import Places
 from kafka_segments.log.astray_segments import touches_any
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.header_walk import Budget
-from kafka_segments.log.index_claims import TimeClaims, is_before, iter_claims, position_of, verify_claim
+from kafka_segments.log.index_claims import (
+    TimeClaims,
+    has_small_times,
+    is_before,
+    iter_claims,
+    position_of,
+    verify_claim,
+)
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import is_remote, open_stored, open_times
-from kafka_segments.log.segment_extents import times_in_small
+from kafka_segments.log.segment_extents import NUM_AHEAD, earliest_in_small, read_small, times_in_small
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import Condition
 from kafka_segments.segment.continuity import Extent
@@ -61,6 +69,8 @@ def drop_by_offsets(
             condition's bound is after that end, as such offsets are not lost.
     """
     conditions = [one for one in conditions if one.column == "offset"]
+    if not conditions:
+        return list(splits), []
     why = f"the query asks for {' and '.join(str(one) for one in conditions)}"
     kept, left_out = [], []
     for split in splits:
@@ -131,6 +141,7 @@ class Pruner:
         bounds = [_bounds(one) for one in self._times]
         self._lowest = max((low for lows, _highs in bounds for low in lows), default=None)
         self._highest = min((high for _lows, highs in bounds for high in highs), default=None)
+        self._asked = " and ".join(str(one) for one in self._times)
 
     def prune(self, splits: Sequence[Split], find_astray: Callable[[], Sequence[Extent]]) -> list[Split]:
         """Narrow the splits of one partition.
@@ -155,22 +166,42 @@ class Pruner:
     def _prune(self, splits: Sequence[Split]) -> list[Split]:
         kept: list[Split] = []
         reached: tuple[int, int] | None = None  # a timestamp after which all records are too late
-        claims: Iterable[TimeClaims | None] = repeat(None)
+        claims: Iterator[TimeClaims | None] = repeat(None)
         if self._lowest is not None:
             segments = [split.segment for split in splits]
             claims = iter_claims(self.places, segments, self._lowest, self.unused, self.budget)
-        for split, claimed in zip(splits, claims, strict=False):
+        for at, split in enumerate(splits):
+            if at % NUM_AHEAD == 0 and reached is None and self._is_open_above:
+                ahead = (one.segment for one in splits[at : at + NUM_AHEAD])
+                lowest = -1 if self._lowest is None else self._lowest
+                read_small(self.places, filter(has_small_times, ahead), self.budget, lowest)
             if reached is not None:
                 self._drop(split, self._why_over(reached))
+            elif self._is_open_above and (earliest := self._earliest_above(split)) is not None:
+                why = f"no timestamp is below {earliest} (the records), and the query asks for {self._asked}"
+                self._drop(split, why)
+                if self._lowest is not None:
+                    next(claims)
             else:
                 is_high_known = False
-                rest, is_low_known = self._by_lower(split, claimed)
+                rest, is_low_known = self._by_lower(split, next(claims))
                 if rest is not None:
                     reached, is_high_known = self._reached(rest)
                     rest = rest if reached is None else self._ended(rest, reached)
                 if rest is not None:
                     kept += self._by_headers(rest, is_low_known, is_high_known)
         return kept
+
+    @property
+    def _is_open_above(self) -> bool:
+        """Whether there is an upper bound, and no skew to know where all is later."""
+        return self._highest is not None and self.max_skew is None
+
+    def _earliest_above(self, split: Split) -> int | None:
+        """The earliest timestamp of a small segment whose records are all too late, else None."""
+        earliest = earliest_in_small(split.segment) if has_small_times(split.segment) else None
+        is_above = earliest is not None and self._highest is not None and earliest > self._highest
+        return earliest if is_above else None
 
     def _drop(self, split: Split, why: str) -> None:
         self.left_out.append(_left_out(split, why))
@@ -182,7 +213,7 @@ class Pruner:
         if claims.before is None or (claims.before < split.start and not claims.is_all):
             return split, claims.before is not None
         why = f"no timestamp is above {claims.greatest} ({claims.source}), "
-        why += f"and the query asks for {self._said()}"
+        why += f"and the query asks for {self._asked}"
         if claims.is_all or (split.end is not None and claims.before + 1 >= split.end):
             self._drop(split, why)
             return None, True
@@ -215,7 +246,7 @@ class Pruner:
     def _why_over(self, reached: tuple[int, int]) -> str:
         return (
             f"offset {reached[1]} has timestamp {reached[0]}, after it none is earlier by more than "
-            f"{self.max_skew} ms (maxTimestampSkewMs), and the query asks for {self._said()}"
+            f"{self.max_skew} ms (maxTimestampSkewMs), and the query asks for {self._asked}"
         )
 
     def _ended(self, split: Split, reached: tuple[int, int]) -> Split | None:
@@ -283,10 +314,7 @@ class Pruner:
 
     def _drop_gap(self, split: Split, start: int, end: int | None, place: tuple[int, int]) -> None:
         gap = replace(split, start=start, end=end, position=place[0], end_position=place[1])
-        self._drop(gap, f"by the batches' headers no timestamp fulfils {self._said()}")
-
-    def _said(self) -> str:
-        return " and ".join(str(one) for one in self._times)
+        self._drop(gap, f"by the batches' headers no timestamp fulfils {self._asked}")
 
 
 @dataclass(slots=True)

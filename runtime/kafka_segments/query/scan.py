@@ -138,8 +138,8 @@ def scan(
         on_damage: "raise" raises the first damage, loss of offsets or doubtful transaction; "skip" continues
             after it; a function receives each as a `Damage`.
         max_timestamp_skew: no record is earlier than one before it by more than this (a timedelta, or
-            milliseconds), so that reading can stop after `until`. Without it all later records are read, as
-            producers may set any time.
+            milliseconds), so that reading can stop after `until`. Without it later records are read too, or
+            their timestamps alone in small segments, as producers may set any time.
         storage_options: settings of stores by Hadoop's names (`fs.s3a.endpoint`), also prefixed with
             `spark.hadoop.`.
 

@@ -36,10 +36,11 @@ __all__ = ["TimeFinder", "piece_end"]
 
 def piece_end(log: PartitionLog, at: int) -> int | None:
     """End of the offsets of a log's piece, exclusive; None for the last one, if it is open."""
-    piece = log.pieces[at]
-    following = log.pieces[at + 1].start if at + 1 < len(log.pieces) else None
-    ends = [end for end in (piece.end, following) if end is not None]
-    return min(ends, default=None)
+    end = log.pieces[at].end
+    if at + 1 == len(log.pieces):
+        return end
+    following = log.pieces[at + 1].start
+    return following if end is None else min(end, following)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ small segments as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,14 +23,13 @@ from kafka_segments.segment.continuity import Extent, SegmentContents
 from kafka_segments.segment.scan.entry_scan import Scan, sound_entry, with_offsets
 
 if TYPE_CHECKING:
-    from kafka_segments.segment.columnar.entry_table import EntryTable
+    from kafka_segments.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
     "Hint",
     "SegmentEnd",
     "SegmentStart",
     "begin_of",
-    "contents_in_table",
     "contents_of",
     "contents_of_small",
     "end_of",
@@ -38,7 +37,7 @@ __all__ = [
     "is_sound_at",
     "near_end",
     "runs_in",
-    "table_of_small",
+    "times_of_small",
 ]
 
 _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
@@ -160,29 +159,16 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
 
 
 def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
-    """Summarize a small segment by the compiled scanner; None unless all of it is sound."""
-    table = table_of_small(source)
-    return None if table is None else contents_in_table(table, source, base_offset)
-
-
-def table_of_small(source: Source) -> EntryTable | None:
-    """Read the headers of a small segment by the compiled scanner; None unless all are sound batches.
-
-    It is valid until the thread's next call.
-    """
+    """Summarize a small segment by the compiled scanner; None unless all of it is sound batches."""
     try:
         from kafka_segments.segment.columnar.small_segments import LARGEST_SMALL, sound_table
 
         table = sound_table(source) if source.size <= LARGEST_SMALL else None
     except MissingExtraError:
         return None
-    return table if table is not None and table.is_batch().all() else None
-
-
-def contents_in_table(table: EntryTable, source: Source, base_offset: int) -> SegmentContents:
-    """Summarize a segment by the headers of all its batches."""
-    names = "base_offset", "crc"
-    bases, checksums = (table.column(name).tolist() for name in names)
+    if table is None or not table.is_batch().all():
+        return None
+    bases, checksums = (table.column(name).tolist() for name in ("base_offset", "crc"))
     lasts = table.last_offsets().tolist()
     first, misplaced = bases[0], None
     is_overlapped = len(bases) > 1 and 0 <= bases[1] <= lasts[0]
@@ -190,6 +176,17 @@ def contents_in_table(table: EntryTable, source: Source, base_offset: int) -> Se
         first, misplaced = min(bases[:2]), bases[0]
     extent = Extent(min(first, bases[-1]), max(first, *lasts[-2:]))
     return SegmentContents(source.name, base_offset, source.size, extent, misplaced=misplaced)
+
+
+def times_of_small(
+    data: memoryview, ends: Sequence[int], earliest_from: int | None = None
+) -> list[SmallTimes | None]:
+    """Read the timestamps of small segments, see `small_segments.read_times`; None without its packages."""
+    try:
+        from kafka_segments.segment.columnar.small_segments import read_times
+    except MissingExtraError:
+        return [None] * len(ends)
+    return read_times(data, ends, earliest_from)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,13 +125,13 @@ class EntryTable:
         highest, last = int(lasts.max()), int(lasts[-1])
         return [highest] if last == highest else [highest, last]
 
-    def has_disorder(self) -> bool:
-        """Whether an entry begins at or below the last offset of the one before it."""
-        return bool((self.column("base_offset")[1:] <= self.last_offsets()[:-1]).any())
+    def is_disordered(self) -> Any:
+        """Whether each entry but the first begins at or below the last offset of the one before it."""
+        return self.column("base_offset")[1:] <= self.last_offsets()[:-1]
 
-    def may_exceed_last_offsets(self) -> bool:
-        """Whether a count of records leads beyond a last offset; see `Batch.highest_offset`."""
-        return bool((self._counted_offsets() > self.last_offsets()).any())
+    def exceeds_last_offsets(self) -> Any:
+        """Whether an entry's count of records leads beyond its last offset; see `Batch.highest_offset`."""
+        return self._counted_offsets() > self.last_offsets()
 
     def _counted_offsets(self) -> Any:
         """The offset of each entry's last record if none are missing; no higher than there can be."""
