@@ -30,6 +30,13 @@ def trees() -> dict[str, ast.Module]:
     return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_trees_left() -> Iterator[None]:
+    """Drop the trees: with their millions of nodes each later garbage collection takes long."""
+    yield
+    trees.cache_clear()
+
+
 def functions() -> Iterator[tuple[str, int]]:
     """Every function's name and length in lines, decorators left out."""
     for name, tree in trees().items():

@@ -118,8 +118,8 @@ def test_construct_alone_brings_no_arrow(environments, version):
 
 
 @pytest.mark.spark
-@pytest.mark.long
-@pytest.mark.parametrize("version", pick(PYTHONS[-1:], PYTHONS))
+@pytest.mark.long(short=False)  # in every run, test_readme.py reads with Spark in such an environment
+@pytest.mark.parametrize("version", PYTHONS)
 def test_spark_alone_ingests(environments, version, tmp_path):
     """The workers are started as `python3` of the PATH, which is the environment's."""
     run, log_dir = environments("spark", version), RECORDED / "kafka-4.3" / "clean"

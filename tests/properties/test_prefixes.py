@@ -63,7 +63,8 @@ def is_right(reading: Reading, right: Reading) -> bool:
     return reading.rows == right.rows and places == [trouble.place() for trouble in right.damage]
 
 
-@pytest.mark.parametrize("file", small[::8], ids=name_of)
+@pytest.mark.long
+@pytest.mark.parametrize("file", small[:: forms.pick(16, 4)], ids=name_of)
 def test_around_the_boundaries_of_some_small_files(file: Recorded) -> None:
     assert_cuts(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)])
 

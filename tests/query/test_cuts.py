@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from tests.builders.segments import some_segment
 from tests.damage.edits import apply
+from tests.forms import pick
 from tests.query.splits import RECORDED, read, recorded, split_of, stored, whole
 
 from kafka_segments import open_segment
@@ -75,15 +76,17 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fused_scan, "LEN_PIECE", 700)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
 def test_a_recorded_segment(path: Path) -> None:
-    check(path, Random(path.name), 4)
+    check(path, Random(path.name), pick(2, 8))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_windows")
 @pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
 def test_a_recorded_segment_in_small_windows(path: Path) -> None:
-    check(path, Random(path.name + "small"), 2)
+    check(path, Random(path.name + "small"), pick(1, 4))
 
 
 @pytest.mark.usefixtures("small_windows")

@@ -73,7 +73,8 @@ def read(log: PartitionLog, query: Query, places: Places) -> list[Any]:
     return found
 
 
-CASES = [(path, kind) for at, path in enumerate(OLD) for kind in pick(INDEXES[at % 4 :][:1], INDEXES)]
+SOME = pick(OLD[::2], OLD)
+CASES = [(path, kind) for at, path in enumerate(SOME) for kind in pick(INDEXES[at % 4 :][:1], INDEXES)]
 
 
 @pytest.mark.long

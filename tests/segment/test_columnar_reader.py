@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.builders.build import batch, record
 from tests.builders.segments import damages, gzipped, recorded, row, rows, slowly, some_segment, told
+from tests.forms import pick
 
 import kafka_segments
 from kafka_segments import Batch, Damage, Record, open_segment
@@ -74,10 +75,11 @@ def test_arenas_of_any_size(monkeypatch, capacity):
     assert columnar(DATA) == slowly(DATA)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [0, 1, 3, 6])
 def test_damage_is_told_as_in_the_slow_way(count):
     random = Random(count)
-    for _ in range(25):
+    for _ in range(pick(8, 100)):
         data = bytearray(some_segment(40, seed=random.randrange(5)))
         for _ in range(count):
             at = random.randrange(len(data))

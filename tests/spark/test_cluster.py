@@ -22,16 +22,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 NAME = "kafka-4.3/clean"
 
-SUITE = pick(
-    (
-        f"test_rows.py::test_rows_of_a_set[{NAME}]",
-        "test_rows.py::test_counts_and_offsets_by_sql",
-        "test_source.py::test_snapshot",
-        "test_source.py::test_errors_reach_the_user",
-    ),
-    ("test_rows.py", "test_source.py"),
-)
-"""In the short form the rows of one set and a few other tests, in the full one all of both files."""
+SUITE = pick((f"test_rows.py::test_rows_of_a_set[{NAME}]",), ("test_rows.py", "test_source.py"))
+"""In the short form the rows of one set, in the full one all of both files."""
 
 
 class Run(NamedTuple):
@@ -104,7 +96,7 @@ def test_the_suite_in_a_cluster(cluster: Run, print_at_end: Callable[[str, list[
     print_at_end("the Spark tests elsewhere", [f"{cluster_job.MASTER}: {counts_of(cluster.done)}"])
 
 
-@pytest.mark.long
+@pytest.mark.long(short=False)  # in every run, test_connect.py and test_connect_views.py
 @pytest.mark.connect
 def test_the_suite_through_connect(
     connect_address: str, tmp_path: Path, print_at_end: Callable[[str, list[str]], None]

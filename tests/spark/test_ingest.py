@@ -243,6 +243,7 @@ def test_destination_taken_while_the_job_runs(
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("ingest")
+@pytest.mark.long(short=False)  # in every run, test_ingest_ends.py sends another signal
 def test_interrupt(workers_path: None, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kafka_segments.cli.main", "ingest", str(CLEAN), str(tmp_path / "out")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
