@@ -12,7 +12,8 @@ import pytest
 from tests.io import server
 from tests.spark import kafka_rows
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.s3]
+# In every run, texts of Spark and of errors are looked through: test_store_settings.py, io/test_s3.py.
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.s3, pytest.mark.long(short=False)]
 
 NAME = "kafka-4.3/clean"
 # Said by Spark itself, at this loudest level, of any session that has such settings.
