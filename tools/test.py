@@ -148,8 +148,8 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["KAFKA_SEGMENTS_LACKS"] = json.dumps(lacks)
     # Groups start in the order of tests/conftest.py, not by their number of tests.
-    # Four processes on two cores: those with Spark, stores and brokers wait for others half of their time.
-    spread = ["-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder"]
+    # Three processes on two cores: those with Spark, stores and brokers wait for others half of their time.
+    spread = ["-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder"]
     command = [sys.executable, "-m", "pytest", "-q", *spread]
     if seed := os.environ.get("KAFKA_SEGMENTS_SEED"):
         command.append(f"--randomly-seed={seed}")

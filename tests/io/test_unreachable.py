@@ -114,7 +114,12 @@ def answers() -> dict[str, Answer]:
     finally:
         logger.removeHandler(messages)
     return {
-        name: Answer(address, error, seconds, [text for text in messages.texts if address in text])
+        name: Answer(
+            address,
+            error,
+            seconds,
+            [text for text in messages.texts if address.removesuffix("/logs") in text],
+        )
         for name, (address, error, seconds) in found.items()
     }
 
@@ -124,9 +129,10 @@ def answers() -> dict[str, Answer]:
 def test_an_error_names_the_store_soon(scheme: str, port: str, answers: dict[str, Answer]) -> None:
     answer, address = answers[f"{scheme} {port}"], f"{scheme}://{port}/logs"
     assert answer.seconds < SOON
-    assert answer.error.path == address
+    # On a busy machine the time may be over before the store is opened, and its directory asked for.
+    assert answer.error.path in (address, address.removesuffix("/logs"))
     assert "nothing has been heard from it yet: check the address" in str(answer.error)
-    assert answer.logged == [f"kafka-segments: {address}: the store keeps a request waiting"]
+    assert answer.logged == [f"kafka-segments: {answer.error.path}: the store keeps a request waiting"]
 
 
 @pytest.mark.parametrize("store", ["abfs", "hdfs"])
