@@ -50,7 +50,8 @@ def test_the_locks_follow_pyproject() -> None:
     optional.discard(normal(project["project"]["name"]))  # an extra names another one
     groups = project["dependency-groups"]
     assert core <= names("core")
-    assert core | optional <= names("run")
+    for lock in LOCKS.keys() - {"build", "core", "java"}:
+        assert core | optional <= names(lock), lock
     assert {normal(name) for name in groups["dev"]} <= names("dev")
     assert {normal(name) for name in groups["build"]} <= names("build")
     assert not optional & names("core"), "the core install must do without pyarrow, numba and pyspark"
