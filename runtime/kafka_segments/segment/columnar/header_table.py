@@ -274,13 +274,16 @@ def _column(entries: EntryTable, name: str, kind: Any) -> pa.Array:
 
 
 def array_of(values: Any, kind: Any, absent: Any) -> pa.Array:
-    """Numbers as an Arrow array of a type, null where `absent`: `pa.array` would import pandas."""
+    """Numbers as an Arrow array of a type, null where `absent`.
+
+    `pa.array` would import pandas, `to_pandas_dtype` needs it in pyarrow 18.
+    """
     validity = _bits(~absent) if absent.any() else None
     if pa.types.is_boolean(kind):
         data = _bits(values != 0)
     else:
-        width = np.int64 if pa.types.is_timestamp(kind) else kind.to_pandas_dtype()
-        data = pa.py_buffer(np.array(values, width))  # always a copy: the table is filled again
+        sign = "u" if pa.types.is_unsigned_integer(kind) else ""  # timestamps are integers, too
+        data = pa.py_buffer(np.array(values, f"{sign}int{kind.bit_width}"))  # a copy: tables are filled again
     return pa.Array.from_buffers(kind, len(values), [validity, data])
 
 
