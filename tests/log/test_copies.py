@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
+from tests.forms import IS_FULL
 from tests.log.cluster import Cluster, Replica, Written
 from tests.log.memory import MemoryPlaces
 
@@ -86,7 +87,9 @@ def play(actions: list[tuple[object, ...]], *, clean: bool) -> Cluster:
     return cluster
 
 
-MANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(
+    max_examples=300, deadline=None, derandomize=not IS_FULL, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @MANY
