@@ -15,7 +15,7 @@ from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import is_remote, open_offsets, open_stored
+from kafka_segments.log.opening import LARGEST_SMALL, is_small, open_offsets, open_stored
 from kafka_segments.segment.contents import SegmentEnd, end_of, is_sound_at
 from kafka_segments.segment.scan.entry_scan import Scan
 
@@ -23,7 +23,6 @@ __all__ = ["find_end", "find_end_of_small", "find_reached", "last_sound_batch", 
 
 _MAX_TAIL = 16 << 20
 _MAX_WALK = 1 << 20  # bytes to read without an index
-_SMALL = 64 << 10  # bytes of a segment that is read faster than its index
 
 
 def find_end(
@@ -112,7 +111,7 @@ def find_reached(places: Places, segment: StoredSegment, budget: Budget) -> int 
     source = open_stored(places, segment)
     try:
         position, most = 0, _MAX_WALK
-        hint = look_up(places, segment) if source.size > _SMALL or source.descriptor < 0 else None
+        hint = look_up(places, segment) if source.size > LARGEST_SMALL or source.descriptor < 0 else None
         if hint is not None and is_sound_at(source, *hint):
             position, most = hint[1], _MAX_TAIL
         if source.size - position > most:
@@ -139,8 +138,7 @@ def find_end_of_small(places: Places, segment: StoredSegment, budget: Budget) ->
     Raises:
         ReadError: see `find_end`.
     """
-    is_near = segment.form == "plain" and not is_remote(segment.file)
-    if not is_near or segment.size > _SMALL or not budget.has_many_small():
+    if not is_small(segment) or not budget.has_many_small():
         return None
     source = open_stored(places, segment)
     try:

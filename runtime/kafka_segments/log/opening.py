@@ -10,8 +10,10 @@ from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup, offset
 from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = [
+    "LARGEST_SMALL",
     "NUM_REQUESTS",
     "is_remote",
+    "is_small",
     "open_beside",
     "open_file",
     "open_offsets",
@@ -23,6 +25,8 @@ __all__ = [
 
 NUM_REQUESTS = 32
 """Parallel requests to remote files."""
+LARGEST_SMALL = 64 << 10
+"""Bytes of a segment that is read faster than its indexes, at most."""
 
 
 def open_segment_of(
@@ -50,6 +54,11 @@ def is_remote(file: StoredFile) -> bool:
     """Return whether reading a file takes requests over a network."""
     scheme, colon, _rest = file.path.partition(":/")
     return bool(colon) and scheme.isalnum() and scheme.lower() != "file"
+
+
+def is_small(segment: StoredSegment) -> bool:
+    """Return whether a segment is read faster than its indexes: small, local, and a file of its own."""
+    return 0 < segment.size <= LARGEST_SMALL and segment.form == "plain" and not is_remote(segment.file)
 
 
 def open_offsets(places: Places, segment: StoredSegment) -> OffsetLookup | None:

@@ -19,7 +19,7 @@ from kafka_segments.log.found_cache import FileCache
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.log_end import look_up
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import is_remote, open_stored
+from kafka_segments.log.opening import is_remote, is_small, open_stored
 from kafka_segments.segment.contents import contents_of, contents_of_small, runs_in, times_of_small
 from kafka_segments.segment.continuity import Extent, SegmentContents
 
@@ -36,7 +36,6 @@ __all__ = [
     "times_in_small",
 ]
 
-LARGEST_SMALL = 64 << 10  # bytes of a segment that is read faster than its indexes
 _NUM_SLOW = 400  # segments to read before loading the compiled scanner, which takes as long
 NUM_AHEAD = 1024
 """Segments that a caller gives to `read_small` at once, for the cache keeps what it reads of so many."""
@@ -56,7 +55,7 @@ def times_in_small(places: Places, segment: StoredSegment, budget: Budget) -> Sm
     Raises:
         KafkaFormatError: it cannot be opened.
     """
-    if not _is_small(segment):
+    if not is_small(segment):
         return None
     known = _kept_times.get(segment.file, _UNKNOWN)
     if known is not _UNKNOWN:
@@ -83,7 +82,7 @@ def read_small(
         earliest_from: also read the records of those with this timestamp or a later one, for
             `earliest_in_small`.
     """
-    wanted = [one for one in segments if _is_small(one) and _is_to_read(one, earliest_from)]
+    wanted = [one for one in segments if is_small(one) and _is_to_read(one, earliest_from)]
     # Loading the compiled scanner takes as long as reading so many otherwise.
     is_loaded = budget is None and len(_kept_times) > 0
     is_worth = is_loaded or (budget or Budget(0)).would_be_many(len(wanted))
@@ -125,11 +124,6 @@ def _keep_times(
     for segment, times in zip(segments, found, strict=True):
         if times is not None:
             _kept_times.put(segment.file, times)
-
-
-def _is_small(segment: StoredSegment) -> bool:
-    """Whether a segment is read faster than its indexes."""
-    return 0 < segment.size <= LARGEST_SMALL and segment.form == "plain" and not is_remote(segment.file)
 
 
 def _times_in_small(places: Places, segment: StoredSegment) -> SmallTimes | None:
