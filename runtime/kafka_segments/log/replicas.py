@@ -321,15 +321,22 @@ class _Merger:
         return run.lineage.end_offset
 
     def _compare(self, run: _Run, end: int) -> None:
-        """Compare a run with the first trusted one that has offsets in common."""
+        """Compare a run with the trusted ones, until it agrees with them up to `end`.
+
+        A comparison with the leader alone is not enough: two runs without lineage may both agree with it and
+        differ after its end.
+        """
+        agreed = run.start
         for trusted, limit in self._trusted:
             common = min(end, limit)
-            if max(run.start, trusted.start) < common:
+            if max(agreed, trusted.start) < common:
                 answer = compare(self._places, run.spans, trusted.spans, common)
                 if isinstance(answer, tuple) and not self._may_be_cleaned(answer):
                     raise self._disagreement(run, trusted, answer)
                 if answer is not None:
-                    return
+                    agreed = common
+            if agreed >= end:
+                return
 
     def _may_be_cleaned(self, batches: tuple[Batch, Batch]) -> bool:
         """Return whether the log cleaner may have made the difference."""
