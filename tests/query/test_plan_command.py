@@ -237,9 +237,13 @@ WRONG = {
     "no number": (["/", "-w", "offset = x"], "offset takes a number"),
     "both": (["/", "--snapshot", "x"], "not both"),
     "no snapshot": (["--snapshot", "/nowhere/x"], "check the path"),
-    "an option of files that a snapshot ignores": (
-        ["--snapshot", "/nowhere/x", "-o", "modifiedAfter=now"],
-        "a time such",
+    "an option of files that a snapshot lists": (
+        ["--snapshot", "/nowhere/x", "-o", "modifiedafter=now"],
+        "give snapshot or modifiedAfter, not both",
+    ),
+    "a wrong option that a snapshot ignores": (
+        ["--snapshot", "/nowhere/x", "-o", "ignoreMissingFiles=now"],
+        "ignoreMissingFiles",
     ),
     "no such path": (["/nowhere"], "check the path"),
 }

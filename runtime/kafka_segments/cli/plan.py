@@ -32,7 +32,7 @@ from kafka_segments.query.offsets import Range
 from kafka_segments.query.options import did_you_mean, option_names
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Column, Condition, Query, TopicPartition
-from kafka_segments.query.query_options import files_of, query_of, unused_options
+from kafka_segments.query.query_options import check_with_snapshot, files_of, query_of, unused_options
 from kafka_segments.query.resolve import logs_asked_for
 from kafka_segments.query.snapshot import Changed, pinned_logs, read_snapshot, take_snapshot, write_snapshot
 
@@ -99,6 +99,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     options = _options(arguments.option) | options_of(arguments)
+    if arguments.snapshot is not None:
+        check_with_snapshot(options)
     query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
     files = files_of(options)
     for words in unused_options(options):

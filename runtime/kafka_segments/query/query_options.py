@@ -15,7 +15,7 @@ from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import GivenOptions
 from kafka_segments.query.query import Bound, Limits, Query, Topics
 
-__all__ = ["files_of", "query_of", "unused_options"]
+__all__ = ["check_with_snapshot", "files_of", "query_of", "unused_options"]
 
 
 def query_of(options: Mapping[str, str]) -> Query:
@@ -48,6 +48,18 @@ def query_of(options: Mapping[str, str]) -> Query:
         fail_on_data_loss=given["failOnDataLoss"],
         max_timestamp_skew_ms=given["maxTimestampSkewMs"],
     )
+
+
+def check_with_snapshot(options: Mapping[str, str]) -> None:
+    """Check the file options of a query that reads a snapshot.
+
+    Raises:
+        OptionError: one that selects files, for a snapshot holds the list of its files.
+    """
+    given = GivenOptions(options)
+    for name in ("pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup"):
+        if name in given:
+            raise OptionError(f"give snapshot or {name}, not both: a snapshot holds the list of its files")
 
 
 def unused_options(options: Mapping[str, str]) -> list[str]:

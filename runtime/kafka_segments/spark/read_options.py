@@ -11,7 +11,7 @@ from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import GivenOptions, check_names
 from kafka_segments.query.query import Query
-from kafka_segments.query.query_options import files_of, query_of, unused_options
+from kafka_segments.query.query_options import check_with_snapshot, files_of, query_of, unused_options
 
 __all__ = [
     "BEST",
@@ -136,10 +136,10 @@ def _check_pairs(given: GivenOptions) -> None:
     for name in ("includeHeaders", "headerKeys", "timestampOverflow"):
         if name in given and given["view"] not in ("records", "control"):
             raise OptionError(f"option {name} is of rows that are records, and view={given['view']} has none")
-    for name in ("path", "paths", "pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup"):
-        if "snapshot" in given and name in given:
-            words = "a path" if name in ("path", "paths") else name
-            raise OptionError(f"give snapshot or {words}, not both: a snapshot holds the list of its files")
+    if "snapshot" in given:
+        if "path" in given or "paths" in given:
+            raise OptionError("give snapshot or a path, not both: a snapshot holds the list of its files")
+        check_with_snapshot(given.texts)
     columns = given["columns"]
     if given["view"] == "records" and columns is not None and "includeHeaders" in given:
         has_headers = "headers" in map(str.lower, columns)
