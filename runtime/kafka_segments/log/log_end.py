@@ -15,8 +15,8 @@ from kafka_segments.formats.entries import Batch
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.header_walk import Budget
 from kafka_segments.log.model import StoredSegment
-from kafka_segments.log.opening import LARGEST_SMALL, is_small, open_offsets, open_stored
-from kafka_segments.segment.contents import SegmentEnd, end_of, is_sound_at
+from kafka_segments.log.opening import is_small, open_offsets, open_stored
+from kafka_segments.segment.contents import LARGEST_SMALL, SegmentEnd, end_of, is_sound_at
 from kafka_segments.segment.scan.entry_scan import Scan
 
 __all__ = ["find_end", "find_end_of_small", "find_reached", "last_sound_batch", "look_up"]

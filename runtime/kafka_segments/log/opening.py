@@ -6,11 +6,11 @@ from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import StoredFile, StoredSegment
 from kafka_segments.log.stored_segments import open_beside, open_file, open_stored
+from kafka_segments.segment.contents import LARGEST_SMALL
 from kafka_segments.segment.index_lookup import OffsetLookup, TimeLookup, offsets_in, times_in
 from kafka_segments.segment.segment import Segment, open_segment
 
 __all__ = [
-    "LARGEST_SMALL",
     "NUM_REQUESTS",
     "is_remote",
     "is_small",
@@ -25,8 +25,6 @@ __all__ = [
 
 NUM_REQUESTS = 32
 """Parallel requests to remote files."""
-LARGEST_SMALL = 64 << 10
-"""Bytes of a segment that is read faster than its indexes, at most."""
 
 
 def open_segment_of(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafka_segments.segment.columnar.small_segments import SmallTimes
 
 __all__ = [
+    "LARGEST_SMALL",
     "Hint",
     "SegmentEnd",
     "SegmentStart",
@@ -42,10 +43,12 @@ __all__ = [
 
 _MIN_FOR_COMPILED = 1 << 20  # bytes; smaller segments are walked through before machine code is loaded
 _LEN_WINDOW = 64 << 10
-_SMALL = 64 << 10  # bytes; read at once, and faster than an index is looked up
 _MAX_TAIL = 1 << 20  # bytes read after the index's last entry without searching for a later position
 _NUM_RUNS = 1000
 _MAX_LEADING = 64  # entries read at the beginning of a segment before its content counts as unknown
+
+LARGEST_SMALL = 64 << 10
+"""Bytes of a segment that is read at once, and faster than its indexes, at most."""
 
 Hint = Callable[[], tuple[int, int] | None]
 """Looks up offset and position of the last entry of a segment's `.index`; None if there is none."""
@@ -117,7 +120,7 @@ class SegmentEnd:
 def end_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> SegmentEnd:
     """Find the end of a segment, from the last entry of its index on, or else from the last entry but one."""
     is_far = source.descriptor < 0 and not source.is_memory
-    hint = None if source.size <= _SMALL and not is_far else find_hint()
+    hint = None if source.size <= LARGEST_SMALL and not is_far else find_hint()
     position = 0
     if hint is not None and 0 <= hint[1] < source.size:
         if is_far or source.size - hint[1] <= _MAX_TAIL:
@@ -126,7 +129,7 @@ def end_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> Segm
                 return found
         elif is_sound_at(source, *hint):
             position = hint[1]
-    if not is_far and source.size > _SMALL:
+    if not is_far and source.size > LARGEST_SMALL:
         position = near_end(source, position)
     found = _scanned(source, base_offset, position)
     if found is None or (found.last is None and position):
@@ -161,7 +164,7 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
 def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
     """Summarize a small segment by the compiled scanner; None unless all of it is sound batches."""
     try:
-        from kafka_segments.segment.columnar.small_segments import LARGEST_SMALL, sound_table
+        from kafka_segments.segment.columnar.small_segments import sound_table
 
         table = sound_table(source) if source.size <= LARGEST_SMALL else None
     except MissingExtraError:

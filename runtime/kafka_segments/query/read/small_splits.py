@@ -16,7 +16,8 @@ from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split
 from kafka_segments.log.opening import is_remote
 from kafka_segments.segment.columnar.arrow_schema import schema_of
-from kafka_segments.segment.columnar.small_segments import LARGEST_SMALL, SmallRecords
+from kafka_segments.segment.columnar.small_segments import SmallRecords
+from kafka_segments.segment.contents import LARGEST_SMALL
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,7 +22,6 @@ from kafka_segments.segment.columnar.scanner import HeaderScan, returned
 from kafka_segments_generated.columns import kafka_log_segment, kafka_record
 
 __all__ = [
-    "LARGEST_SMALL",
     "UNKNOWN",
     "SmallRecords",
     "SmallTimes",
@@ -30,9 +29,6 @@ __all__ = [
     "read_times",
     "sound_table",
 ]
-
-LARGEST_SMALL = 64 << 10
-"""Bytes of a segment that is read at once, at most; the table has room for all its entries."""
 
 UNKNOWN = -(1 << 63)
 """In place of the least timestamp: there may be any."""
@@ -43,7 +39,7 @@ _of_thread = threading.local()
 
 
 def sound_table(source: Source) -> EntryTable | None:
-    """Return all entries of a segment of at most `LARGEST_SMALL` bytes, valid until the next call.
+    """Return all entries of a segment of at most `contents.LARGEST_SMALL` bytes, valid until the next call.
 
     Returns:
         None if anything in it is not a sound entry; or it is empty.
