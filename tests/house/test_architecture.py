@@ -37,9 +37,23 @@ def test_modules_that_the_page_names_exist() -> None:
     text = PAGE.read_text(encoding="utf-8")
     rooms = "|".join(name for name in picture.rooms() if not name.startswith("__"))
     named = set(re.findall(rf"`((?:{rooms})/[a-z_0-9/]*)`", text))
-    assert len(named) > 40
+    assert len(named) > 20
     missing = [one for one in named if not (RUNTIME / one).is_dir() and not (RUNTIME / f"{one}.py").exists()]
     assert missing == []
+
+
+def test_modules_that_the_page_names_by_room_exist() -> None:
+    text = PAGE.read_text(encoding="utf-8").split("## Where is ...?")[1].split("\n## ")[0]
+    missing, found = [], 0
+    for paragraph in text.split("\n\n"):
+        room, *names = re.findall(r"`([a-z_0-9/]+)`", paragraph) or [""]
+        folder = next((one for one in (RUNTIME / room, ROOT / room) if room and one.is_dir()), None)
+        if folder is not None:
+            there = [(folder / name).is_dir() or (folder / f"{name}.py").exists() for name in names]
+            missing += [f"{room}{name}" for name, is_there in zip(names, there, strict=True) if not is_there]
+            found += sum(there)
+    assert missing == []
+    assert found > 120
 
 
 def test_no_public_class_has_the_name_of_another() -> None:
