@@ -166,7 +166,14 @@ def read_snapshot(places: Places, path: str) -> Snapshot:
         if version != _VERSION:
             raise OptionError(f"a snapshot of version {version!r}; only {_VERSION} is known", path=path)
         return decode(Snapshot, content)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (
+        msgspec.ValidationError,  # no ValueError before msgspec 0.21
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         if isinstance(error, OptionError) and error.path is not None:
             raise
         raise OptionError(f"this is no snapshot of kafka-segments: {error}", path=path) from error
