@@ -18,20 +18,27 @@ VOID, SIZE, INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
 
 def find_library(package: str, module: str) -> ctypes.CDLL | None:
-    """Load the C library in a wheel's extension module, without importing the module."""
+    """Load the C library in a wheel's extension module, without importing the module.
+
+    Args:
+        package: its name; it may be an extension module itself (deflate before 0.8).
+        module: name of the extension module in it.
+    """
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         return None
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            path = Path(folder) / f"{module}{suffix}"
-            if path.is_file():
-                try:
-                    return ctypes.CDLL(str(path))
-                except OSError:
-                    return None
-    return None
+    if spec is None:
+        return None
+    suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    folders = spec.submodule_search_locations or []
+    paths = [Path(folder) / f"{module}{suffix}" for folder in folders for suffix in suffixes]
+    if spec.origin and spec.origin.endswith(suffixes):
+        paths.append(Path(spec.origin))
+    try:
+        return next((ctypes.CDLL(str(path)) for path in paths if path.is_file()), None)
+    except OSError:
+        return None
 
 
 def find_function(library: ctypes.CDLL | None, name: str, result: Any, *arguments: Any) -> Any:
