@@ -207,6 +207,8 @@ def test_headers_of_other_types() -> None:
         assert records(kafka_segments.encode_records(data.slice(1))) == [
             (at, *record[1:]) for at, record in enumerate(found[1:])
         ]
+    empty = kafka_segments.encode_records(pa.table({"value": [b"v"], "headers": pa.nulls(1)}))
+    assert records(empty)[0][4] == ()
     null = pa.array([[], [None]], pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
     with pytest.raises(EncodeError) as caught:
         kafka_segments.encode_records(pa.table({"value": [b"v", b"w"], "headers": null}))

@@ -229,8 +229,14 @@ def _without_dictionary(column: pa.Array) -> pa.Array:
 
 def _as_written(column: pa.Array, name: str) -> pa.Array:
     """Cast a column: timestamps of another unit to milliseconds, others to their type."""
-    if name == "timestamp" and pa.types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("ms", tz=column.type.tz))
+    kind = column.type
+    if name == "timestamp" and pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("ms", tz=kind.tz))
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if is_list and pa.types.is_struct(kind.value_type):
+        # In their order: Arrow reorders fields only since version 21.
+        fields = [pa.field(member.name, pa.binary()) for member in kind.value_type.fields]
+        return column.cast(pa.list_(pa.struct(fields)))
     return column.cast(_TYPES[name])
 
 
