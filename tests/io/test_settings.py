@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 
+import pyarrow as pa
 import pytest
 from pyarrow import fs
 
@@ -117,12 +118,35 @@ AZURE_CASES = {
 }
 
 
+AZURE_NEEDS = {"a SAS token": 20, "OAuth": 21}
+"""The version of pyarrow that takes a case's arguments, where the lowest does not."""
+
+
 @pytest.mark.parametrize("name", AZURE_CASES)
 def test_abfs(name: str) -> None:
     settings, expected = AZURE_CASES[name]
     found = arguments_of("abfss", AZURE, settings)
     assert found == AUTHORITIES | expected
-    fs.AzureFileSystem(**found)
+    needed = AZURE_NEEDS.get(name, 0)
+    if int(pa.__version__.split(".")[0]) >= needed:
+        fs.AzureFileSystem(**found)  # it takes them all
+    else:
+        with pytest.raises(OptionError, match=f"for AzureFileSystem: pyarrow {needed} or newer does"):
+            Places(settings).entry(f"abfss://{AZURE}/x")
+
+
+@pytest.mark.parametrize("name", AZURE_NEEDS)
+def test_the_pyarrow_that_takes_settings_for_azure_is_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def older(
+        account_name: str, account_key: str, dfs_storage_authority: str, blob_storage_authority: str
+    ) -> None:
+        """Take what pyarrow 18 takes."""
+
+    monkeypatch.setattr(fs, "AzureFileSystem", older)
+    with pytest.raises(OptionError, match=f"for AzureFileSystem: pyarrow {AZURE_NEEDS[name]} or newer does"):
+        Places(AZURE_CASES[name][0]).entry(f"abfss://{AZURE}/x")
 
 
 def test_hdfs() -> None:

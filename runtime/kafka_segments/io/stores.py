@@ -24,6 +24,8 @@ __all__ = ["RemoteFiles"]
 
 _CONNECT_SECONDS, _SILENCE_SECONDS = 5, 10
 _NUM_TRIES = 2  # of the AWS SDK; `Patience` retries further, and the end of the process waits for the SDK
+_SINCE = {"sas_token": 20, "client_id": 21, "client_secret": 21, "tenant_id": 21}
+"""The versions of pyarrow that first take an argument, where 18 does not."""
 
 
 class RemoteFiles:
@@ -131,5 +133,7 @@ def _system(name: str, key: tuple[tuple[str, Any], ...]) -> Any:
         return getattr(fs, name)(**arguments)
     except TypeError:
         names = ", ".join(sorted(arguments))
-        detail = f"pyarrow {pa.__version__} does not take all of {names} for a {name}: a newer one can"
+        needed = max(_SINCE.get(one, 0) for one in arguments)
+        other = f"pyarrow {needed} or newer does" if needed else "a newer one can"
+        detail = f"pyarrow {pa.__version__} does not take all of {names} for {name}: {other}"
         raise OptionError(detail) from None
