@@ -225,6 +225,12 @@ def test_null_lists_that_hide_headers() -> None:
     assert [len(record[4]) for record in found] == [1, 0, 1]
 
 
+def _headers_of(names: list[str]) -> pa.Array:
+    """A header in fields of any names."""
+    header = pa.StructArray.from_arrays([pa.array([b"a"])] * len(names), names=names)
+    return pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), header)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -233,6 +239,7 @@ def test_null_lists_that_hide_headers() -> None:
         pa.table({"offset": [1]}),
         pa.table({"value": [b"v"], "headers": [b"x"]}),
         pa.table({"value": [b"v"], "headers": [[{"key": b"x"}]]}),
+        pa.table({"value": [b"v"], "headers": _headers_of(["key", "value", "value"])}),
         pa.table({"value": [b"v"], "timestamp": ["now"]}),
         [5],
         [(1, 2)],

@@ -180,8 +180,9 @@ def _holds_headers(kind: Any) -> bool:
         return False
     if not pa.types.is_struct(kind.value_type):
         return bool(pa.types.is_null(kind.value_type))
-    members = {member.name: member.type for member in kind.value_type.fields}
-    return sorted(members) == _KEY_VALUE and all(map(_holds_bytes, members.values()))
+    fields = kind.value_type.fields
+    names = sorted(field.name for field in fields)
+    return names == _KEY_VALUE and all(_holds_bytes(field.type) for field in fields)
 
 
 def _cast(batch: pa.RecordBatch, casts: dict[str, bool], row: int) -> Iterator[Incoming]:
