@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import accumulate
 
 from kafka_segments.log.model import LogPiece, StoredSegment
@@ -41,7 +42,13 @@ class OffsetSpans:
         self._filled[at:stop] = sorted([*self._filled[at:stop], *new], key=_start)
 
     def pieces(self) -> Iterator[LogPiece]:
-        """Yield the pieces by offset, each with the other segments that have some of its offsets."""
+        """Yield the pieces by offset, each with the other segments that have some of its offsets.
+
+        Pieces of one segment that follow each other are one piece.
+        """
+        return _joined(self._pieces())
+
+    def _pieces(self) -> Iterator[LogPiece]:
         ordered = sorted(self._all, key=_start)
         farthest = list(accumulate((end for _, end, _ in ordered), max))
         for start, end, segment in self._filled:
@@ -53,3 +60,17 @@ class OffsetSpans:
 
 def _start(filled: Filled) -> int:
     return filled[0]
+
+
+def _joined(pieces: Iterable[LogPiece]) -> Iterator[LogPiece]:
+    before: LogPiece | None = None
+    for piece in pieces:
+        if before is not None and before.end == piece.start and before.segment is piece.segment:
+            others = {one.file.path: one for one in (*before.others, *piece.others)}
+            before = replace(before, end=piece.end, others=tuple(others.values()))
+            continue
+        if before is not None:
+            yield before
+        before = piece
+    if before is not None:
+        yield before

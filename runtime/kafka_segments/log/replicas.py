@@ -286,7 +286,7 @@ class _Merger:
                 # A reader that replaces lost records from another copy must not take diverged ones.
                 counting = segment if end <= limit else replace(segment, end_offset=limit)
                 coverage.add(start, min(end, limit), counting)
-        found = list(_joined(coverage.pieces()))
+        found = list(coverage.pieces())
         whole = (run.spans[-1] for run, limit in self._trusted if limit == run.lineage.end_offset)
         start, _, newest = max(whole, key=lambda span: span[1])
         # A segment without a known end counts to the end of its file, with damage after the last batch.
@@ -379,20 +379,6 @@ class _Merger:
                 Kind.DIVERGED, copy.topic, copy.partition, why, first, end - 1, run.path(), num_bytes=sizes
             )
         )
-
-
-def _joined(pieces: Iterable[LogPiece]) -> Iterator[LogPiece]:
-    before: LogPiece | None = None
-    for piece in pieces:
-        if before is not None and before.end == piece.start and before.segment is piece.segment:
-            others = {one.file.path: one for one in (*before.others, *piece.others)}
-            before = replace(before, end=piece.end, others=tuple(others.values()))
-            continue
-        if before is not None:
-            yield before
-        before = piece
-    if before is not None:
-        yield before
 
 
 def _check_topic_ids(copies: Sequence[PartitionCopy]) -> None:
