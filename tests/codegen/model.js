@@ -2,8 +2,8 @@
 // Prints what the Kaitai compiler itself has resolved of schemas: types, expressions, sizes, parents, enums.
 //
 // usage: node model.js <compiler folder> <schema.ksy>...
-// standard output: one JSON object, {"<schema path>": {"<stem>": {...}}}: of each schema what the compiler had resolved
-// when it was about to write its class, and those of its imports
+// standard output: one JSON object, {"<schema path>": {...}}: of each schema what the compiler had resolved when it was
+// about to write its class
 //
 // Strategy: the compiler keeps its model in Scala's objects. Those are walked by the names of their fields, which the
 // JavaScript build keeps: `Lio_kaitai_struct_format_ClassSpec__f_seq` is `seq`. A class becomes {$: "its name", ...};
@@ -61,12 +61,13 @@ function tree(value) {
 
 async function main() {
   const result = {};
-  for (const schema of schemas) {
-    const compiler = ksc.loadCompiler('', () => {}, specs => {
-      result[schema] = Object.fromEntries(listOf(specs.iterator__sc_Iterator()).map(pair => [pair._1__O(), tree(pair._2__O())]));
-    });
-    await ksc.compileSchema(compiler, 'python', schema, false, schemas);
-  }
+  let schema;
+  const compiler = ksc.loadCompiler('', () => {}, specs => {
+    // Those of its imports come along.
+    const own = listOf(specs.iterator__sc_Iterator()).find(pair => pair._1__O() === path.basename(schema, '.ksy'));
+    result[schema] = tree(own._2__O());
+  });
+  for (schema of schemas) await ksc.compileSchema(compiler, 'python', schema, false, schemas);
   process.stdout.write(JSON.stringify(result));
 }
 

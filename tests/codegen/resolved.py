@@ -29,7 +29,7 @@ def compiler_model(schemas: list[Path]) -> dict[str, Tree]:
     ensure_packages(tools)
     script = Path(__file__).with_name("model.js")
     found = json.loads(run_node(tools, script, str(FOLDER), *map(str, schemas)))
-    return {path.stem: found[str(path)][path.stem] for path in schemas}
+    return {path.stem: found[str(path)] for path in schemas}
 
 
 def differences(ours: Tree, theirs: Tree, place: str = "") -> Iterator[str]:

