@@ -70,9 +70,9 @@ def _short() -> Iterator[Job]:
     yield _job(
         "columnar", "kernels columnar --count 500 --factor 40 --seed 2 --small-windows", CHECKS, CHECKED
     )
-    yield _job("others", f"{names} --count 60")
+    yield _job("others", f"{names} --count 30")
     yield _job("memory", "events records --count 600 --trace-memory")
-    yield _job("lines", "all --lines --count 40", LINES)
+    yield _job("lines", "all --lines --seed 2 --count 27", LINES)
 
 
 def _kernels() -> Iterator[Job]:

@@ -22,7 +22,9 @@ PYTHONS = [
     for version in extras.PYTHONS
 ]
 PYTHONS_OF_PARTS = pick(PYTHONS[:1], PYTHONS)
-"""For the extras that `spark` holds, and for README: the short form tries them on the oldest Python alone."""
+"""For the extras that `spark` holds, and for PySpark: in the short form the oldest Python alone."""
+PYTHONS_OF_WHOLE = pick(PYTHONS[-1:], PYTHONS)
+"""For `spark` without PySpark: in the short form the newest Python alone."""
 
 
 def pairs(extra: str, pythons: list[ParameterSet]) -> list[ParameterSet]:
@@ -96,7 +98,9 @@ def test_the_core_alone(environments, version):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("extra", "version"), [*pairs("arrow", PYTHONS_OF_PARTS), *pairs("spark", PYTHONS)])
+@pytest.mark.parametrize(
+    ("extra", "version"), [*pairs("arrow", PYTHONS_OF_PARTS), *pairs("spark", PYTHONS_OF_WHOLE)]
+)
 def test_arrow_reads_and_writes(environments, extra, version):
     done = environments(extra, version)("python", "-c", ARROW, SEGMENT)
     assert (done.returncode, done.stdout) == (0, f"{NUM_RECORDS}\n"), done.stderr

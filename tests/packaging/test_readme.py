@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.packaging import readme
-from tests.packaging.test_extras import NUM_RECORDS, PYTHONS, PYTHONS_OF_PARTS, RECORDED
+from tests.packaging.test_extras import NUM_RECORDS, PYTHONS_OF_PARTS, PYTHONS_OF_WHOLE, RECORDED
 
 pytestmark = pytest.mark.packaging
 
 
-@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.long
+@pytest.mark.parametrize("version", PYTHONS_OF_WHOLE)
 def test_the_readme_with_a_wheel(environments, version, tmp_path):
     said = readme.run_without_spark(environments("spark", version), tmp_path)
     readme.check(said)
