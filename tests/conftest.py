@@ -146,8 +146,7 @@ def rank(item: pytest.Item) -> int:
 
 def has_a_form(item: pytest.Item) -> bool:
     """Whether the test is one of this run's form: `long(short=False)` has a full one alone."""
-    marker = item.get_closest_marker("long")
-    return forms.IS_FULL or marker is None or marker.kwargs.get("short", True)
+    return forms.IS_FULL or all(marker.kwargs.get("short", True) for marker in item.iter_markers("long"))
 
 
 @pytest.hookimpl(tryfirst=True)

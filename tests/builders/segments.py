@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -52,6 +53,7 @@ def some_record(random: Random, delta: int) -> bytes:
     return record(delta, key, value, headers, timestamp_delta=random.choice([0, 1, -5, 10_000]))
 
 
+@lru_cache(8)
 def slowly(data: bytes) -> list[tuple[Any, ...]]:
     """The data records of a segment, record by record over the Kaitai classes."""
     with open_segment(data) as segment:

@@ -1,6 +1,7 @@
 """Cut files: everything in front of the cut entry is delivered, by every target, and the cut one is named.
 
-Files up to 4 KiB are cut at every byte, the others around every boundary; in the short form a 20th of that.
+Files up to 4 KiB are cut at every byte, the others around every boundary; in the short form at a 40th
+of the bytes and around a 20th of the boundaries.
 """
 
 from __future__ import annotations
@@ -69,24 +70,24 @@ def test_around_the_boundaries_of_some_small_files(file: Recorded) -> None:
     assert_cuts(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)])
 
 
-def some(file: Recorded, cuts: Iterable[Cut]) -> list[Cut]:
-    """All of them in the full form; in the short one every twentieth, the same in every run."""
+def some(file: Recorded, cuts: Iterable[Cut], one_of: int) -> list[Cut]:
+    """All of them in the full form; in the short one of so many, the same in every run."""
     found = list(cuts)
-    return forms.pick(found[zlib.crc32(file.name.encode()) % 20 :: 20], found)
+    return forms.pick(found[zlib.crc32(file.name.encode()) % one_of :: one_of], found)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", small, ids=name_of)
 def test_every_prefix_of_small_files(file: Recorded, tell: Tell) -> None:
-    counts = assert_cuts(file, some(file, prefixes.every_prefix(file)))
-    tell(f"files up to 4 KiB, every {forms.pick('twentieth ', '')}prefix", counts | {"files": 1})
-    assert counts["cuts"] >= (len(file.data) + 1) // forms.pick(20, 1)
+    counts = assert_cuts(file, some(file, prefixes.every_prefix(file), 40))
+    tell(f"files up to 4 KiB, every {forms.pick('fortieth ', '')}prefix", counts | {"files": 1})
+    assert counts["cuts"] >= (len(file.data) + 1) // forms.pick(40, 1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("file", large, ids=name_of)
 def test_around_the_boundaries_of_large_files(file: Recorded, tell: Tell) -> None:
-    cuts = some(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)])
+    cuts = some(file, [*prefixes.around_entries(file), *prefixes.around_fields(file)], 20)
     counts = assert_cuts(file, cuts)
     tell(f"larger files, around every {forms.pick('twentieth ', '')}boundary", counts | {"files": 1})
     assert counts["cuts"] > forms.pick(5, 100)

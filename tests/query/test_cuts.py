@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.builders.samples import sampled
 from tests.builders.segments import some_segment
 from tests.damage.edits import apply
 from tests.forms import pick
@@ -77,14 +78,14 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
+@pytest.mark.parametrize("path", sampled(recorded()))
 def test_a_recorded_segment(path: Path) -> None:
     check(path, Random(path.name), pick(2, 8))
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("small_windows")
-@pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
+@pytest.mark.parametrize("path", sampled(recorded()))
 def test_a_recorded_segment_in_small_windows(path: Path) -> None:
     check(path, Random(path.name + "small"), pick(1, 4))
 

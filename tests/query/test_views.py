@@ -10,8 +10,9 @@ from random import Random
 
 import pytest
 from tests.bounds import adversaries
+from tests.builders.samples import sampled
 from tests.query.range_logs import one, run, write
-from tests.query.splits import RECORDED, read, recorded, rows, split_of, stored
+from tests.query.splits import read, recorded, rows, split_of, stored
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.codecs import bounds
@@ -25,7 +26,7 @@ from kafka_segments.query.read.batch_views import (
 )
 from kafka_segments.query.read.split_reader import Reading
 
-EVERY = pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
+RECORDINGS = pytest.mark.parametrize("path", sampled(recorded()))
 TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
 PLACES = Places()
 
@@ -68,7 +69,7 @@ def described(batch: Batch) -> tuple:
     )
 
 
-@EVERY
+@RECORDINGS
 def test_batches(path: Path) -> None:
     with open_segment(path) as segment:
         entries = [entry for entry in segment.iter_entries("skip") if isinstance(entry, Batch)]
@@ -79,7 +80,7 @@ def test_batches(path: Path) -> None:
     assert (found.num_batches, found.of(Kind.LOST)) == (len(entries), [])
 
 
-@EVERY
+@RECORDINGS
 def test_control_records(path: Path) -> None:
     expected, head = [], None
     with open_segment(path) as segment:

@@ -8,6 +8,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 from tests.builders.build import batch, record
+from tests.builders.samples import sampled
 from tests.builders.segments import damages, gzipped, recorded, row, rows, slowly, some_segment, told
 from tests.forms import pick
 
@@ -38,7 +39,7 @@ def columnar(source, **options) -> list:
         return rows(segment.read_batches(**options))
 
 
-@pytest.mark.parametrize("path", recorded(), ids=lambda path: "/".join(path.parts[-4:]))
+@pytest.mark.parametrize("path", sampled(recorded()))
 def test_recorded_segments(path):
     data = path.read_bytes()
     assert columnar(data, on_damage="skip") == slowly(data)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.builders.build import batch, record
-from tests.builders.segments import RECORDED, recorded
+from tests.builders.samples import sampled
+from tests.builders.segments import recorded
 
 from kafka_segments import Batch, Record, open_segment
 from kafka_segments.errors import OptionError
@@ -39,7 +40,7 @@ def slow(path: Path | bytes) -> list[tuple]:
     return found
 
 
-@pytest.mark.parametrize("path", recorded(), ids=lambda path: str(path.relative_to(RECORDED)))
+@pytest.mark.parametrize("path", sampled(recorded()))
 def test_they_are_those_of_headers_and_records(path: Path) -> None:
     assert fast(path) == slow(path)
 
