@@ -21,7 +21,8 @@ from tests.forms import IS_FULL, pick
 pytest.importorskip("numba")
 pytest.importorskip("snappy")
 
-pytestmark = pytest.mark.long
+# In one process: what is measured is compiled once before, in the fixture `machine_code`.
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("adversaries")]
 
 _ROOT = Path(__file__).parents[2]
 _SIZE = pick(2 << 10, 64 << 10)

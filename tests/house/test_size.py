@@ -21,26 +21,19 @@ LAWFUL = {"ArgumentTypeError", "AttributeError", "MemoryError", "NotImplementedE
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    """Every hand-written Python file, parsed."""
+def texts() -> dict[str, str]:
+    """Every hand-written Python file."""
     files = [ROOT / "codegen.py"]
     for place in PLACES:
         files += sorted((ROOT / place).rglob("*.py"))
     files = [file for file in files if "node_modules" not in file.parts]
-    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8")) for file in files}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_trees_left() -> Iterator[None]:
-    """Drop the trees: with their millions of nodes each later garbage collection takes long."""
-    yield
-    trees.cache_clear()
+    return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 def functions() -> Iterator[tuple[str, int]]:
     """Every function's name and length in lines, decorators left out."""
-    for name, tree in trees().items():
-        for node in ast.walk(tree):
+    for name, text in texts().items():
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert node.end_lineno is not None
                 yield f"{name}:{node.lineno} {node.name}", node.end_lineno - node.lineno + 1
@@ -55,7 +48,7 @@ def test_functions_are_short() -> None:
 
 
 def test_modules_are_short() -> None:
-    lengths = {name: len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in trees()}
+    lengths = {name: len(text.splitlines()) for name, text in texts().items()}
     assert {name: length for name, length in lengths.items() if length > 400} == {}
 
 
@@ -69,11 +62,11 @@ def raised(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def test_the_runtime_raises_our_errors_only() -> None:
     found = []
-    for name, tree in trees().items():
+    for name, text in texts().items():
         # Spark's shim speaks up when our package, errors and all, cannot be imported.
         if not name.startswith("runtime/") or name == "runtime/pyspark_kafka_segments.py":
             continue
-        for line, cls in raised(tree):
+        for line, cls in raised(ast.parse(text)):
             looks_like_class = cls[:1].isupper() or isinstance(getattr(builtins, cls, None), type)
             if looks_like_class and cls not in OURS | LAWFUL:
                 found.append(f"{name}:{line} {cls}")

@@ -18,6 +18,9 @@ from pathlib import Path
 
 import pytest
 
+# In one process: `found` goes through the whole runtime once.
+pytestmark = pytest.mark.xdist_group("words")
+
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime" / "kafka_segments"
 WORDS = re.compile(
     r"\b(behind|tells?|told|telling|whoever|nobody|somebody|anybody|the same for|at least a)\b",

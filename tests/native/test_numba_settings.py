@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from tests.forms import pick
 
+# In one process: `sound` compiles.
+pytestmark = pytest.mark.xdist_group("numba")
+
 ROOT = Path(__file__).resolve().parents[2]
 CLEAN = ROOT / "tests" / "vectors" / "recorded" / "kafka-4.3" / "clean"
 SEGMENT = CLEAN / "shapes-0" / "00000000000000000000.log"
@@ -98,14 +101,19 @@ def broken(request, tmp_path):
     return request.param, tmp_path
 
 
-def test_dump_goes_the_slow_way_and_says_so(broken, tmp_path_factory):
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """What is dumped where all packages can be loaded."""
+    return run(DUMP, tmp_path_factory.mktemp("sound"))
+
+
+def test_dump_goes_the_slow_way_and_says_so(broken, sound):
     name, folder = broken
     done = run(DUMP, folder)
     assert done.returncode == 0, done.stderr
     assert "records are decoded one by one, which is slow" in done.stderr
     assert f"{name}, which cannot be loaded here" in done.stderr
     assert "Traceback" not in done.stderr
-    sound = run(DUMP, tmp_path_factory.mktemp("sound"))
     assert done.stdout == sound.stdout != ""
 
 
