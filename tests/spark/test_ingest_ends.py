@@ -159,6 +159,7 @@ def test_a_signal_ends_it_as_an_interrupt_does(
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("ingest")
+@pytest.mark.long(short=False)  # in every run, the tests above sweep what such a run leaves
 def test_what_a_kill_leaves_is_swept_by_the_next_run(
     workers_path: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
