@@ -28,6 +28,7 @@ def parts_of(times: SmallTimes) -> tuple[list[int], list[int]]:
     return list(times.last_offsets[own]), list(times.latest[own])
 
 
+GZIPPED = gzip.compress(record(), mtime=0)  # a time of the clock would be in the names of tests
 LARGE = batch(40, [record(0, value=bytes(9000))], max_timestamp=8)
 SOUND = {
     "one batch": (timed(7, 20, 10), alone(7, [8], [20], False)),
@@ -129,7 +130,7 @@ def earliest_of(segments: list[bytes], earliest_from: int | None = -1) -> list[i
         (timed(0, 5) + batch(1, [], max_timestamp=1, last_offset_delta=3), 5),
         (control(1, (b"\0\0\0\1", b"\0\0\0\0\0\0")), UNKNOWN),
         (batch(0, [], max_timestamp=1, last_offset_delta=3), UNKNOWN),
-        (timed(0, 5) + batch(1, attributes=1, payload=gzip.compress(record()), max_timestamp=9), UNKNOWN),
+        (timed(0, 5) + batch(1, attributes=1, payload=GZIPPED, max_timestamp=9), UNKNOWN),
         (timed(0, 5) + batch(1, attributes=6, max_timestamp=9), UNKNOWN),
         (timed(0, 5) + batch(1, [record(), record()], count=1, max_timestamp=9), UNKNOWN),
         (timed(0, 5) + batch(1, [record()], count=2, last_offset_delta=1, max_timestamp=9), UNKNOWN),
@@ -142,7 +143,7 @@ def test_the_earliest_time_of_a_record(data: bytes, expected: int) -> None:
 
 def test_each_segment_has_its_own_earliest_time() -> None:
     sound = [timed(7, 20, 10), timed(0, 5, 6) + timed(2, 3), OTHERS["cut off"], timed(0, 30, 40), timed(0, 9)]
-    compressed = batch(1, attributes=1, payload=gzip.compress(record()), max_timestamp=19)
+    compressed = batch(1, attributes=1, payload=GZIPPED, max_timestamp=19)
     segments = [*sound, compressed, timed(0, 50)]
     assert earliest_of(segments) == [10, 3, None, 30, 9, UNKNOWN, 50]
     assert earliest_of(segments, 10) == [10, None, None, 30, None, UNKNOWN, 50]
