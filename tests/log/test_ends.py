@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.builders import build
 from tests.log.memory import MemoryPlaces
 
 from kafka_segments import open_segment
@@ -124,6 +125,14 @@ def test_zeros_behind_the_end_are_nothing() -> None:
     places, segment = in_memory(path.read_bytes() + bytes(100_000))
     found = find_end(places, segment)
     assert (found.end_offset, found.tail, found.ends_in_zeros) == (last.last_offset + 1, None, True)
+
+
+def test_lower_batches_after_the_highest_do_not_lower_the_end() -> None:
+    """Found by tests/invariant (seed 739943, case 27110): two batches came again at the end."""
+    data = b"".join(build.batch(offset) for offset in (7, 8, 9, 10, 8, 9))
+    places, segment = in_memory(data, base_offset=7)
+    found = find_end(places, segment)
+    assert (found.end_offset, found.highest, found.highest_of_last) == (11, 10, 9)
 
 
 def test_an_empty_segment_ends_where_it_begins() -> None:

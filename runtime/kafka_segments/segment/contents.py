@@ -75,7 +75,7 @@ def contents_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) ->
         return SegmentContents(path, base_offset, size, is_damaged_before=begin.is_damaged)
     end = end_of(source, base_offset, find_hint)
     first = begin.first
-    last = first if end.highest is None else max(first, end.highest)
+    last = first if end.highest_of_last is None else max(first, end.highest_of_last)
     if end.last is not None and end.last.base_offset is not None and end.last.base_offset >= 0:
         first = min(first, end.last.base_offset)
     return SegmentContents(
@@ -95,9 +95,9 @@ class SegmentEnd:
     """End of a segment.
 
     Attributes:
-        end_offset: the offset after the last whole, valid batch; the base offset if there is none.
-        highest: the highest offset of the last two batches, whatever the segment's name; None if there are
-            none.
+        end_offset: the offset after the highest of whole, valid batches; the base offset if there are none.
+        highest: the highest offset of the batches read, whatever the segment's name; None if there are none.
+        highest_of_last: that of the last two alone, for one before them may be misplaced.
         position: end position of the last batch.
         last: its header; None if there is none.
         tail: damage after it; None if there is none.
@@ -106,6 +106,7 @@ class SegmentEnd:
 
     end_offset: int
     highest: int | None
+    highest_of_last: int | None
     position: int
     last: Batch | None
     tail: Damage | None
@@ -140,6 +141,7 @@ def end_of(source: Source, base_offset: int, find_hint: Hint = _no_hint) -> Segm
 
 def _scanned(source: Source, base_offset: int, position: int, offset: int | None = None) -> SegmentEnd | None:
     """Find the end by all batches from a position on; None if the first one contradicts the index."""
+    highest: int | None = None
     lasts: tuple[int, ...] = ()
     last: Batch | None = None
     tail: Damage | None = None
@@ -155,10 +157,11 @@ def _scanned(source: Source, base_offset: int, position: int, offset: int | None
             is_wrapper = entry.base_offset is None
             greatest = entry.last_offset if is_wrapper else max(entry.base_offset or 0, entry.highest_offset)
             lasts = (*lasts[-1:], min(greatest, MAX_OFFSET))
+            highest = max(*lasts, lasts[0] if highest is None else highest)
             position = entry.end_position
-    highest = max(lasts, default=None)
     end_offset = base_offset if highest is None else max(base_offset, highest + 1)
-    return SegmentEnd(end_offset, highest, position, last, tail, isinstance(entry, Padding))
+    of_last = max(lasts, default=None)
+    return SegmentEnd(end_offset, highest, of_last, position, last, tail, isinstance(entry, Padding))
 
 
 def contents_of_small(source: Source, base_offset: int) -> SegmentContents | None:
