@@ -14,10 +14,9 @@ from kafka_segments.formats.entries import SoundBatches
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Findings
 from kafka_segments.log.model import Split
-from kafka_segments.log.opening import is_remote
+from kafka_segments.log.opening import is_small
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 from kafka_segments.segment.columnar.small_segments import SmallRecords
-from kafka_segments.segment.contents import LARGEST_SMALL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,11 +86,9 @@ class SmallSplits:
 def _known_end(split: Split) -> int | None:
     """End offset of a split of a complete small file, exclusive; None for any other split."""
     segment, asked = split.segment, split.asked[1]
-    if segment.form != "plain" or not 0 < segment.size <= LARGEST_SMALL or split.excluded:
+    if not is_small(segment) or segment.file.position or split.excluded:
         return None
     if split.start != segment.base_offset or split.position or split.end_position not in (None, segment.size):
-        return None
-    if segment.file.position or is_remote(segment.file):
         return None
     end = split.following if split.end is None else split.end
     end = split.reached if end is None else end
