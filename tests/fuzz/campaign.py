@@ -128,6 +128,7 @@ SHARES = {
     "walks": 30,
     "split": 10,
     "small": 20,
+    "times": 20,
     "names": 10,
     "frames": 20,
     "manifest": 10,

@@ -1,7 +1,8 @@
-"""Small segments one after the other as one batch; and names of directories."""
+"""Small segments one after the other, as one batch and for their times; and names of directories."""
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from random import Random
 
 from tests.fuzz import inputs, parts, seeds
@@ -14,7 +15,13 @@ from kafka_segments.formats import file_names
 from kafka_segments.io.storage import open_source
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 from kafka_segments.segment.columnar.decoding import RecordDecoder
-from kafka_segments.segment.columnar.small_segments import SmallRecords, last_offsets
+from kafka_segments.segment.columnar.small_segments import (
+    UNKNOWN,
+    SmallRecords,
+    SmallTimes,
+    last_offsets,
+    read_times,
+)
 from kafka_segments.segment.scan import nested_messages
 
 TOPIC_ID = "-" + "A" * 22
@@ -109,6 +116,56 @@ def _check_last_offsets(data: bytes, heads: list[Batch], *, is_damaged: bool) ->
         lasts = [one.last_offset for one in heads]
         assert not is_damaged
         assert found == (min(lasts), max(lasts))
+
+
+def times(dice: Random) -> tuple[str, None]:
+    """Times of segments read in one pass are those of each one alone."""
+    chosen = [_segment(dice)[0] if dice.randrange(4) else _any(dice) for _ in range(1 + dice.randrange(5))]
+    chosen = [data for data in chosen if data]
+    joined, ends = memoryview(GUARD.place(b"".join(chosen))), list(accumulate(map(len, chosen)))
+    earliest_from = dice.choice((None, -(1 << 62), 0, 1_700_000_000_000))
+    found = read_times(joined, ends, earliest_from)
+    is_before_whole = True
+    for data, one in zip(chosen, found, strict=True):
+        entries, is_sound = _entries(data)
+        # The end of one may be a batch together with the beginning of the next, which is in neither then.
+        assert (one is not None) == is_sound or (is_sound and not is_before_whole)
+        if one is not None:
+            _check_times(one, entries, earliest_from)
+        is_before_whole = one is not None
+    return ("refused", "some", "all")[any(found) + all(found)], None
+
+
+def _any(dice: Random) -> bytes:
+    return parts.longer(dice, inputs.segment(dice).data)
+
+
+def _entries(data: bytes) -> tuple[list[parts.Entry], bool]:
+    """Entries by the slow way, and whether they are all that is there, batches with ascending offsets."""
+    try:
+        with open_segment(data) as segment:
+            entries, between, _places = parts.slowly(segment, data)
+    except UnknownFormatError:
+        return [], False
+    heads = [one.head for one in entries]
+    is_whole = bool(heads) and heads[-1].end_position == len(data)  # a tail that is cut off is no damage
+    is_sound = is_whole and not between and all(one.magic >= 2 for one in heads)
+    is_sound = is_sound and all(one.highest_offset == parts.last_offset(one) for one in heads)
+    return entries, is_sound and all(
+        (parts.first_offset(after) or 0) > parts.last_offset(one) for one, after in pairwise(heads)
+    )
+
+
+def _check_times(found: SmallTimes, entries: list[parts.Entry], earliest_from: int | None) -> None:
+    heads, own = [one.head for one in entries], slice(found.start, found.end)
+    assert found.first_offset == heads[0].base_offset
+    assert list(found.last_offsets[own]) == [parts.last_offset(one) for one in heads]
+    assert list(found.latest[own]) == list(accumulate((one.max_timestamp for one in heads), max))
+    assert found.has_append_time == any(one.timestamp_type == "LogAppendTime" for one in heads)
+    if earliest_from is None or found.greatest < earliest_from:
+        assert found.earliest is None
+    elif found.earliest != UNKNOWN:
+        assert found.earliest == min(row[1] for one in entries for row in one.rows)
 
 
 def frames(dice: Random) -> tuple[str, None]:
