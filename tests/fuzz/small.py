@@ -150,7 +150,7 @@ def _entries(data: bytes) -> tuple[list[parts.Entry], bool]:
     heads = [one.head for one in entries]
     is_whole = bool(heads) and heads[-1].end_position == len(data)  # a tail that is cut off is no damage
     is_sound = is_whole and not between and all(one.magic >= 2 for one in heads)
-    is_sound = is_sound and all(one.highest_offset == parts.last_offset(one) for one in heads)
+    is_sound = is_sound and all(one.highest_offset <= parts.last_offset(one) for one in heads)
     return entries, is_sound and all(
         (parts.first_offset(after) or 0) > parts.last_offset(one) for one, after in pairwise(heads)
     )
