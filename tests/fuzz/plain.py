@@ -91,11 +91,11 @@ class PlainDecoder:
         self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self.error: BaseException | None = None
 
-    def new_table(self) -> engine.Table:
+    def new_table(self) -> engine.ArgumentTable:
         """As the compiled one."""
-        return engine.Table(self.parameters)
+        return engine.ArgumentTable(self.parameters)
 
-    def __call__(self, table: engine.Table) -> int:
+    def __call__(self, table: engine.ArgumentTable) -> int:
         """Run over the arrays of a table."""
         return self._over(table.address)
 

@@ -38,17 +38,17 @@ class Decoder:
         self._function = _ENTRY(address)
         self.parameters = parameters
 
-    def new_table(self) -> Table:
+    def new_table(self) -> ArgumentTable:
         """Make a table of arguments, for one thread at a time."""
-        return Table(self.parameters)
+        return ArgumentTable(self.parameters)
 
-    def __call__(self, table: Table) -> int:
+    def __call__(self, table: ArgumentTable) -> int:
         """Run the decoder over the arrays of a table; return its status."""
         self._function(table.result_address, None, table.address)
         return table.result.value
 
 
-class Table:
+class ArgumentTable:
     """Addresses and lengths of a decoder's arrays; the caller keeps the arrays alive."""
 
     def __init__(self, parameters: tuple[str, ...]) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from kafka_segments.errors import TimestampRangeError
 from kafka_segments.formats import java_text
+from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, MICROS, check_timestamps
 
-__all__ = ["SOURCES", "RowColumns", "check_timestamps"]
+__all__ = ["SOURCES", "RowColumns"]
 
 # Of our columns, those that a column of Spark's is made from, by its name in lower case (a user's schema may
 # write it in any). The offset always comes along: it counts the rows, and an error names it.
@@ -36,8 +36,6 @@ SOURCES = {
 }
 pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 _ADVICE = '; .option("timestampOverflow", "null") or "clamp" reads on, the column timestampMs has it as it is'
-_MICROS = 1000
-_MAX_MILLIS = (2**63 - 1) // _MICROS
 _MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
 
 _Builder = Callable[[pa.RecordBatch, pa.DataType], pa.Array]
@@ -135,28 +133,11 @@ class RowColumns:
         is_null = None
         if self._overflow == "error":
             check_timestamps(batch, millis, _ADVICE)
-        elif len(millis) and (millis.max() > _MAX_MILLIS or millis.min() < -_MAX_MILLIS):
+        elif len(millis) and (millis.max() > MAX_MILLIS or millis.min() < -MAX_MILLIS):
             if self._overflow == "null":
-                is_null = (millis > _MAX_MILLIS) | (millis < -_MAX_MILLIS)
-            millis = np.clip(millis, -_MAX_MILLIS, _MAX_MILLIS)
-        return pa.array(millis * _MICROS, mask=is_null).view(kind)
-
-
-def check_timestamps(batch: pa.RecordBatch, millis: Any, advice: str = "") -> None:
-    """Check that a batch's timestamps fit Spark's microseconds.
-
-    Raises:
-        TimestampRangeError: one of them is beyond; with its offset.
-    """
-    if len(millis) and (millis.max() > _MAX_MILLIS or millis.min() < -_MAX_MILLIS):
-        row = int(np.flatnonzero((millis > _MAX_MILLIS) | (millis < -_MAX_MILLIS))[0])
-        offset, timestamp = batch.column("offset")[row].as_py(), int(millis[row])
-        raise TimestampRangeError(
-            f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond the range of Spark's "
-            f"timestamps (microseconds){advice}",
-            offset=offset,
-            timestamp=timestamp,
-        )
+                is_null = (millis > MAX_MILLIS) | (millis < -MAX_MILLIS)
+            millis = np.clip(millis, -MAX_MILLIS, MAX_MILLIS)
+        return pa.array(millis * MICROS, mask=is_null).view(kind)
 
 
 def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:

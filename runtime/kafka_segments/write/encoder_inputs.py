@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafka_segments.native.engine import Table
+from kafka_segments.native.engine import ArgumentTable
 from kafka_segments.native.kernels import ENC_COLUMNS
 from kafka_segments.segment.batch_records import MAX_NUM_HEADERS
 from kafka_segments.segment.columnar.record_columns import Column, columns_of
@@ -68,7 +68,7 @@ class Windows:
             return np.full(NUM_ROWS, options.log_append_time, np.int64)
         return _NO_TIMESTAMPS if options.magic == 0 else None
 
-    def iter_windows(self, incoming: Incoming, table: Table, state: Any) -> Iterator[int]:
+    def iter_windows(self, incoming: Incoming, table: ArgumentTable, state: Any) -> Iterator[int]:
         """Prepare the encoder for one window after the other; yield each one's number of rows.
 
         Args:
@@ -124,7 +124,7 @@ class Windows:
         headers = self._arrays.get("headers")
         return 0 if headers is None else len(headers[self._start + row])
 
-    def _set_columns(self, arrays: dict[str, Any], table: Table) -> list[tuple[int, bool]]:
+    def _set_columns(self, arrays: dict[str, Any], table: ArgumentTable) -> list[tuple[int, bool]]:
         """Set the columns' addresses; return each one's first row, and whether it advances with rows."""
         starts: list[tuple[int, bool]] = []
         for column in self._columns:
@@ -210,7 +210,7 @@ def _address(array: Any) -> int:
     return 0 if array is None or not len(array) else array.buffers()[1].address + _WORD * array.offset
 
 
-def _set_absent(column: Column, table: Table | None) -> Iterator[tuple[int, bool]]:
+def _set_absent(column: Column, table: ArgumentTable | None) -> Iterator[tuple[int, bool]]:
     """Set a column of nulls or of empty lists; with `table` None it has been set before."""
     if table is not None:
         table.set(f"{column.path}_offsets", _ZEROS.ctypes.data, NUM_ROWS + 1)
@@ -222,7 +222,7 @@ def _set_absent(column: Column, table: Table | None) -> Iterator[tuple[int, bool
         yield from _set_absent(member, table)
 
 
-def _set_binary(column: Column, array: Any, table: Table) -> tuple[int, bool]:
+def _set_binary(column: Column, array: Any, table: ArgumentTable) -> tuple[int, bool]:
     validity, offsets, data = array.buffers()
     # An array without items may have no offsets at all.
     place = (_ZEROS.ctypes.data, 1) if offsets is None else (offsets.address, array.offset + len(array) + 1)
@@ -232,7 +232,7 @@ def _set_binary(column: Column, array: Any, table: Table) -> tuple[int, bool]:
     return array.offset, True
 
 
-def _set_headers(column: Column, array: Any, table: Table) -> list[tuple[int, bool]]:
+def _set_headers(column: Column, array: Any, table: ArgumentTable) -> list[tuple[int, bool]]:
     """Set a column of lists of non-null structs."""
     offsets = array.buffers()[1]
     table.set(f"{column.path}_offsets", offsets.address, array.offset + len(array) + 1)

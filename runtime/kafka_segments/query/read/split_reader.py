@@ -26,6 +26,7 @@ from kafka_segments.query.read.monotone_offsets import MonotoneOffsets
 from kafka_segments.query.read.other_copies import from_others, lower, nearest
 from kafka_segments.query.read.segment_finder import Found, SegmentFinder
 from kafka_segments.query.read.start_position import begin
+from kafka_segments.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.segment.columnar.read_range import ReadRange
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
@@ -168,7 +169,7 @@ class SplitReader:
         self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
     ) -> Iterator[pa.RecordBatch]:
         start, end = offsets
-        read_range = self._read_range(found, start, coverage)
+        read_range = self._read_range(found, offsets, coverage)
         events = self.events(found.source, (start, end), read_range)
         recent: list[pa.RecordBatch] = []  # since the last event, for `replicas=best`
         is_begun = not found.is_as_planned
@@ -262,9 +263,11 @@ class SplitReader:
         )
         return segment.iter_columnar(self._columns, offsets, self._excluded, read_range)
 
-    def _read_range(self, found: Found, start: int, coverage: OffsetCoverage) -> ReadRange:
+    def _read_range(
+        self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage
+    ) -> ReadRange:
         """Range of positions to read; adds a note if the hint was wrong."""
-        split, source = self._split, found.source
+        (start, end), split, source = offsets, self._split, found.source
         hint = split.position if found.stored is split.segment else 0
         bound = self.reading.max_decompressed
         # Damage at the beginning of a segment found by content is within this range.
@@ -286,7 +289,18 @@ class SplitReader:
             end_position = split.end_position or 0
             if split.end_position is None and split.end == split.following:
                 end_position = split.segment.size if self._has_grown(found) else source.size
-        return ReadRange(beginning.position, beginning.sound_offset, end_position, coverage, is_shared=True)
+        return ReadRange(
+            beginning.position,
+            beginning.sound_offset,
+            end_position,
+            coverage,
+            is_shared=True,
+            counts=self.new_counts(found, start, end),
+        )
+
+    def new_counts(self, found: Found, start: int, end: int | None) -> EntryCounts | None:  # noqa: ARG002
+        """Return what counts the entries of a segment that is about to be read; None for nothing."""
+        return None
 
     def _settle(
         self, found: Found, offsets: tuple[int, int | None], coverage: OffsetCoverage

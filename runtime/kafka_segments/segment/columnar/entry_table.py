@@ -113,6 +113,10 @@ class EntryTable:
         delta = np.where(self.is_batch(), self.column("last_offset_delta"), 0)
         return np.maximum(first, first + delta)
 
+    def highest_offsets(self) -> Any:
+        """Return an upper bound of each entry's offsets; see `Batch.highest_offset`."""
+        return np.maximum(self.last_offsets(), self._counted_offsets())
+
     def highest_offset(self) -> int:
         """Return the highest `last_offset` of all rows; in an unmodified log, the last one's."""
         return int(self.last_offsets().max())

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.storage import Source
+from kafka_segments.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.segment.misplaced_batches import MisplacedBatches
@@ -39,6 +40,7 @@ class ReadRange:
         is_shared: whether adjacent ranges are read in the same way. Entries that are inside the range by
             their headers are then taken whole.
         misplaced: records the offsets of sound entries.
+        counts: counts the offsets of sound entries.
     """
 
     position: int = 0
@@ -47,6 +49,7 @@ class ReadRange:
     coverage: OffsetCoverage | None = None
     is_shared: bool = False
     misplaced: MisplacedBatches | None = None
+    counts: EntryCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)

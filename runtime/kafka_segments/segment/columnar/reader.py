@@ -80,6 +80,7 @@ class ColumnarReader:
         self._source = source
         self._read_range = read_range = read_range or ReadRange()
         self._coverage, self._misplaced = read_range.coverage, read_range.misplaced
+        self._counts = read_range.counts
         self._excluded = ExcludedRows(excluded) if excluded else None
         self._schema = schema
         self._module = module
@@ -198,7 +199,10 @@ class ColumnarReader:
                 return self._source.size
             else:
                 yield SoundBatches(1, entry.size)
-                if self._excluded is None or not self._excluded.holds(entry):
+                is_excluded = self._excluded is not None and self._excluded.holds(entry)
+                if self._counts is not None:
+                    self._counts.batch(entry, is_excluded=is_excluded)
+                if not is_excluded:
                     yield from self._exact.events(entry, RecordPlace(), is_strict=self._is_strict)
         return position
 
@@ -217,6 +221,8 @@ class ColumnarReader:
         """The records of sound entries; of those that a fused scan has taken already, none."""
         if self._coverage is not None:
             self._coverage.entries(entries)
+        if self._counts is not None:
+            self._counts.entries(entries, None if self._excluded is None else self._excluded.mask(entries))
         if self._misplaced is not None:
             for last_offset in entries.ordering_offsets():
                 self._misplaced.note_sound(last_offset)
