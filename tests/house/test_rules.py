@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
-# Segments are opened by `storage` alone. The others write: the ingest job its work and Parquet files; the
+# Segments are opened by `storage` alone. The others write: the ingest job its runs and Parquet files; the
 # console opens the null device; `native` keeps compiled decoders; `memory` is such that no file is behind;
 # `outputs` makes segments, under names that no broker reads; of a broker's lock only the lock is asked for;
 # Spark's and Hadoop's settings stand in files of theirs; `page_cache` maps what `storage` holds open, to ask
 # which of its pages are cached.
 OPENERS = {
     "cli/console.py",
+    "ingest/parquet.py",
+    "ingest/run_log.py",
     "io/memory.py",
     "native/cache.py",
     "io/outputs.py",
     "io/page_cache.py",
     "io/local_files.py",
-    "spark/parquet.py",
-    "spark/publish.py",
     "spark/settings.py",
-    "spark/work.py",
     "io/storage.py",
 }
 

@@ -34,6 +34,7 @@ CEILINGS = {
     "codecs": (0, 0),
     "errors": (0, 0),
     "formats": (0, 0),
+    "ingest": (0, 0),
     "io": (0, 0),
     "log": (0, 0),
     "native": (0, 0),

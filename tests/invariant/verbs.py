@@ -24,10 +24,7 @@ from tests.invariant.decode import Row
 from kafka_segments.cli import main as command
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.log.open_partition import open_partition
-from kafka_segments.spark import ingest as job
-from kafka_segments.spark.sink import ParquetSink, row_of_task
 from kafka_segments.spark.source import KafkaSegmentsDataSource
-from kafka_segments.spark.splits import pack
 
 _OFFSETS = re.compile(r"offsets?(?: lost:)? (-?\d+|\?)(?: to (-?\d+|\?|the end))?")
 
@@ -186,32 +183,13 @@ _INGEST_REMARK = re.compile(
 """What `ingest` says when nothing is wrong."""
 
 
-class _InProcess:
-    """Spark's part of `ingest`, done in this process: the same tasks and the same writer."""
-
-    start_seconds = job_seconds = 0.0
-
-    def __init__(self, plan: job.IngestPlan, _master: str, options: dict[str, str], _show: object) -> None:
-        self._plan = plan
-        self._options = options
-
-    def run(self) -> None:
-        """Do all tasks, and commit."""
-        writer = ParquetSink(CaseInsensitiveDict(self._options)).writer(None, False)  # type: ignore[arg-type]
-        tasks = pack(self._plan.splits, at_least=4)
-        messages = []
-        for task in tasks:
-            row = pa.RecordBatch.from_arrays([pa.array([row_of_task(task, self._plan.live)])], names=["task"])
-            messages.append(writer.write(iter([row])))
-        writer.commit(messages)  # type: ignore[arg-type]
-
-
 def ingest(partition: Path) -> Answer:
-    """`ingest` of the partition, without Spark."""
+    """`ingest` of the partition, in this process, to the end of the log."""
     destination = partition.parents[1] / "ingested"
     shutil.rmtree(destination, ignore_errors=True)
-    with mock.patch.object(job, "_Job", _InProcess), mock.patch("os.fsync"):
-        status, out, error = run_main(["ingest", str(partition), str(destination)])
+    words = ["ingest", "--engine", "local", "-o", "endingOffsets=log-end"]
+    with mock.patch("os.fsync"):
+        status, out, error = run_main([*words, str(partition), str(destination)])
     answer = Answer(status, words=error + out)
     for path in destination.glob("topic=*/partition=*/*.parquet"):
         table = pyarrow.parquet.ParquetFile(path).read(["offset", "key", "value"])

@@ -79,7 +79,7 @@ def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
         "print(d['License-Expression'], d['Requires-Python'], sorted(d.get_all('Provides-Extra')))"
     )
     said = installed("python", "-c", code).stdout
-    assert said == "Apache-2.0 >=3.11 ['all', 'arrow', 'construct', 'spark']\n"
+    assert said == "Apache-2.0 >=3.11 ['all', 'arrow', 'construct', 'delta', 'spark']\n"
 
 
 def test_the_description_leads_to_nothing_that_only_a_clone_has(installed: Run) -> None:
@@ -136,11 +136,11 @@ def test_what_an_extra_would_have_done_says_how_to_install_it(
     assert f"pip install 'kafka-segments[{extra}]'" in done.stdout
 
 
-def test_ingest_without_spark_says_how_to_install_it(installed: Run, tmp_path: Path) -> None:
+def test_ingest_without_arrow_says_how_to_install_it(installed: Run, tmp_path: Path) -> None:
     done = installed("kafka-segments", "ingest", RECORDED / "kafka-4.3" / "clean", tmp_path / "out")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "pip install 'kafka-segments[spark]'" in done.stderr
+    assert "pip install 'kafka-segments[arrow]'" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from kafka_segments.cli.main import main
+from kafka_segments.ingest.job import Request, plan_ingest
 from kafka_segments.log.open_partition import open_partition
-from kafka_segments.spark.ingest import plan_ingest
+from kafka_segments.query.query import Query
 
 CLEAN = Path(__file__).resolve().parents[1] / "vectors/recorded/kafka-4.3/clean"
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 125))
@@ -54,7 +55,8 @@ def test_directories(
     assert whys.keys() == {*aside, "lost+found", "notes", "no number"}
     assert all(f"(-{name.rpartition('-')[2]})" in whys[name] for name in aside)
     assert "TOPIC-PARTITION" in whys["notes"]
-    for look in (lambda: main(["aborted", str(root)]), lambda: plan_ingest([root], root.parent / "rows")):
+    request = Request((str(root),), str(root.parent / "rows"), Query(), ("offset",))
+    for look in (lambda: main(["aborted", str(root)]), lambda: plan_ingest(request)):
         caplog.clear()
         look()
         assert all(any(name in message for message in caplog.messages) for name in whys)

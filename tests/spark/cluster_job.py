@@ -15,10 +15,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.flaky import FlakySink
+from tests.spark.flaky import FlakyTask
 
 from kafka_segments.cli.main import main
-from kafka_segments.spark import ingest
+from kafka_segments.ingest import job, splits
+from kafka_segments.spark import task_engine
 from kafka_segments.spark.session import open_session
 
 MASTER = "local-cluster[2,1,1024]"
@@ -35,8 +36,9 @@ def run(source: str, found: Path, tests: list[str]) -> int:
         def shared(_master: str) -> Iterator[SparkSession]:
             yield spark
 
-        ingest.open_session = shared  # type: ignore[assignment]
-        ingest.ParquetSink = FlakySink  # type: ignore[misc]
+        task_engine.open_session = shared  # type: ignore[assignment]
+        job.WriteTask = FlakyTask  # type: ignore[misc]
+        splits._TASK_BYTES = 16 << 20  # several tasks
         with (found / "table.txt").open("w") as table, redirect_stdout(table):
             status = main(["ingest", source, str(found / "ingested"), "--master", MASTER])
         (found / "status.json").write_text(json.dumps(status))

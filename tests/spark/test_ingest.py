@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.dataset
 import pytest
 from tests.builders import build
+from tests.forms import pick
+from tests.ingest.ingested import Run, Table, data_files, not_internal, parquet_rows, table_of
 from tests.spark import kafka_rows
-from tests.spark.ingested import Ingest, Table, not_internal, parquet_rows, table_of
 from tests.spark.test_reader import VECTORS, batches, flipped, segment
 
 from kafka_segments.cli.main import main
-from kafka_segments.spark import ingest as job
-from kafka_segments.spark.publish import partition_path
+from kafka_segments.ingest.destination import partition_path
+from kafka_segments.spark import task_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,17 +31,8 @@ if TYPE_CHECKING:
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 
 
-def files_below(directory: Path) -> list[str]:
-    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-
-
-# --- through Spark ------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
-def ingest(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Ingest:
+def ingest(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command, in this process and with the session of these tests; gives status, table, messages."""
 
     @contextmanager
@@ -49,11 +41,11 @@ def ingest(
 
     def run(*words: Any) -> tuple[int, Table, str]:
         capsys.readouterr()
-        status = main(["ingest", *map(str, words)])
+        status = main(["ingest", "--engine", "spark", *map(str, words)])
         captured = capsys.readouterr()
         return status, table_of(captured.out) if captured.out else {}, captured.err
 
-    monkeypatch.setattr(job, "open_session", shared)
+    monkeypatch.setattr(task_engine, "open_session", shared)
     return run
 
 
@@ -95,8 +87,8 @@ def check_table(table: Table, destination: Path, expected: list[kafka_rows.Row])
     for (topic, partition), row in table.items():
         offsets = [row.offset for row in expected if (row.topic, row.partition) == (topic, partition)]
         assert int(row["records"]) == len(offsets)
-        assert row["first offset"] == (str(offsets[0]) if offsets else "-")
-        assert row["last offset"] == (str(offsets[-1]) if offsets else "-")
+        parts = [int(row[name]) for name in ("control", "aborted", "absent", "lost")]
+        assert int(row["end offset"]) - int(row["first offset"]) == len(offsets) + sum(parts)
         directory = destination / partition_path(topic, partition)
         assert int(row["bytes out"]) == sum(path.stat().st_size for path in directory.glob("*"))
         assert row["damage"] == "0"
@@ -108,7 +100,7 @@ def check_table(table: Table, destination: Path, expected: list[kafka_rows.Row])
 
 
 @pytest.mark.spark
-def test_damage_old_formats_and_what_cannot_be_opened(ingest: Ingest, tmp_path: Path) -> None:
+def test_damage_old_formats_and_what_cannot_be_opened(ingest: Run, tmp_path: Path) -> None:
     one, two, three, next_one = batches(0, 1, 2, 4)
     source = tmp_path / "logs"
     segment(source / "hurt-0", 0, one, flipped(two), three)
@@ -147,7 +139,7 @@ def test_damage_old_formats_and_what_cannot_be_opened(ingest: Ingest, tmp_path: 
 @pytest.mark.spark
 @pytest.mark.parametrize("topics", [("007", "123"), ("2024-01-01",), ("true", "1e5"), ("007", "text")])
 def test_topics_that_look_like_numbers(
-    ingest: Ingest, spark: SparkSession, tmp_path: Path, topics: tuple[str, ...]
+    ingest: Run, spark: SparkSession, tmp_path: Path, topics: tuple[str, ...]
 ) -> None:
     for topic in topics:
         segment(tmp_path / "logs" / f"{topic}-3", 0, *batches(0))
@@ -166,7 +158,7 @@ def test_topics_that_look_like_numbers(
     assert len(directories) == len(topics), "and nothing that looks like another topic"
     duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     types = {"topic": polars.String, "partition": polars.Int32}
-    typed = polars.scan_parquet(f"{destination}/", hive_schema=types)
+    typed = polars.scan_parquet(f"{destination}/**/*.parquet", hive_schema=types)
     assert sorted(typed.collect()["topic"]) == sorted(topics)
     glob = f"{destination}/*/*/*.parquet"
     query = f"select topic from read_parquet('{glob}', hive_partitioning=true, hive_types={{topic: VARCHAR}})"
@@ -175,7 +167,7 @@ def test_topics_that_look_like_numbers(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_nothing_to_write(ingest: Ingest, spark: SparkSession, tmp_path: Path, is_deleted: bool) -> None:
+def test_nothing_to_write(ingest: Run, spark: SparkSession, tmp_path: Path, is_deleted: bool) -> None:
     directory = segment(tmp_path / "logs" / "t-0", 0)
     source = tmp_path / "logs"
     if is_deleted:
@@ -186,8 +178,7 @@ def test_nothing_to_write(ingest: Ingest, spark: SparkSession, tmp_path: Path, i
     status, table, _ = ingest(source, tmp_path / "out")
     assert status == 0
     assert table["t", 0]["records"] == "0"
-    assert table["t", 0]["first offset"] == "-"
-    assert files_below(tmp_path / "out") == ["no-rows.parquet"]
+    assert data_files(tmp_path / "out") == ["no-rows.parquet"]
     frame = spark.read.parquet(str(tmp_path / "out"))
     assert frame.count() == 0
     assert {
@@ -197,134 +188,30 @@ def test_nothing_to_write(ingest: Ingest, spark: SparkSession, tmp_path: Path, i
     }.items() <= dict(frame.dtypes).items()
 
 
-@pytest.mark.spark
-def test_several_sources_and_a_log_start(ingest: Ingest, tmp_path: Path) -> None:
-    first = segment(tmp_path / "disk1" / "t-0", 0, *batches(0, 1, 2))
-    segment(tmp_path / "disk2" / "t-1", 0, *batches(0))
-    (tmp_path / "disk1" / "log-start-offset-checkpoint").write_text("0\n1\nt 0 2\n")
-    status, table, _ = ingest(first / f"{0:020}.log", tmp_path / "disk2", tmp_path / "out")
-    assert status == 0
-    assert {key: row["records"] for key, row in table.items()} == {
-        ("t", 0): "1",
-        ("t", 1): "1",
-        ("total", -1): "2",
-    }
-    assert table["t", 0]["batches"] == "1"
-
-
-@pytest.mark.spark
-def test_extreme_timestamps_write_nothing(ingest: Ingest, tmp_path: Path) -> None:
-    status, table, err = ingest(kafka_rows.RECORDED / kafka_rows.EXTREME, tmp_path / "out")
-    assert (status, table) == (3, {})
-    assert re.search(
-        r"offset \d+: the timestamp -?\d+ .*\(topic extreme, partition 0\).*nothing was written", err
-    )
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.spark
-def test_destination_taken_while_the_job_runs(
-    ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    segment(tmp_path / "logs" / "t-0", 0, *batches(0))
-    save = job._Job._save
-
-    def occupy(*arguments: Any) -> None:
-        segment(tmp_path / "out", 0, b"mine")
-        save(*arguments)
-
-    monkeypatch.setattr(job._Job, "_save", occupy)
-    status, table, err = ingest(tmp_path / "logs", tmp_path / "out")
-    assert (status, table) == (3, {})
-    assert "not empty" in err
-    assert files_below(tmp_path / "out") == [f"{0:020}.log"]
-    assert sorted(os.listdir(tmp_path)) == ["logs", "out"]
+# What is run under nohup has its children ignore SIGHUP, and what a shell puts into the background SIGINT.
+HEEDING = """
+import signal, sys
+from kafka_segments.cli.main import main
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main())
+"""
+ENDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "terminated", signal.SIGINT: "interrupted"}
 
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("ingest")
-@pytest.mark.long(short=False)  # in every run, test_ingest_ends.py sends another signal
-def test_interrupt(workers_path: None, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kafka_segments.cli.main", "ingest", str(CLEAN), str(tmp_path / "out")]
+@pytest.mark.long
+@pytest.mark.parametrize("number", pick([signal.SIGTERM], list(ENDS)))
+def test_a_signal_ends_a_run(workers_path: None, tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", HEEDING, "ingest", str(CLEAN), str(tmp_path / "out")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         assert process.stderr is not None
-        said = next(line for line in process.stderr if "tasks done" in line)
-        process.send_signal(signal.SIGINT)
+        said = next(line for line in process.stderr if "done" in line)
+        process.send_signal(number)
         rest = process.stderr.read()
         status = process.wait(timeout=120)
     assert said.startswith("kafka-segments: 0 of ")
-    assert rest == "kafka-segments: interrupted\n"
-    assert status == 130
-    assert os.listdir(tmp_path) == []
-
-
-# --- what is refused before Spark starts --------------------------------------------------------------------
-
-
-def refused(*words: Any) -> int:
-    return main(["ingest", *map(str, words)])
-
-
-def test_refusals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(_master: str) -> None:
-        raise AssertionError("Spark must not start")
-
-    monkeypatch.setattr(job, "open_session", never)
-    source = tmp_path / "logs"
-    directory = segment(source / "t-0", 0, *batches(0))
-    full = segment(tmp_path / "full", 0)
-    (tmp_path / "file").touch()
-    (tmp_path / "link").symlink_to(source)
-
-    def says(words: str, *arguments: Any, status: int = 2) -> None:
-        assert refused(*arguments) == status
-        err = capsys.readouterr().err
-        assert re.search(words, err), err
-
-    says("not an empty directory", source, full)
-    says("not an empty directory", source, tmp_path / "file")
-    says("lies in the source", source, source)
-    says("lies in the source", source, source / "out")
-    says("lies in the source", source, tmp_path / "link" / "out")
-    says("lies in the source", tmp_path / "link", source / "out")
-    says("lies in the source", directory, directory / "out")
-    says("lies in the source", directory / f"{0:020}.log", directory / "out")
-    (source / "meta.properties").touch()
-    says("lies in the source", directory, source / "out")
-    says("check the path", tmp_path / "none", tmp_path / "out")
-    says("no segments here", tmp_path / "full" / "..", tmp_path / "full" / ".." / ".." / "out")
-    says("cannot write beside it", source, tmp_path / "file" / "out", status=3)
-    assert not (tmp_path / "out").exists()
-
-
-def test_no_java(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = segment(tmp_path / "t-0", 0, *batches(0))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert refused(directory, tmp_path / "out") == 2
-    assert re.search(
-        r"Spark needs Java 17 or newer, and there is none: .*apt-get install", capsys.readouterr().err
-    )
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    assert refused(directory, tmp_path / "out") == 2
-    assert "JAVA_HOME" in capsys.readouterr().err
-    assert sorted(os.listdir(tmp_path)) == ["t-0"]
-
-
-@pytest.mark.parametrize(("missing", "extra"), [("pyspark", "spark"), ("pyarrow", "arrow")])
-def test_missing_packages(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    missing: str,
-    extra: str,
-) -> None:
-    directory = segment(tmp_path / "t-0", 0, *batches(0))
-    late = ("kafka_segments.spark", "kafka_segments.segment.table", "kafka_segments.segment.columnar")
-    for name in [name for name in sys.modules if name.startswith(late)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, missing, None)
-    assert refused(directory, tmp_path / "out") == 2
-    assert f"pip install 'kafka-segments[{extra}]'" in capsys.readouterr().err
+    assert rest == f"kafka-segments: {ENDS[number]}\n"
+    assert status == 128 + number
+    assert data_files(tmp_path / "out") == []

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.ingest.ingested import locally
 from tests.spark import kafka_rows
-from tests.spark.ingested import without_spark
 from tests.spark.test_reader import read
 
 from kafka_segments import read_table, scan
@@ -62,12 +62,12 @@ def test_every_column_has_one_type_and_the_connectors_differ_as_listed() -> None
 
 @pytest.mark.parametrize("directory", [OLD / "codec-gzip-0", NEW / "shapes-0"], ids=lambda path: path.name)
 def test_all_readers_give_the_same_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, directory: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, directory: Path
 ) -> None:
     (segment,) = directory.glob("*.log")
     table = read_table(segment)
     scanned = scan(directory).read_all()
-    status, _, _ = without_spark(monkeypatch, capsys)(directory, tmp_path / "out")
+    status, _, _ = locally(capsys)(directory, tmp_path / "out")
     (file,) = (tmp_path / "out").glob("topic=*/partition=0/*.parquet")
     written = pyarrow.parquet.ParquetFile(file).read()
     assert status == 0 and table.num_rows > 0

@@ -1,28 +1,32 @@
-"""Subcommand `ingest`: log directories to Parquet by a Spark job, with a table of the result."""
+"""Subcommand `ingest`: what is new in log directories to a table, with an account of each partition."""
 
 from __future__ import annotations
 
 import argparse
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
-from kafka_segments.cli.parsing import add_options, options_of
-from kafka_segments.errors import OutputError, TimestampRangeError
+from kafka_segments.cli.jobs import JobProgress, add_engine_options, ended_by_signals, engine_of
+from kafka_segments.cli.parsing import add_options, named_options, options_of
+from kafka_segments.cli.tables import print_table
+from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
+from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.findings import Kind
-from kafka_segments.query.options import GivenOptions
-from kafka_segments.query.query_options import query_of
+from kafka_segments.query.options import GivenOptions, option_names
+from kafka_segments.query.query_options import files_of, query_of
 
 if TYPE_CHECKING:
-    from kafka_segments.spark.report import PartitionReport
+    from kafka_segments.ingest.job import Request
+    from kafka_segments.ingest.report import PartitionReport
 
 __all__ = ["add_parser", "run"]
 
+_OPTIONS = (*option_names("query", "file"), "columns")
 _SECONDS_BETWEEN_LINES = 10
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -31,144 +35,126 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `ingest` to the command's parsers."""
     parser = subparsers.add_parser(
         "ingest",
-        help="write the records of log directories to Parquet, with Spark",
-        description="Write the records of log directories to Parquet files, in directories by topic and "
-        "partition. Control records, what lies below the log start offset, and Kafka's internal topics (if "
-        "they are not named) are left out. Nothing is written to the sources; a live broker's are fine.",
+        help="write what is new in log directories to a table",
+        description="Write the records of log directories to a table of Parquet files, in directories by "
+        "topic and partition; a second run into the same table takes what is new since the first. Control "
+        "records, what lies below the log start offset, and Kafka's internal topics (if they are not named) "
+        "are left out. Nothing is written to the sources; a live broker's are fine.",
         epilog="Exit status: 0 clean, 1 damage, missing offsets, or something left out (the rest was "
-        "written), 2 wrong usage or something that cannot be opened, 3 the destination could not be written "
-        "(and is not there), 130, 143 or 129 ended by Ctrl-C, SIGTERM or SIGHUP.",
+        "written), 2 wrong usage, something that cannot be opened, or a log that does not go on where the "
+        "last run ended, 3 the table could not be written (and is as it was), 130, 143 or 129 ended by "
+        "Ctrl-C, SIGTERM or SIGHUP.",
     )
     parser.add_argument(
-        "sources", nargs="+", metavar="SRC", help="a log directory, a partition's directory, or a .log file"
+        "sources",
+        nargs="+",
+        metavar="SRC",
+        help="a log directory, a partition's directory, a tier, a .log file, a pattern of such; of this "
+        "machine or by address",
     )
-    parser.add_argument("destination", metavar="DEST", help="a new or empty directory, not below a source")
+    parser.add_argument(
+        "destination",
+        metavar="DEST",
+        help="a directory that is new, empty, or a table of ingest; not below a source",
+    )
     add_options(
         parser, "subscribe", "subscribePattern", "kafka.isolation.level", "checkCrc", "maxDecompressedBytes"
     )
     parser.add_argument(
-        "--master", default="local[*]", help="Spark's master; default: local[*], all cores of this machine"
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the Spark source that chooses what is read: " + ", ".join(_OPTIONS) + "; or a "
+        "setting for stores, such as fs.s3a.endpoint",
     )
-    parser.add_argument(
-        "--progress",
-        action="store_true",
-        help="draw a progress bar even if standard error is not a terminal",
-    )
-    parser.add_argument(
-        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
-    )
+    _add_table_options(parser)
+    add_engine_options(parser)
     parser.set_defaults(run=run)
+
+
+def _add_table_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--table", choices=("parquet", "delta"), default="parquet", help="kind of table; default: parquet"
+    )
+    parser.add_argument(
+        "--divide-by",
+        choices=("date", "hour"),
+        metavar="date|hour",
+        help="also divide files by the date, or date and hour, of the records' timestamps (UTC)",
+    )
+    parser.add_argument(
+        "--bloom-filter", action="store_true", help="write a bloom filter of the keys into each file"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    with _ended_by_signals():
+    with ended_by_signals():
         return _run(arguments)
 
 
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the job as Ctrl-C does, so that no partial output is left.
-
-    The exit status is that of a shell: 128 plus the signal's number.
-    """
-
-    def stop(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
-        raise SystemExit(128 + number)
-
-    numbers = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
-    for number in numbers:
-        signal.signal(number, stop)
-    try:
-        yield
-    except SystemExit:
-        console.say("terminated")
-        raise
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-
-
 def _run(arguments: argparse.Namespace) -> int:
-    from kafka_segments.spark.ingest import ingest, plan_ingest
+    from kafka_segments.ingest.job import ingest, plan_ingest
 
     started = time.monotonic()
-    options = options_of(arguments)
-    query, given = query_of(options), GivenOptions(options)
-    check_crc, max_decompressed = given["checkCrc"], given["maxDecompressedBytes"]
+    request = _request(arguments)
     with console.waiting("listing and opening segments"):
-        plan = plan_ingest(arguments.sources, arguments.destination, query.topics, query.isolation)
+        plan = plan_ingest(request)
     if plan.internal:
         console.say(
             f"left out: internal topics {', '.join(plan.internal)}; --subscribe writes those it names"
         )
+    engine, name = engine_of(arguments)
     console.say(
-        f"partitions: {len(plan.reports)}, segments: {len(plan.splits)}, bytes of files: {plan.num_bytes:,}; "
-        "starting Spark"
+        f"partitions: {len(plan.logs)}, segments: {plan.num_segments}, bytes of files: {plan.num_bytes:,}; "
+        f"starting {name}"
     )
     with ExitStack() as stack:
-        progress = _Progress(
-            stack, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
+        progress = JobProgress(
+            stack, name, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
         )
         try:
-            done = ingest(
-                plan,
-                master=arguments.master,
-                check_crc=check_crc,
-                max_decompressed=max_decompressed,
-                show=progress.show,
-                say=console.say,
-            )
+            done = ingest(plan, engine, show=progress.show, say=console.say)
         except TimestampRangeError as error:
             raise OutputError(f"{error.detail}; nothing was written") from error
     status = _report_findings(done.partitions)
-    _print_table(done.partitions)
+    print_table(_TITLES, [*map(_row, done.partitions)], _totals(done.partitions))
     if arguments.timings:
         whole = time.monotonic() - started
         console.say(
-            f"Spark started in {done.start_seconds:.1f} s, its job took {done.job_seconds:.1f} s; "
+            f"{name} started in {done.start_seconds:.1f} s, its job took {done.job_seconds:.1f} s; "
             f"whole job {whole:.1f} s"
         )
     return status
 
 
-class _Progress:
-    """Progress of the job: a bar, or a line from time to time.
+def _request(arguments: argparse.Namespace) -> Request:
+    from kafka_segments.ingest.job import Request
+    from kafka_segments.ingest.parquet import check_bloom_filter
+    from kafka_segments.segment.columnar.arrow_schema import schema_of
 
-    Args:
-        stack: closes the bar.
-        draw: whether to draw a bar.
-    """
-
-    def __init__(self, stack: ExitStack, draw: bool) -> None:
-        self._stack = stack
-        self._draw = draw
-        self._bar: Any = None
-        self._last_done = -1
-        self._starting = stack.enter_context(ExitStack())
-        self._starting.enter_context(console.waiting("starting Spark"))
-        self._next_line = time.monotonic()
-
-    def show(self, done: int, total: int) -> None:
-        """Update the bar, or print a line if the last one is old enough."""
-        self._starting.close()
-        if self._draw:
-            self._move(done, total)
-        elif done != self._last_done and time.monotonic() >= self._next_line:
-            self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-            self._last_done = done
-            console.say(f"{done} of {total} task{'' if total == 1 else 's'} done")
-
-    def _move(self, done: int, total: int) -> None:
-        if self._bar is None:
-            from tqdm import tqdm
-
-            bar = tqdm(total=total, unit="task", desc="ingest", dynamic_ncols=True)
-            self._bar = self._stack.enter_context(bar)
-        self._bar.update(done - self._bar.n)
+    options = named_options(arguments.option, _OPTIONS) | options_of(arguments)
+    given = GivenOptions(options)
+    columns = tuple(schema_of(given["columns"]).names)
+    if "offset" not in columns:
+        raise OptionError("the option columns lacks offset: without it nobody can tell what a table has")
+    if arguments.bloom_filter:
+        check_bloom_filter()
+    return Request(
+        tuple(arguments.sources),
+        arguments.destination,
+        query_of(options),
+        columns,
+        files_of(options),
+        arguments.table,
+        arguments.divide_by,
+        arguments.bloom_filter,
+        given["checkCrc"],
+        given["maxDecompressedBytes"],
+        store_settings(options),
+    )
 
 
 def _report_findings(partitions: Sequence[PartitionReport]) -> int:
@@ -184,64 +170,25 @@ def _report_findings(partitions: Sequence[PartitionReport]) -> int:
     return status
 
 
+_COUNTS = ("records", "control", "aborted", "absent", "lost")
 _TITLES = (
-    "topic",
-    "partition",
-    "batches",
-    "records",
-    "bytes in",
-    "bytes out",
-    "first offset",
-    "last offset",
-    "missing",
-    "damage",
-)
+    "topic", "partition", "first offset", "end offset", *_COUNTS, "batches", "bytes in", "bytes out", "damage"
+)  # fmt: skip
 
 
-def _print_table(partitions: Sequence[PartitionReport]) -> None:
-    rows = [_TITLES, *map(_row, partitions), _totals(partitions)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
-    lines = [_line(row, widths) for row in rows]
-    rule = "  ".join("-" * width for width in widths)
-    try:
-        with console.writing() as stdout:
-            stdout.write("\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], ""]).encode())
-            stdout.flush()
-    except BrokenPipeError:
-        console.silence_stdout()
+def _row(report: PartitionReport) -> tuple[str, ...]:
+    account = report.account
+    offsets = account.first_offset, account.end_offset
+    return (account.topic, str(account.partition), *map(str, offsets), *_numbers([report]))
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Align text to the left, numbers to the right."""
-    numbers = (word.rjust(width) for word, width in zip(row[1:], widths[1:], strict=True))
-    return "  ".join([row[0].ljust(widths[0]), *numbers])
+def _totals(reports: Sequence[PartitionReport]) -> tuple[str, ...]:
+    return ("total", f"{len(reports):,}", "", "", *_numbers(reports))
 
 
-def _row(partition: PartitionReport) -> tuple[str, ...]:
-    return (
-        partition.topic,
-        str(partition.partition),
-        f"{partition.batches:,}",
-        f"{partition.records:,}",
-        f"{partition.bytes_in:,}",
-        f"{partition.bytes_out:,}",
-        "-" if partition.first_offset is None else str(partition.first_offset),
-        "-" if partition.last_offset is None else str(partition.last_offset),
-        f"{partition.missing:,}",
-        f"{partition.num_damaged:,}",
-    )
-
-
-def _totals(partitions: Sequence[PartitionReport]) -> tuple[str, ...]:
-    return (
-        "total",
-        f"{len(partitions):,}",
-        f"{sum(partition.batches for partition in partitions):,}",
-        f"{sum(partition.records for partition in partitions):,}",
-        f"{sum(partition.bytes_in for partition in partitions):,}",
-        f"{sum(partition.bytes_out for partition in partitions):,}",
-        "",
-        "",
-        f"{sum(partition.missing for partition in partitions):,}",
-        f"{sum(partition.num_damaged for partition in partitions):,}",
-    )
+def _numbers(reports: Sequence[PartitionReport]) -> list[str]:
+    """The sums of all columns but the offsets."""
+    names = (*_COUNTS, "batches", "num_bytes")
+    sums = [sum(getattr(one.account, name) for one in reports) for name in names]
+    sums += [sum(one.bytes_out for one in reports), sum(one.num_damaged for one in reports)]
+    return [f"{number:,}" for number in sums]

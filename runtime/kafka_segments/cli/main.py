@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import kafka_segments
-from kafka_segments.cli import aborted, console, convert, dump, ingest, plan
+from kafka_segments.cli import aborted, audit, compact, console, convert, dump, ingest, plan
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
 
@@ -58,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     aborted.add_parser(subparsers)
+    audit.add_parser(subparsers)
+    compact.add_parser(subparsers)
     convert.add_parser(subparsers)
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)

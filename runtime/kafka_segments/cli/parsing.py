@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from kafka_segments.cli import console
+from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
+from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query.options import OPTIONS, did_you_mean
 
-__all__ = ["add_options", "new_parser", "options_of"]
+__all__ = ["add_options", "named_options", "new_parser", "options_of"]
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -108,3 +111,27 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, str]:
     """The options that flags were given for, as text by name."""
     return {name: text for name, text in vars(arguments).items() if name in OPTIONS and text is not None}
+
+
+def named_options(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """The options that were given as NAME=VALUE, as text by name; settings of stores, too.
+
+    Args:
+        given: the arguments of `--option`.
+        names: that are allowed.
+
+    Raises:
+        OptionError: another name, or no value.
+    """
+    known = {name.lower() for name in names}
+    found = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not (name.lower() in known or name.startswith(STORE_PREFIXES)):
+            # Without the value, also after another character than `=`: it may be a secret.
+            shown_name = re.sub(r"[^\w.-].*", "", name, flags=re.DOTALL)
+            close = "" if name.lower() in known else did_you_mean(shown_name, names)
+            allowed = ", ".join(names)
+            raise OptionError(f"--option {shown_name!r}{close}: give NAME=VALUE, NAME one of {allowed}, fs.*")
+        found[name] = value
+    return found

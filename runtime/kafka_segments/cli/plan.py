@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,13 +12,13 @@ from itertools import chain, groupby
 from typing import Any
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.parsing import add_options, options_of
+from kafka_segments.cli.parsing import add_options, named_options, options_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.store_settings import STORE_PREFIXES, store_settings
+from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import LEFT_OUT_KINDS, Finding, Kind
 from kafka_segments.log.header_walk import Budget
@@ -29,7 +28,7 @@ from kafka_segments.log.skipped_files import SkippedFiles
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.offsets import Range
-from kafka_segments.query.options import did_you_mean, option_names
+from kafka_segments.query.options import option_names
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Column, Condition, Query, TopicPartition
 from kafka_segments.query.query_options import check_with_snapshot, files_of, query_of, unused_options
@@ -98,7 +97,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    options = _options(arguments.option) | options_of(arguments)
+    options = named_options(arguments.option, _OPTIONS) | options_of(arguments)
     if arguments.snapshot is not None:
         check_with_snapshot(options)
     query = replace(query_of(options), conditions=tuple(_conditions(arguments.where)))
@@ -199,21 +198,6 @@ def _logs(
     )
     write_snapshot(taken, arguments.take_snapshot)
     return list(taken.logs), taken.committed(), []
-
-
-def _options(given: Sequence[str]) -> dict[str, str]:
-    known = {name.lower() for name in _OPTIONS}
-    found = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals or not (name.lower() in known or name.startswith(STORE_PREFIXES)):
-            # Without the value, also after another character than `=`: it may be a secret.
-            shown_name = re.sub(r"[^\w.-].*", "", name, flags=re.DOTALL)
-            close = "" if name.lower() in known else did_you_mean(shown_name, _OPTIONS)
-            names = ", ".join(_OPTIONS)
-            raise OptionError(f"--option {shown_name!r}{close}: give NAME=VALUE, NAME one of {names}, fs.*")
-        found[name] = value
-    return found
 
 
 def _conditions(given: Sequence[str]) -> Iterator[Condition]:

@@ -12,27 +12,33 @@ from typing import Any, Self
 from kafka_segments.errors.escaping import escape, mask_secrets
 
 __all__ = [
+    "AccountError",
     "ChecksumMismatchError",
+    "ConflictError",
     "CorruptBatchError",
     "CorruptIndexError",
     "DataLossError",
     "DecodeError",
     "DecompressionError",
     "EncodeError",
+    "ExpiredOffsetsError",
     "KafkaFormatError",
     "LengthMismatchError",
+    "LogChangedError",
     "MissingCodecError",
     "MissingExtraError",
     "OptionError",
     "OutputError",
     "ReadError",
     "RecordTooLargeError",
+    "RecreatedTopicError",
     "ReplicaMismatchError",
     "SegmentOrderError",
     "StoreError",
     "TimestampRangeError",
     "TransactionInDoubtError",
     "TruncatedError",
+    "TruncatedLogError",
     "UnknownFormatError",
     "UnsupportedMagicError",
 ]
@@ -223,6 +229,33 @@ class TimestampRangeError(KafkaFormatError, OverflowError):
 
 class OutputError(KafkaFormatError, OSError):
     """A failed write of the output."""
+
+
+class ConflictError(OutputError):
+    """A table that another run has changed since this one began; this one has changed nothing."""
+
+
+class AccountError(KafkaFormatError):
+    """Counts of offsets that contradict each other: by headers, by decoded records, by the range."""
+
+
+class LogChangedError(KafkaFormatError):
+    """A log that does not go on where the last ingest of it ended; `.topic` and `.partition` name it."""
+
+
+class TruncatedLogError(LogChangedError):
+    """A log that ends before the offsets that were ingested, or has other records in their place."""
+
+
+class RecreatedTopicError(LogChangedError):
+    """A topic that was deleted and created again: its id is another one (KIP-516)."""
+
+
+class ExpiredOffsetsError(LogChangedError):
+    """Offsets that were deleted before an ingest took them: `.first_offset` to `.last_offset`."""
+
+    first_offset: int | None = None
+    last_offset: int | None = None
 
 
 class MissingCodecError(KafkaFormatError, ImportError):

@@ -6,24 +6,22 @@ these are not too large together, then of those that the `.txnindex` files name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.ingest.report import PartitionReport
 from kafka_segments.io.filesystems import Places
-from kafka_segments.log.findings import Findings
+from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query.committed import Committed, read_committed
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.batch_views import read_batches
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["count_uncommitted"]
+__all__ = ["report_uncommitted"]
 
 _MOST_BYTES = 1 << 30
 """Of the segments, in all, whose headers are read."""
@@ -32,7 +30,32 @@ _Void = tuple[int, int, int]
 _Ranges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
-def count_uncommitted(
+def report_uncommitted(
+    reports: Iterable[PartitionReport], logs: Iterable[PartitionLog], splits: Sequence[Split], places: Places
+) -> Iterator[PartitionReport]:
+    """Add a remark to the reports of partitions with rows that are not committed.
+
+    Args:
+        reports: of partitions.
+        logs: the partitions whose transactions were not looked at.
+        splits: what was read.
+        places: filesystems by path.
+    """
+    found = _count_uncommitted(logs, splits, places)
+    for report in reports:
+        key = report.account.topic, report.account.partition
+        if key not in found:
+            yield report
+            continue
+        number = "an unknown number" if found[key] is None else f"{found[key]:,}"
+        words = (
+            f"{number} of the records written are not committed (their transactions were aborted or are "
+            "open, or they follow an open one); --isolation read_committed leaves them out"
+        )
+        yield report.with_findings([Finding(Kind.REMARK, *key, words)])
+
+
+def _count_uncommitted(
     logs: Iterable[PartitionLog], splits: Sequence[Split], places: Places
 ) -> dict[TopicPartition, int | None]:
     """Count the records of each partition that a reader of committed records would skip.

@@ -1,46 +1,68 @@
-"""Parquet file that is written batch by batch, with pyarrow's writer, and fsynced."""
+"""Parquet file that is written batch by batch, with pyarrow's writer, and fsynced.
+
+Row groups depend on the rows alone, so that equal rows make equal bytes.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_segments.errors import OutputError
+from kafka_segments.errors import OptionError, OutputError
 
-__all__ = ["ParquetFile"]
+__all__ = ["ParquetFile", "check_bloom_filter"]
 
 _ROW_GROUP_BYTES = 32 << 20
 _ROW_GROUP_ROWS = 1 << 20
+_ZSTD_LEVEL = 3
+_FILTERED = "key"
+
+
+def check_bloom_filter() -> None:
+    """Check that pyarrow can write bloom filters.
+
+    Raises:
+        OptionError: it is too old.
+    """
+    if "bloom_filter_options" not in inspect.signature(pq.ParquetWriter).parameters:
+        raise OptionError(
+            f"pyarrow {pa.__version__} does not write bloom filters; install a newer one, or leave "
+            "--bloom-filter out"
+        )
 
 
 class ParquetFile:
-    """A new file, ZSTD-compressed; a context manager that finishes and fsyncs it.
+    """A new file of rows in the order of their offsets, ZSTD-compressed; a context manager that fsyncs it.
 
     There is no file before the first batch is written or `open` called.
 
     Args:
         path: must not exist; its directories are made.
         schema: of every batch.
+        bloom_filter: write a bloom filter of the keys.
 
     Attributes:
         size: bytes of the finished file, 0 if there is none.
+        num_rows: rows written.
     """
 
-    def __init__(self, path: str, schema: pa.Schema) -> None:
+    def __init__(self, path: str, schema: pa.Schema, *, bloom_filter: bool = False) -> None:
         self.schema = schema
-        self.size = 0
+        self.size = self.num_rows = 0
+        self._has_filter = bloom_filter and _FILTERED in schema.names
         self._path = path
         self._file: BinaryIO | None = None
         self._writer: pq.ParquetWriter | None = None
         self._batches: list[pa.RecordBatch] = []
         self._num_bytes = 0
-        self._num_rows = 0
+        self._num_waiting = 0
 
     def __enter__(self) -> ParquetFile:
         return self
@@ -63,7 +85,6 @@ class ParquetFile:
         with self._writing():
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             self._file = open(self._path, "xb")  # noqa: SIM115
-            self._writer = pq.ParquetWriter(self._file, self.schema, compression="zstd")
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows.
@@ -74,16 +95,31 @@ class ParquetFile:
         self.open()
         self._batches.append(batch)
         self._num_bytes += batch.nbytes
-        self._num_rows += batch.num_rows
-        if self._num_bytes >= _ROW_GROUP_BYTES or self._num_rows >= _ROW_GROUP_ROWS:
+        self._num_waiting += batch.num_rows
+        self.num_rows += batch.num_rows
+        if self._num_bytes >= _ROW_GROUP_BYTES or self._num_waiting >= _ROW_GROUP_ROWS:
             with self._writing():
                 self._flush()
 
+    def _new_writer(self, file: BinaryIO) -> pq.ParquetWriter:
+        options: dict[str, Any] = {}
+        if "offset" in self.schema.names:
+            options["sorting_columns"] = pq.SortingColumn.from_ordering(
+                self.schema, [("offset", "ascending")]
+            )
+        if self._has_filter:
+            # As many distinct keys as rows at most; the first row group is as large as the others.
+            options["bloom_filter_options"] = {_FILTERED: {"ndv": max(1, self._num_waiting), "fpp": 0.01}}
+        level = _ZSTD_LEVEL
+        return pq.ParquetWriter(file, self.schema, compression="zstd", compression_level=level, **options)
+
     def _flush(self) -> None:
         """Write what was gathered as one row group."""
+        if self._writer is None and self._file is not None:
+            self._writer = self._new_writer(self._file)
         if self._batches and self._writer is not None:
             self._writer.write_table(pa.Table.from_batches(self._batches), row_group_size=_ROW_GROUP_ROWS)
-        self._batches, self._num_bytes, self._num_rows = [], 0, 0
+        self._batches, self._num_bytes, self._num_waiting = [], 0, 0
 
     def _finish(self, file: BinaryIO) -> None:
         with self._writing():

@@ -7,19 +7,14 @@ from pathlib import Path
 
 import pytest
 from tests.builders import build
+from tests.ingest.ingested import Run, parquet_rows
 from tests.spark import kafka_rows
-from tests.spark.ingested import Ingest, parquet_rows, without_spark
 from tests.spark.test_reader import batches, read, segment
 
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 
 
-@pytest.fixture
-def ingest(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ingest:
-    return without_spark(monkeypatch, capsys)
-
-
-def test_internal_topics_are_left_out_and_named(ingest: Ingest, tmp_path: Path) -> None:
+def test_internal_topics_are_left_out_and_named(ingest: Run, tmp_path: Path) -> None:
     for name in ("orders", "__consumer_offsets", "__transaction_state", "__cluster_metadata", "__mine"):
         segment(tmp_path / "logs" / f"{name}-0", 0, *batches(0))
     status, table, err = ingest(tmp_path / "logs", tmp_path / "out")
@@ -29,7 +24,7 @@ def test_internal_topics_are_left_out_and_named(ingest: Ingest, tmp_path: Path) 
     assert {row.topic for row in parquet_rows(tmp_path / "out")} == {"orders", "__mine"}
 
 
-def test_topics_by_name_and_by_pattern(ingest: Ingest, tmp_path: Path) -> None:
+def test_topics_by_name_and_by_pattern(ingest: Run, tmp_path: Path) -> None:
     for name in ("orders", "orders-eu", "__consumer_offsets"):
         segment(tmp_path / "logs" / f"{name}-0", 0, *batches(0))
     _, table, err = ingest(tmp_path / "logs", tmp_path / "a", "--subscribe", "orders, __consumer_offsets")
@@ -43,7 +38,7 @@ def test_topics_by_name_and_by_pattern(ingest: Ingest, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_named", [False, True])
 def test_copies_of_internal_topics_are_compared_if_they_are_named(
-    ingest: Ingest, tmp_path: Path, is_named: bool
+    ingest: Run, tmp_path: Path, is_named: bool
 ) -> None:
     disks = [tmp_path / "one", tmp_path / "two"]
     for disk in disks:
@@ -55,7 +50,7 @@ def test_copies_of_internal_topics_are_compared_if_they_are_named(
     assert ("the batch at offset 0 is another one" in err) is is_named
 
 
-def test_topics_that_are_not_there(ingest: Ingest, tmp_path: Path) -> None:
+def test_topics_that_are_not_there(ingest: Run, tmp_path: Path) -> None:
     segment(tmp_path / "logs" / "__consumer_offsets-0", 0, *batches(0))
     status, _, err = ingest(tmp_path / "logs", tmp_path / "out")
     assert (status, "there are only internal topics here (__consumer_offsets)" in err) == (2, True)
@@ -69,7 +64,7 @@ def test_topics_that_are_not_there(ingest: Ingest, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["transactions-0", "transactions-1", "open-transaction-0", "multi-0"])
-def test_uncommitted_records_are_told_or_left_out(ingest: Ingest, tmp_path: Path, name: str) -> None:
+def test_uncommitted_records_are_told_or_left_out(ingest: Run, tmp_path: Path, name: str) -> None:
     """The counts are those of the source, which Spark's own connector has judged."""
     everything = {row["offset"] for row in read(CLEAN / name)}
     committed = {row["offset"] for row in read(CLEAN / name, isolationLevel="read_committed")}

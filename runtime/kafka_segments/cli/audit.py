@@ -1,0 +1,117 @@
+"""Subcommand `audit`: whether a table has what its runs have written, and what logs have."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kafka_segments.cli import console
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.tables import print_table
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.io.store_settings import store_settings
+
+if TYPE_CHECKING:
+    from kafka_segments.ingest.audit import AuditedPartition, Problem
+    from kafka_segments.ingest.audit_logs import ComparedPartition
+
+__all__ = ["add_parser", "run"]
+
+_COUNTS = ("records", "control", "aborted", "absent", "lost")
+_TITLES = ("topic", "partition", "runs", "files", "first offset", "end offset", *_COUNTS, "problems")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `audit` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "audit",
+        help="check that a table of ingest has each offset once, and what logs have",
+        description="Count the rows of a table that `kafka-segments ingest` has written, and hold them "
+        "against the accounts of its runs: each offset of a range is a row, a control record, a record of an "
+        "aborted transaction, lawfully absent, or lost. With SRC, read the logs again, too: records that the "
+        "table lacks are a problem, what logs lack by now (retention, compaction) is none.",
+        epilog="Exit status: 0 all adds up, 1 it does not, or offsets were lost, 2 wrong usage, or something "
+        "that cannot be opened.",
+    )
+    parser.add_argument("destination", metavar="DEST", help="a table of ingest")
+    parser.add_argument("sources", nargs="*", metavar="SRC", help="what ingest was given")
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting for stores, such as fs.s3a.endpoint",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    from kafka_segments.ingest.audit import audit_table
+    from kafka_segments.ingest.audit_logs import audit_logs
+    from kafka_segments.ingest.history import read_history
+    from kafka_segments.ingest.run_log import RunLog
+    from kafka_segments.ingest.tables import open_table
+
+    destination = os.path.realpath(arguments.destination)
+    settings = store_settings(named_options(arguments.option, ()))
+    history = read_history(RunLog(destination), arguments.destination)
+    table = open_table(history.newest.settings.kind, destination)
+    with console.waiting("counting rows"):
+        partitions, problems = audit_table(table, history)
+    compared: list[ComparedPartition] = []
+    if arguments.sources:
+        paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
+        with console.waiting("reading logs"):
+            compared = list(audit_logs(table, history, partitions, paths, settings))
+    status = _report([*problems, *(one for found in partitions for one in found.problems)])
+    status = max(status, _report_logs(compared))
+    lost = [one.account for one in partitions if one.account.lost]
+    for account in lost:
+        console.say(f"{account.topic}-{account.partition}: {account.lost} offsets were lost")
+    print_table(_TITLES, [*map(_row, partitions)], _totals(partitions))
+    return max(status, console.FINDINGS if lost else console.CLEAN)
+
+
+def _report(problems: Iterable[Problem]) -> int:
+    status = console.CLEAN
+    for one in problems:
+        console.say(str(one))
+        status = console.FINDINGS
+    return status
+
+
+def _report_logs(compared: Iterable[ComparedPartition]) -> int:
+    """Say what logs have that the table lacks, and the other way round."""
+    status = console.CLEAN
+    for one in compared:
+        account = one.table.account
+        name = f"{account.topic}-{account.partition}"
+        if one.log is None:
+            console.say(f"{name}: it is not in the logs that were given, and was not compared")
+            continue
+        gone = account.records - one.log.records + one.num_missing
+        if gone > 0:
+            console.say(f"{name}: the log has {gone} of its {account.records} records no more")
+        status = max(status, _report(one.problems))
+    return status
+
+
+def _row(one: AuditedPartition) -> tuple[str, ...]:
+    account = one.account
+    ranges = one.num_runs, one.num_files, account.first_offset, account.end_offset
+    return (account.topic, str(account.partition), *map(str, ranges), *_numbers([one]))
+
+
+def _totals(partitions: Sequence[AuditedPartition]) -> tuple[str, ...]:
+    num_files = sum(one.num_files for one in partitions)
+    return ("total", f"{len(partitions):,}", "", f"{num_files:,}", "", "", *_numbers(partitions))
+
+
+def _numbers(partitions: Sequence[AuditedPartition]) -> list[str]:
+    sums = [sum(getattr(one.account, name) for one in partitions) for name in _COUNTS]
+    sums.append(sum(len(one.problems) for one in partitions))
+    return [f"{number:,}" for number in sums]

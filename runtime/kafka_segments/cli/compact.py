@@ -1,0 +1,67 @@
+"""Subcommand `compact`: small files of a table to larger ones."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import ExitStack
+
+from kafka_segments.cli import console
+from kafka_segments.cli.jobs import JobProgress, add_engine_options, ended_by_signals, engine_of
+from kafka_segments.query import option_values as values
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `compact` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "compact",
+        help="merge the small files of a table of ingest",
+        description="Merge small files of a table that `kafka-segments ingest` has written into larger ones "
+        "with the same rows, in one act. While it ends, readers of the bare directory may see rows twice.",
+        epilog="Exit status: 0 done, or nothing to do, 2 wrong usage, or something that cannot be opened, 3 "
+        "the table could not be written (and is as it was).",
+    )
+    parser.add_argument("destination", metavar="DEST", help="a table of ingest")
+    parser.add_argument(
+        "--target-size",
+        metavar="BYTES",
+        default="256m",
+        help="size of the new files, about; larger ones are left alone; default: 256m",
+    )
+    parser.add_argument(
+        "--bloom-filter", action="store_true", help="write a bloom filter of the keys into each file"
+    )
+    add_engine_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    from kafka_segments.ingest.compact import compact
+    from kafka_segments.ingest.history import read_history
+    from kafka_segments.ingest.run_log import RunLog
+    from kafka_segments.ingest.tables import open_table
+
+    destination = os.path.realpath(arguments.destination)
+    kind = read_history(RunLog(destination), arguments.destination).newest.settings.kind
+    target = values.size_from(1)("--target-size", arguments.target_size)
+    engine, name = engine_of(arguments)
+    with ended_by_signals(), ExitStack() as stack:
+        progress = JobProgress(
+            stack, name, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
+        )
+        num_files, made = compact(
+            open_table(kind, destination),
+            engine,
+            target_bytes=target,
+            bloom_filter=arguments.bloom_filter,
+            show=progress.show,
+        )
+    if made is None:
+        console.say("no files to merge")
+    else:
+        console.say(f"{num_files} files were merged into {len(made.files)}")
+    return console.CLEAN

@@ -1,0 +1,142 @@
+"""What the verbs that run tasks share: engines, signals, progress."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from kafka_segments.cli import console
+from kafka_segments.errors import MissingExtraError, OptionError
+
+if TYPE_CHECKING:
+    from kafka_segments.ingest.engines import Engine
+
+__all__ = ["JobProgress", "add_engine_options", "ended_by_signals", "engine_of"]
+
+_SECONDS_BETWEEN_LINES = 10
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what runs the tasks, and what is said meanwhile."""
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        help="what runs the tasks: spark (the default where pyspark and Java are), or local: processes of "
+        "this machine, without Java",
+    )
+    parser.add_argument("--master", help="Spark's master; default: local[*], all cores of this machine")
+    parser.add_argument(
+        "--progress",
+        action="store_true",
+        help="draw a progress bar even if standard error is not a terminal",
+    )
+    parser.add_argument(
+        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
+    )
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the job as Ctrl-C does, so that no partial output is left.
+
+    The exit status is that of a shell: 128 plus the signal's number.
+    """
+
+    def stop(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
+        raise SystemExit(128 + number)
+
+    numbers = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    for number in numbers:
+        signal.signal(number, stop)
+    try:
+        yield
+    except SystemExit:
+        console.say("terminated")
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def engine_of(arguments: argparse.Namespace) -> tuple[Engine, str]:
+    """Return the engine that the arguments ask for, and its name for people.
+
+    Raises:
+        OptionError: `--master` without Spark.
+        MissingExtraError: pyspark is not installed.
+    """
+    from kafka_segments.ingest.engines import LocalEngine
+
+    if arguments.engine == "local" or (arguments.engine is None and not _has_spark(arguments)):
+        if arguments.master is not None:
+            raise OptionError("--master is Spark's: give it with --engine spark")
+        return LocalEngine(), "tasks"
+    try:
+        from kafka_segments.spark.task_engine import SparkEngine
+    except ImportError as error:
+        if isinstance(error, MissingExtraError):
+            raise
+        raise MissingExtraError(
+            "pyspark is not installed: pip install 'kafka-segments[spark]', or --engine local", extra="spark"
+        ) from error
+    return SparkEngine(arguments.master or "local[*]"), "Spark"
+
+
+def _has_spark(arguments: argparse.Namespace) -> bool:
+    if arguments.master is not None:
+        return True
+    has_java = bool(os.environ.get("JAVA_HOME")) or shutil.which("java") is not None
+    return has_java and find_spec("pyspark") is not None
+
+
+class JobProgress:
+    """Progress of the job: a bar, or a line from time to time.
+
+    Args:
+        stack: closes the bar.
+        name: of the engine.
+        draw: whether to draw a bar.
+    """
+
+    def __init__(self, stack: ExitStack, name: str, *, draw: bool) -> None:
+        self._stack = stack
+        self._draw = draw
+        self._bar: Any = None
+        self._last_done = -1
+        self._starting = stack.enter_context(ExitStack())
+        self._starting.enter_context(console.waiting(f"starting {name}"))
+        self._next_line = time.monotonic()
+
+    def show(self, done: int, total: int) -> None:
+        """Update the bar, or print a line if the last one is old enough."""
+        self._starting.close()
+        if self._draw:
+            self._move(done, total)
+        elif done != self._last_done and total and time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+            self._last_done = done
+            console.say(f"{done} of {total} task{'' if total == 1 else 's'} done")
+
+    def _move(self, done: int, total: int) -> None:
+        if self._bar is None:
+            try:
+                from tqdm import tqdm
+            except ImportError as error:
+                raise MissingExtraError(
+                    "--progress needs tqdm: pip install 'kafka-segments[spark]'", extra="spark"
+                ) from error
+            bar = tqdm(total=total, unit="task", desc="ingest", dynamic_ncols=True)
+            self._bar = self._stack.enter_context(bar)
+        self._bar.update(done - self._bar.n)

@@ -1,0 +1,36 @@
+"""Tables of text on standard output, with names to the left and numbers to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka_segments.cli import console
+from kafka_segments.errors.escaping import shown
+
+__all__ = ["print_table"]
+
+
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], totals: Sequence[str]) -> None:
+    """Print a table.
+
+    Args:
+        titles: of the columns.
+        rows: as many texts each.
+        totals: the last row.
+    """
+    lines = [titles, *rows, totals]
+    widths = [max(len(row[column]) for row in lines) for column in range(len(titles))]
+    texts = [_line(row, widths) for row in lines]
+    rule = "  ".join("-" * width for width in widths)
+    try:
+        with console.writing() as stdout:
+            stdout.write("\n".join([texts[0], rule, *texts[1:-1], rule, texts[-1], ""]).encode())
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Align text to the left, numbers to the right."""
+    numbers = (word.rjust(width) for word, width in zip(row[1:], widths[1:], strict=True))
+    return "  ".join([shown(row[0]).ljust(widths[0]), *numbers])

@@ -1,0 +1,149 @@
+"""Account of a partition's offsets: how many were written as rows, and what became of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka_segments.errors import AccountError, ChecksumMismatchError
+from kafka_segments.ingest.counting_reader import SplitCounts
+from kafka_segments.log.findings import Finding, Kind
+
+__all__ = ["Account", "OffsetSpan", "account_of", "crc_failures", "lost_spans", "merged"]
+
+OffsetSpan = tuple[int, int]
+"""Offsets from the first number on and below the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What became of the offsets of one partition in one run; each is counted once.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        first_offset: the first offset of the range.
+        end_offset: the offset after its last one.
+        records: rows that were written.
+        control: control records, which are never written.
+        aborted: records of aborted transactions, left out at `read_committed`.
+        absent: offsets that the log lawfully does not have: below its start, or removed by compaction.
+        lost: offsets in damaged places, or in no file without a lawful reason.
+        batches: sound batches that were read.
+        num_bytes: of these batches.
+        crc_failures: entries whose checksum was wrong.
+    """
+
+    topic: str
+    partition: int
+    first_offset: int
+    end_offset: int
+    records: int = 0
+    control: int = 0
+    aborted: int = 0
+    absent: int = 0
+    lost: int = 0
+    batches: int = 0
+    num_bytes: int = 0
+    crc_failures: int = 0
+
+    @property
+    def num_offsets(self) -> int:
+        """Offsets of the range."""
+        return self.end_offset - self.first_offset
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the parts add up to the range."""
+        parts = self.records, self.control, self.aborted, self.absent, self.lost
+        return sum(parts) == self.num_offsets and min(parts) >= 0
+
+    def joined(self, after: Account) -> Account:
+        """Return the account of this range and the next one together."""
+        names = "records", "control", "aborted", "absent", "lost", "batches", "num_bytes", "crc_failures"
+        sums = {name: getattr(self, name) + getattr(after, name) for name in names}
+        first = min(self.first_offset, after.first_offset)
+        end = max(self.end_offset, after.end_offset)
+        return Account(self.topic, self.partition, first, end, **sums)
+
+
+def account_of(
+    key: tuple[str, int],
+    offsets: OffsetSpan,
+    counts: SplitCounts,
+    lost: Iterable[OffsetSpan],
+    *,
+    batches: int = 0,
+    num_bytes: int = 0,
+    crc_failures: int = 0,
+) -> Account:
+    """Make the account of a range.
+
+    Args:
+        key: topic and partition.
+        offsets: the range.
+        counts: of what was read.
+        lost: where offsets were lost; what is outside the range, or twice, does not count.
+        batches: see `Account`.
+        num_bytes: likewise.
+        crc_failures: likewise.
+
+    Raises:
+        AccountError: more offsets were read than the range has.
+    """
+    first, end = offsets
+    spans = merged((max(first, start), min(end, stop)) for start, stop in lost)
+    num_lost = sum(stop - start for start, stop in spans)
+    present = counts.records + counts.control + counts.aborted
+    absent = end - first - present - num_lost
+    if absent < 0:  # damage beside entries that were read: what was read is not lost
+        num_lost, absent = num_lost + absent, 0
+    if num_lost < 0:
+        raise AccountError(
+            f"{present} records were read of {key[0]}-{key[1]}, whose offsets {first} to {end - 1} are "
+            f"{end - first}: this is an error of kafka-segments; please report it",
+            topic=key[0],
+            partition=key[1],
+        )
+    found = counts.records, counts.control, counts.aborted, absent, num_lost
+    return Account(*key, first, end, *found, batches, num_bytes, crc_failures)
+
+
+def lost_spans(findings: Iterable[Finding], offsets: OffsetSpan) -> list[OffsetSpan]:
+    """Return where findings say that offsets were lost; unknown bounds are those of a range.
+
+    Args:
+        findings: of the range.
+        offsets: the range.
+    """
+    spans = []
+    for one in findings:
+        if one.kind is Kind.LOST and one.first_offset is not None:
+            last = one.first_offset if one.last_offset is None else one.last_offset
+            spans.append((one.first_offset, last + 1))
+        elif one.kind is Kind.DAMAGE and one.damage is not None:
+            before, following = one.damage.previous_offset, one.damage.next_offset
+            start = offsets[0] if before is None else before + 1
+            spans.append((start, offsets[1] if following is None else following))
+        elif one.kind is Kind.NOT_OPENED:
+            spans.append(offsets)
+    clipped = ((max(offsets[0], start), min(offsets[1], stop)) for start, stop in spans)
+    return merged(clipped)
+
+
+def crc_failures(findings: Iterable[Finding]) -> int:
+    """Count the findings of wrong checksums."""
+    return sum(isinstance(one.error, ChecksumMismatchError) for one in findings if one.kind is Kind.DAMAGE)
+
+
+def merged(spans: Iterable[OffsetSpan]) -> list[OffsetSpan]:
+    """Return spans in order, without overlaps and empty ones."""
+    found: list[OffsetSpan] = []
+    for start, stop in sorted(spans):
+        if start >= stop:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
+        else:
+            found.append((start, stop))
+    return found

@@ -1,0 +1,177 @@
+"""Merging of small files: fewer and larger ones with the same rows, as a run of its own.
+
+Strategy: the files of a directory (of a partition, and of a date or hour if divided) follow each other by
+their offsets. Neighbours are merged until they reach the wanted size. The run removes the old files in the
+same act in which it adds the new ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_segments.errors import OptionError, OutputError, ReadError
+from kafka_segments.ingest import staging
+from kafka_segments.ingest.engines import Engine, Progress
+from kafka_segments.ingest.history import read_history
+from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.tables import Table
+from kafka_segments.segment.columnar.arrow_schema import schema_of
+
+__all__ = ["MergeTask", "compact"]
+
+_BATCH_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """Files to merge into one.
+
+    Attributes:
+        destination: of the table.
+        root: where the new file's path begins.
+        files: in order, of one directory.
+        columns: of the table.
+        bloom_filter: see `ParquetFile`.
+    """
+
+    destination: str
+    root: str
+    files: tuple[DataFile, ...]
+    columns: tuple[str, ...]
+    bloom_filter: bool = False
+
+    def run(self) -> DataFile:
+        """Write the file.
+
+        Raises:
+            ReadError: a file cannot be read.
+            OutputError: the new one cannot be written.
+        """
+        first = self.files[0]
+        name = f"{first.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
+        path = f"{os.path.dirname(first.path)}/{name}"
+        schema = schema_of(self.columns)
+        target = os.path.join(self.root, path)
+        with ParquetFile(target, schema, bloom_filter=self.bloom_filter) as output:
+            for file in self.files:
+                for batch in _batches(os.path.join(self.destination, file.path), schema):
+                    output.write(batch)
+        expected = sum(file.num_rows for file in self.files)
+        if output.num_rows != expected:
+            raise OutputError(
+                f"{output.num_rows} rows were read of files that have {expected}", path=first.path
+            )
+        last_offset = max(file.last_offset or 0 for file in self.files)
+        return replace(first, path=path, num_rows=expected, num_bytes=output.size, last_offset=last_offset)
+
+
+def _batches(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+                columns: list[Any] = [
+                    batch.column(field.name) if field.name in batch.schema.names else _nulls(batch, field)
+                    for field in schema
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OutputError):
+            raise
+        raise ReadError(str(error).splitlines()[0], path=path) from error
+
+
+def _nulls(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    return pa.nulls(batch.num_rows, field.type)
+
+
+def compact(
+    table: Table,
+    engine: Engine,
+    *,
+    target_bytes: int,
+    bloom_filter: bool = False,
+    show: Progress | None = None,
+) -> tuple[int, RunState | None]:
+    """Merge the small files of a table.
+
+    Args:
+        table: the table.
+        engine: runs the tasks.
+        target_bytes: size of the new files, about; larger ones are left alone.
+        bloom_filter: see `ParquetFile`.
+        show: see `ingest`.
+
+    Returns:
+        How many files were merged, and the run; None if there was nothing to merge.
+
+    Raises:
+        OptionError: there is no table.
+        ConflictError: another run was committed meanwhile.
+        OutputError: something could not be written; the table is as it was.
+    """
+    history = read_history(table.log, table.destination)
+    before = history.newest
+    table.publish(before)
+    if target_bytes <= 0:
+        raise OptionError(f"target_bytes is {target_bytes}; it must be above 0")
+    groups = list(_groups(list(table.data_files(history).values()), target_bytes))
+    if not groups:
+        return 0, None
+    run_id = staging.new_run(table.destination, before.number)
+    columns, root = before.settings.columns, table.root_of(run_id)
+    tasks = [MergeTask(table.destination, root, group, columns, bloom_filter) for group in groups]
+    try:
+        merged = engine.run(tasks, show)
+        staging.sync_all(staging.staging_of(table.destination, run_id))
+        removed = tuple(file.path for group in groups for file in group)
+        run = RunState(
+            before.number + 1,
+            run_id,
+            time.time_ns() // 1_000_000,
+            before.settings,
+            before.partitions,
+            tuple(merged),
+            removed,
+            placeholder=before.placeholder,
+        )
+        table.log.create(run)
+    except BaseException:
+        staging.discard(table.destination, run_id)
+        raise
+    table.publish(run)
+    staging.sweep(table.destination, run.number)
+    return len(removed), run
+
+
+def _groups(files: Sequence[DataFile], target_bytes: int) -> Iterator[tuple[DataFile, ...]]:
+    """Yield files to merge: two or more neighbours of a directory, up to the wanted size together."""
+
+    def directory(one: DataFile) -> str:
+        return os.path.dirname(one.path)
+
+    ordered = sorted(
+        (one for one in files if one.topic is not None),
+        key=lambda one: (directory(one), one.first_offset or 0),
+    )
+    for _, own in groupby(ordered, key=directory):
+        group: list[DataFile] = []
+        size = 0
+        for one in own:
+            if group and size + one.num_bytes > target_bytes:
+                if len(group) > 1:
+                    yield tuple(group)
+                group, size = [], 0
+            group.append(one)
+            size += one.num_bytes
+        if len(group) > 1:
+            yield tuple(group)

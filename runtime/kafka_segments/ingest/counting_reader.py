@@ -1,0 +1,124 @@
+"""Reader of a split that counts its offsets: rows, control records, records of excluded batches.
+
+Strategy: rows are counted as they come, the rest by headers in the same pass (`entry_counts`). Where nothing
+is damaged or out of order, the headers' count of data records has to be that of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafka_segments.errors import AccountError, KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.formats.entries import Batch
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Findings, Kind
+from kafka_segments.log.model import Split, StoredSegment, name_partition
+from kafka_segments.log.opening import open_stored
+from kafka_segments.query.read.batch_sizes import bounded
+from kafka_segments.query.read.segment_finder import Found
+from kafka_segments.query.read.split_reader import Reading, SplitReader
+from kafka_segments.segment.batch_records import open_records
+from kafka_segments.segment.columnar.entry_counts import EntryCounts, EntryMark, Unknown
+from kafka_segments.segment.scan.entry_scan import Scan
+
+__all__ = ["CountingReader", "SplitCounts"]
+
+
+@dataclass(slots=True)
+class SplitCounts:
+    """Counts of the offsets of one split or of several.
+
+    Attributes:
+        records: rows.
+        control: control records.
+        aborted: records of batches that were left out, of aborted and open transactions.
+        last: the entry with the highest offset; None without any.
+    """
+
+    records: int = 0
+    control: int = 0
+    aborted: int = 0
+    last: EntryMark | None = None
+
+    def add(self, other: SplitCounts) -> None:
+        """Add the counts of other splits."""
+        self.records += other.records
+        self.control += other.control
+        self.aborted += other.aborted
+        if other.last is not None and (self.last is None or other.last.last_offset >= self.last.last_offset):
+            self.last = other.last
+
+
+class CountingReader(SplitReader):
+    """One pass over a split.
+
+    Args: as for `read_split`.
+
+    Attributes:
+        counts: of what was read; complete when `rows` has ended.
+    """
+
+    def __init__(self, split: Split, places: Places, reading: Reading, findings: Findings) -> None:
+        super().__init__(split, places, reading, findings)
+        self.counts = SplitCounts()
+        self._of_segments: list[tuple[StoredSegment, EntryCounts]] = []
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the data records of the split, as `read_split` does.
+
+        Raises:
+            AccountError: the headers of a sound split count other records than were decoded.
+            KafkaFormatError: as `read_split`.
+        """
+        try:
+            for batch in self.batches():
+                self.counts.records += batch.num_rows
+                yield from bounded(batch, self._split, self.reading.max_row_size, self.reading.columns)
+            self._settle_counts()
+        except KafkaFormatError as error:
+            raise name_partition(error, self._split) from error.__cause__
+
+    def new_counts(self, found: Found, start: int, end: int | None) -> EntryCounts:
+        ends = [one for one in (end, self._split.asked[1]) if one is not None]
+        counts = EntryCounts(start, min(ends, default=None))
+        self._of_segments.append((found.stored, counts))
+        return counts
+
+    def _settle_counts(self) -> None:
+        num_data, is_exact = 0, True
+        for stored, found in self._of_segments:
+            opened = [0, 0]
+            for one in found.unknown:
+                opened[one.is_control] += self._num_inside(stored, one)
+            control, excluded = found.num_control + opened[True], found.num_excluded + opened[False]
+            self.counts.add(SplitCounts(0, control, excluded, found.last))
+            num_data += found.num_data
+            is_exact = is_exact and found.is_exact
+        # What is damaged or out of order has a finding, and is no reason to doubt the decoder.
+        is_sound = not self._findings.of(Kind.DAMAGE, Kind.PENDING, Kind.LOST, Kind.NOTE)
+        if is_exact and is_sound and num_data != self.counts.records:
+            raise AccountError(
+                f"the headers of this range count {num_data} records, and {self.counts.records} were "
+                "decoded: this is an error of kafka-segments; please report it",
+                path=self._split.segment.file.path,
+            )
+
+    def _num_inside(self, stored: StoredSegment, unknown: Unknown) -> int:
+        """Count the records of a batch in a part of its offsets, by opening it; 0 if it is damaged."""
+        source = open_stored(self._places, stored)
+        bound = self.reading.max_decompressed
+        scan = Scan(source, check_crc=False, max_decompressed=bound)
+        try:
+            entry = next(scan.entries(unknown.position), None)
+            if not isinstance(entry, Batch):
+                return 0
+            opened = open_records(entry, scan.payload(entry), max_decompressed=bound, items=scan.items)
+            return sum(unknown.start <= record.offset < unknown.end for record in opened[1])
+        except KafkaFormatError as error:
+            raise_unless_file_at_fault(error)
+            return 0
+        finally:
+            source.close()

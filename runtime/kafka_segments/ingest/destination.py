@@ -1,0 +1,103 @@
+"""Destination of `ingest`: what it may be, and the directories of partitions in it.
+
+A topic's name as a directory's: readers guess the type of `topic` from all values together, and would make
+numbers of topics called 007 and 123. The first character of a name that could be taken for a number or a date
+is percent-encoded (`topic=%3007`): Spark guesses from the encoded name, and decodes it afterwards. What other
+readers do is in docs/decisions/0011.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.ingest.run_log import STATE_DIRECTORY
+from kafka_segments.log.log_dir import log_dir_root
+
+__all__ = ["check_destination", "is_surely_text", "partition_path"]
+
+_NULL_TOPIC = "__HIVE_DEFAULT_PARTITION__"
+_WORDS = frozenset(
+    [
+        "nan",
+        "inf",
+        "infinity",
+        "true",
+        "false",
+        "null",
+        "none",
+        "na",
+        "epoch",
+        "now",
+        "today",
+        "tomorrow",
+        "yesterday",
+    ]
+)
+
+
+def partition_path(topic: str, partition: int, *, is_typed: bool = False) -> str:
+    """The directory of a partition below the destination.
+
+    Args:
+        topic: its name.
+        partition: its number.
+        is_typed: readers know that topics are text, and do not guess from the name.
+
+    Raises:
+        OptionError: the one topic name that every reader takes for a null.
+    """
+    if topic == _NULL_TOPIC:
+        raise OptionError(f"a topic named {topic} cannot be told from null in a partitioned directory")
+    name = topic if is_typed or is_surely_text(topic) else f"%{ord(topic[0]):02X}{topic[1:]}"
+    return f"topic={name}/partition={partition}"
+
+
+def is_surely_text(topic: str) -> bool:
+    """Whether no reader can take the name for a number, a date, or another value that is not text.
+
+    Example:
+        >>> [name for name in ("007", "1e5", "NaN", "0x1F", "orders", "__state") if is_surely_text(name)]
+        ['orders', '__state']
+    """
+    bare = topic.lstrip("_")
+    return re.match("[A-Za-z]", bare) is not None and bare.lower() not in _WORDS
+
+
+def check_destination(destination: str, sources: Sequence[str]) -> str:
+    """The destination with links resolved.
+
+    Raises:
+        OptionError: it exists and is neither an empty directory nor a table of `ingest`, or it lies in (or
+            is) a source.
+        OutputError: it cannot be looked at.
+    """
+    resolved = os.path.realpath(destination)
+    for source in sources:
+        if is_address(source):
+            continue
+        root = log_dir_root(source)
+        if os.path.commonpath([root, resolved]) == root:
+            raise OptionError(
+                f"it lies in the source {root}, where nothing may be written; choose another",
+                path=destination,
+            )
+    try:
+        if os.path.lexists(resolved) and not _is_usable(resolved):
+            raise OptionError(
+                "it is neither an empty directory nor one that ingest has written; choose another",
+                path=destination,
+            )
+    except OSError as error:
+        raise OutputError(f"{error.strerror or error}", path=destination) from error
+    return resolved
+
+
+def _is_usable(path: str) -> bool:
+    if not os.path.isdir(path):
+        return False
+    names = os.listdir(path)
+    return not names or STATE_DIRECTORY in names

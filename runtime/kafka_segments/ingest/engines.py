@@ -1,0 +1,129 @@
+"""Engines: what runs the tasks of a job, here or on a cluster.
+
+A task is a value with a method `run` that can be pickled, and so is its result. An engine runs each once or
+more often, and returns one result of each.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for
+from typing import Any, Protocol, TypeVar
+
+from kafka_segments.errors import OutputError
+
+__all__ = ["Engine", "LocalEngine", "Progress", "RunnableTask"]
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+Progress = Callable[[int, int], None]
+"""Is called with the numbers of tasks done and of all."""
+
+
+class RunnableTask(Protocol[R_co]):
+    """A task."""
+
+    def run(self) -> R_co:
+        """Do it."""
+        ...
+
+
+class Engine(Protocol):
+    """Runs tasks.
+
+    Attributes:
+        start_seconds: what its start took.
+    """
+
+    start_seconds: float
+
+    def run(self, tasks: Sequence[RunnableTask[R]], show: Progress | None = None) -> list[R]:
+        """Run all tasks; return their results in order.
+
+        Raises:
+            KafkaFormatError: what a task raised; the others are ended.
+        """
+        ...
+
+
+class LocalEngine:
+    """Runs tasks on this machine: in this process, or in several beside each other.
+
+    Args:
+        num_processes: at most; None is the number of cores that this process may use.
+
+    Attributes:
+        start_seconds: 0.
+    """
+
+    start_seconds = 0.0
+
+    def __init__(self, num_processes: int | None = None) -> None:
+        self._num_processes = num_processes or len(os.sched_getaffinity(0))
+
+    def run(self, tasks: Sequence[RunnableTask[R]], show: Progress | None = None) -> list[R]:
+        """Run all tasks; see `Engine`."""
+        num_processes = min(self._num_processes, len(tasks))
+        if num_processes > 1:
+            return _in_processes(tasks, num_processes, show)
+        results = []
+        for at, task in enumerate(tasks):
+            if show is not None:
+                show(at, len(tasks))
+            results.append(task.run())
+        if show is not None and tasks:
+            show(len(tasks), len(tasks))
+        return results
+
+
+def _in_processes(tasks: Sequence[RunnableTask[R]], num_processes: int, show: Progress | None) -> list[R]:
+    # Not forked: threads of libraries would be missing in the copy, and their locks would stay taken.
+    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
+    pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=_begin)
+    try:
+        futures = [pool.submit(_run, task) for task in tasks]
+        left: set[Any] = set(futures)
+        while left:
+            if show is not None:
+                show(len(tasks) - len(left), len(tasks))
+            done, left = wait(left, return_when=FIRST_COMPLETED)
+            for one in done:
+                one.result()
+        if show is not None:
+            show(len(tasks), len(tasks))
+        return [one.result() for one in futures]
+    except BrokenProcessPool as error:
+        raise OutputError(
+            "a process that ran a task was killed (out of memory?): nothing was written; see the system's log"
+        ) from error
+    except BaseException:
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.terminate()  # else it would go on to the end of its task
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """Let the process that asked for the tasks end this one, also by being killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
+
+
+def _run(task: RunnableTask[R]) -> R:
+    return task.run()

@@ -1,0 +1,390 @@
+"""Job of `kafka-segments ingest`: plan what is new, let an engine write it, commit the run, publish it.
+
+A run reads the newest run's state, and becomes the next one. Everything before the commit can be repeated or
+thrown away; everything after it is finished by the next run if this one is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from kafka_segments.errors import ConflictError, OutputError
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.ingest import staging
+from kafka_segments.ingest.account import account_of, lost_spans
+from kafka_segments.ingest.destination import check_destination, partition_path
+from kafka_segments.ingest.engines import Engine, Progress
+from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
+from kafka_segments.ingest.resume import check_continues, check_settings
+from kafka_segments.ingest.run_state import DataFile, PartitionState, RunState, TableSettings, updated
+from kafka_segments.ingest.splits import Planned, pack, plan_new
+from kafka_segments.ingest.tables import Table, open_table
+from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, WriteTask
+from kafka_segments.ingest.topics import choose, is_internal
+from kafka_segments.ingest.transactional import report_uncommitted
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.discovery import FileOptions
+from kafka_segments.log.findings import Finding, of_kinds
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
+from kafka_segments.query.query import Query, TopicPartition, Topics
+from kafka_segments.query.resolve import logs_asked_for
+from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
+
+__all__ = ["Ingest", "IngestPlan", "Request", "ingest", "plan_ingest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a run is asked to do.
+
+    Attributes:
+        sources: log directories, partitions' directories, segments; addresses and patterns.
+        destination: a directory: new, empty, or a table.
+        query: topics, where partitions begin that are new to the table, where they end, isolation.
+        files: which files of the sources count.
+        kind: of the table.
+        columns: names, in order.
+        divided_by: see `DividedFiles`.
+        bloom_filter: whether files have a bloom filter of the keys.
+        check_crc: whether checksums are verified.
+        max_decompressed: bytes that one batch may decompress to.
+        store_settings: of stores.
+    """
+
+    sources: tuple[str, ...]
+    destination: str
+    query: Query
+    columns: tuple[str, ...]
+    files: FileOptions = field(default_factory=FileOptions)
+    kind: str = "parquet"
+    divided_by: str | None = None
+    bloom_filter: bool = False
+    check_crc: bool = True
+    max_decompressed: int = 256 << 20
+    store_settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> TableSettings:
+        """The settings of the table."""
+        return TableSettings(self.kind, self.columns, self.query.isolation, self.divided_by)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPlan:
+    """Plan of a run.
+
+    Attributes:
+        request: what was asked for.
+        table: to write to.
+        before: the newest run; None for a new table.
+        logs: the partitions.
+        planned: what is new in them.
+        internal: topics that are there and were not named.
+        said: what people should know at once.
+    """
+
+    request: Request
+    table: Table
+    before: RunState | None
+    logs: tuple[PartitionLog, ...]
+    planned: Planned
+    internal: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """Of the newest run; 0 for a new table."""
+        return 0 if self.before is None else self.before.number
+
+    @property
+    def num_bytes(self) -> int:
+        """Of the segments that are read."""
+        return sum({one.segment.file.path: one.segment.size for one in self.planned.splits}.values())
+
+    @property
+    def num_segments(self) -> int:
+        """Number of these segments."""
+        return len({one.segment.file.path for one in self.planned.splits})
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """Result of a run.
+
+    Attributes:
+        run: as committed.
+        partitions: reports, by topic and number.
+        start_seconds: what the start of the engine took.
+        job_seconds: what its tasks took.
+    """
+
+    run: RunState
+    partitions: tuple[PartitionReport, ...]
+    start_seconds: float
+    job_seconds: float
+
+
+def plan_ingest(request: Request) -> IngestPlan:
+    """Check sources, destination and state, finish what a killed run left, and plan.
+
+    Raises:
+        KafkaFormatError: a source cannot be read; the destination is something else or lies in a source;
+            there is no topic that is asked for; a log does not go on where the last run ended.
+    """
+    places = Places(request.store_settings)
+    logs, hidden = _logs(request, places)
+    destination = check_destination(request.destination, request.sources)
+    table = open_table(request.kind, destination)
+    before, said = _recover(table)
+    if before is not None:
+        check_settings(before.settings, request.settings, request.destination)
+    known = {} if before is None else before.by_partition()
+    for log in logs:
+        partition_path(log.topic, log.partition)
+        if (log.topic, log.partition) in known:
+            is_strict = request.query.fail_on_data_loss
+            check_continues(log, known[log.topic, log.partition], places, may_have_expired=not is_strict)
+    planned = plan_new([log for log in logs if log.pieces], known, request.query, places)
+    names = tuple(sorted({log.topic for log in hidden}))
+    if request.query.topics == Topics():
+        said += _absent(known, logs)
+    return IngestPlan(request, table, before, tuple(logs), planned, names, tuple(said))
+
+
+def _recover(table: Table) -> tuple[RunState | None, list[str]]:
+    """The newest run, whose data are visible then; and what was removed."""
+    before = table.log.newest()
+    if before is None:
+        return None, []
+    table.publish(before)
+    swept = staging.sweep(table.destination, before.number)
+    return before, [f"{path}: removed; an ingest that was killed left it" for path in swept]
+
+
+def _absent(known: Mapping[TopicPartition, PartitionState], logs: Iterable[PartitionLog]) -> list[str]:
+    """Name the partitions that a table has, and the sources have no more."""
+    gone = known.keys() - {(log.topic, log.partition) for log in logs}
+    return [
+        f"{topic}-{partition} is not in these logs; the table has it up to offset "
+        f"{known[topic, partition].next_offset - 1}"
+        for topic, partition in sorted(gone)
+    ]
+
+
+def _logs(request: Request, places: Places) -> tuple[list[PartitionLog], list[PartitionLog]]:
+    """The logs to read, and those of internal topics that were not named."""
+    skipped: list[SkippedFiles] = []
+    topics = request.query.topics
+    paths = [path if is_address(path) else os.path.abspath(path) for path in request.sources]
+    is_hidden = is_internal(request.sources, topics)
+    found = logs_asked_for(
+        places,
+        paths,
+        request.query,
+        request.files,
+        skipped,
+        prefer_names=True,
+        is_merged=lambda topic: not is_hidden(topic),
+    )
+    log_skipped(skipped, is_all=True)
+    return choose(found, request.sources, topics)
+
+
+def ingest(
+    plan: IngestPlan,
+    engine: Engine,
+    *,
+    show: Progress | None = None,
+    say: Callable[[str], None] = lambda _words: None,
+) -> Ingest:
+    """Write what is new, commit the run, and publish it.
+
+    Args:
+        plan: what `plan_ingest` returned.
+        engine: runs the tasks. Where these are on other machines, they must see the same files.
+        show: is called with the numbers of tasks done and of all, now and then.
+        say: is called with what people should know at once.
+
+    Raises:
+        OutputError: something could not be written; the table is as it was.
+        ConflictError: another run was committed meanwhile; likewise.
+        TimestampRangeError: a timestamp is beyond microseconds in 64 bits; likewise.
+        MissingExtraError: the engine does not start.
+    """
+    table, started = plan.table, time.monotonic()
+    for words in plan.said:
+        say(words)
+    if not plan.planned.splits:
+        run, reports = _run_of(plan, "", [])
+        if _is_nothing_new(plan, run):
+            return Ingest(plan.before or run, tuple(reports), engine.start_seconds, 0.0)
+    run_id = staging.new_run(table.destination, plan.number)
+    try:
+        tasks = _tasks(plan, table.root_of(run_id))
+        outputs = engine.run(tasks, show) if tasks else []
+        run, reports = _run_of(plan, run_id, outputs)
+        if _is_nothing_new(plan, run):
+            staging.discard(table.destination, run_id)
+            return Ingest(plan.before or run, tuple(reports), engine.start_seconds, 0.0)
+        run = _with_placeholder(plan, run)
+        staging.sync_all(staging.staging_of(table.destination, run_id))
+        table.log.create(run)
+    except BaseException as error:
+        staging.discard(table.destination, run_id)
+        if isinstance(error, OutputError) and _is_fenced_out(plan):
+            raise _conflict(plan) from error
+        raise
+    table.publish(run)
+    staging.sweep(table.destination, run.number)
+    job_seconds = time.monotonic() - started - engine.start_seconds
+    places = Places(plan.request.store_settings)
+    told = report_uncommitted(reports, _uncommitted(plan), plan.planned.splits, places)
+    return Ingest(run, tuple(told), engine.start_seconds, job_seconds)
+
+
+def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
+    request = plan.request
+    settings = WriteSettings(
+        root,
+        request.columns,
+        request.check_crc,
+        request.max_decompressed,
+        request.divided_by,
+        request.bloom_filter,
+        plan.table.has_typed_partitions,
+        request.store_settings,
+    )
+    live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
+    return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
+
+
+def _is_fenced_out(plan: IngestPlan) -> bool:
+    numbers = plan.table.log.numbers()
+    return bool(numbers) and numbers[-1] > plan.number
+
+
+def _conflict(plan: IngestPlan) -> ConflictError:
+    return ConflictError(
+        "another run was committed meanwhile, and this one wrote nothing: run it again to take what is new "
+        "since then",
+        path=plan.request.destination,
+    )
+
+
+def _run_of(
+    plan: IngestPlan, run_id: str, outputs: Sequence[Output]
+) -> tuple[RunState, list[PartitionReport]]:
+    found = _by_partition(outputs)
+    bytes_out: dict[TopicPartition, int] = {}
+    files = [file for output in outputs for file in output.files]
+    for file in files:
+        if file.topic is not None and file.partition is not None:
+            key = file.topic, file.partition
+            bytes_out[key] = bytes_out.get(key, 0) + file.num_bytes
+    planned = _planned_findings(plan)
+    reports, states = [], []
+    for log in plan.logs:
+        key = log.topic, log.partition
+        report, state = _settled(plan, log, found.get(key, PartitionOutput(*key)), planned.get(key, []))
+        reports.append(PartitionReport(report.account, bytes_out.get(key, 0), report.findings))
+        states.append(state)
+    known = {} if plan.before is None else plan.before.by_partition()
+    run = RunState(
+        plan.number + 1,
+        run_id,
+        time.time_ns() // 1_000_000,
+        plan.request.settings,
+        updated(known, states),
+        tuple(files),
+        accounts=tuple(report.account for report in reports),
+        damaged=tuple(one for output in outputs for one in output.damaged),
+    )
+    return run, reports
+
+
+def _is_nothing_new(plan: IngestPlan, run: RunState) -> bool:
+    """Whether a run has no offset and no partition that the one before did not have."""
+    before = plan.before
+    if before is None or any(one.num_offsets for one in run.accounts) or run.damaged:
+        return False
+    return (before.partitions, before.settings) == (run.partitions, run.settings)
+
+
+def _with_placeholder(plan: IngestPlan, run: RunState) -> RunState:
+    """Add a file without rows to a directory of Parquet that has no other, and remove it when it has."""
+    before = None if plan.before is None else plan.before.placeholder
+    if plan.table.has_typed_partitions:
+        return run
+    if run.files:
+        return run if before is None else replace(run, removed=(*run.removed, before))
+    if plan.before is not None:
+        return replace(run, placeholder=before)
+    name = "no-rows.parquet"
+    schema = pa.schema([*OF_PARTITION, *schema_of(plan.request.columns)])
+    with ParquetFile(os.path.join(plan.table.root_of(run.run_id), name), schema) as file:
+        file.open()
+    placeholder = DataFile(name, None, None, 0, file.size)
+    return replace(run, files=(placeholder,), placeholder=name)
+
+
+def _by_partition(outputs: Iterable[Output]) -> dict[TopicPartition, PartitionOutput]:
+    found: dict[TopicPartition, PartitionOutput] = {}
+    for output in outputs:
+        for one in output.partitions:
+            key = one.topic, one.partition
+            found.setdefault(key, PartitionOutput(*key)).add(one)
+    return found
+
+
+def _planned_findings(plan: IngestPlan) -> dict[TopicPartition, list[Finding]]:
+    found: dict[TopicPartition, list[Finding]] = {}
+    for made in plan.planned.plans:
+        for one in made.of(*PLANNED_KINDS):
+            found.setdefault((one.topic, one.partition), []).append(one)
+    for log in plan.logs:
+        if not log.pieces:
+            found.setdefault((log.topic, log.partition), []).extend(of_kinds(log.findings, *PLANNED_KINDS))
+    return found
+
+
+def _settled(
+    plan: IngestPlan, log: PartitionLog, output: PartitionOutput, planned: Sequence[Finding]
+) -> tuple[PartitionReport, PartitionState]:
+    """The report of a partition, and its state after the run."""
+    key = log.topic, log.partition
+    known = (plan.before.by_partition() if plan.before else {}).get(key)
+    offsets = plan.planned.offsets.get(key)
+    start = known.next_offset if known is not None else (offsets.start if offsets is not None else 0)
+    end = start if offsets is None else offsets.end
+    last = output.counts.last
+    if end is None:
+        end = start if last is None else last.last_offset + 1
+    end = max(start, end)
+    spans = [*output.lost, *lost_spans(planned, (start, end))]
+    account = account_of(
+        key,
+        (start, end),
+        output.counts,
+        spans,
+        batches=output.batches,
+        num_bytes=output.num_bytes,
+        crc_failures=output.crc_failures,
+    )
+    if last is None and known is not None:
+        last = known.last
+    epochs = log.leader_epochs or (known.leader_epochs if known is not None else ())
+    topic_id = log.topic_id or (known.topic_id if known is not None else None)
+    state = PartitionState(*key, end, topic_id, tuple(epochs), last)
+    return PartitionReport(account, 0, (*planned, *output.findings)), state
+
+
+def _uncommitted(plan: IngestPlan) -> tuple[PartitionLog, ...]:
+    """Logs of which records of aborted and open transactions are written, too."""
+    return plan.planned.logs if plan.request.query.isolation == "read_uncommitted" else ()

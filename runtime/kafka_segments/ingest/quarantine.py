@@ -1,0 +1,91 @@
+"""Quarantine: copies of the bytes that could not be decoded, in files of their own.
+
+What a disk does not give back is filled with zeros, so that positions stay.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
+from kafka_segments.ingest.run_log import STATE_DIRECTORY
+from kafka_segments.ingest.run_state import DamagedBytes
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.outputs import OutputFile
+from kafka_segments.io.storage import Source
+from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.log.model import StoredSegment
+from kafka_segments.log.opening import open_stored
+
+__all__ = ["keep_bytes"]
+
+_STEP = 1 << 20
+
+
+def keep_bytes(
+    finding: Finding, segment: StoredSegment, root: str, name: str, places: Places
+) -> DamagedBytes | None:
+    """Copy the bytes of damage to a file.
+
+    Args:
+        finding: of damage.
+        segment: that it is in.
+        root: where the path of the file begins.
+        name: of the file, unique in the run.
+        places: filesystems by path.
+
+    Returns:
+        The file; None for damage without bytes, or of another segment.
+
+    Raises:
+        OutputError: it cannot be written.
+        StoreError: a store refused or failed.
+    """
+    damage = finding.damage
+    if finding.kind is not Kind.DAMAGE or damage is None or damage.end_position <= damage.position:
+        return None
+    if damage.path != segment.file.path:
+        return None
+    path = f"{STATE_DIRECTORY}/quarantine/{name}"
+    try:
+        source = open_stored(places, segment)
+    except KafkaFormatError as error:
+        raise_unless_file_at_fault(error)
+        return None
+    try:
+        _copy(source, (damage.position, min(damage.end_position, source.size)), os.path.join(root, path))
+    finally:
+        source.close()
+    return DamagedBytes(
+        path,
+        finding.topic,
+        finding.partition,
+        damage.path,
+        damage.position,
+        damage.end_position,
+        f"{type(damage.error).__name__}: {damage.error.detail}",
+        damage.first_lost_offset,
+        damage.last_lost_offset,
+    )
+
+
+def _copy(source: Source, span: tuple[int, int], path: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot be written: {error.strerror or error}", path=path) from error
+    output = OutputFile(path, path)
+    try:
+        for position in range(*span, _STEP):
+            size = min(_STEP, span[1] - position)
+            try:
+                output.write(bytes(source.read(position, size)))
+            except OutputError:
+                raise
+            except KafkaFormatError as error:
+                raise_unless_file_at_fault(error)
+                output.write(bytes(size))
+        output.finish()
+    except BaseException:
+        output.discard()
+        raise

@@ -1,0 +1,194 @@
+"""State of a table after a run: its settings, how far each partition was read, and the files of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from kafka_segments.errors import OptionError
+from kafka_segments.ingest.account import Account
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.snapshot import decode, encode
+from kafka_segments.segment.columnar.entry_counts import EntryMark
+from kafka_segments.segment.index_files import LeaderEpoch
+
+__all__ = [
+    "DamagedBytes",
+    "DataFile",
+    "PartitionState",
+    "RunState",
+    "TableSettings",
+    "from_json",
+    "to_json",
+    "updated",
+]
+
+_FORMAT = "kafka-segments run"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """What is the same in all runs into a table; a run with other settings is refused.
+
+    Attributes:
+        kind: of table: "parquet", "delta".
+        columns: names, in order; later runs may add some, which older rows do not have.
+        isolation: of transactions.
+        divided_by: "date" or "hour": files are also divided by the records' timestamps; None if not.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    isolation: Literal["read_uncommitted", "read_committed"]
+    divided_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """How far a partition was read, and what identifies its log.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        next_offset: where the next run begins.
+        topic_id: of the topic, if it was known.
+        leader_epochs: the lineage of the log as of the last run.
+        last: the last entry that was read; None without any.
+    """
+
+    topic: str
+    partition: int
+    next_offset: int
+    topic_id: str | None = None
+    leader_epochs: tuple[LeaderEpoch, ...] = ()
+    last: EntryMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of rows.
+
+    Attributes:
+        path: below the destination.
+        topic: of all rows; None for a file without rows.
+        partition: likewise.
+        num_rows: rows.
+        num_bytes: of the file.
+        first_offset: the lowest offset; None without rows.
+        last_offset: the highest.
+    """
+
+    path: str
+    topic: str | None
+    partition: int | None
+    num_rows: int
+    num_bytes: int
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedBytes:
+    """Bytes of a segment that could not be decoded, kept in a file.
+
+    Attributes:
+        path: of the file, below the destination.
+        topic: its name.
+        partition: its number.
+        source: the segment.
+        position: where they begin in it.
+        end_position: where they end.
+        error: what is wrong with them.
+        first_lost_offset: of the offsets lost with them, None if unknown.
+        last_lost_offset: likewise.
+    """
+
+    path: str
+    topic: str
+    partition: int
+    source: str
+    position: int
+    end_position: int
+    error: str
+    first_lost_offset: int | None = None
+    last_lost_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """A run, and the state of the table after it.
+
+    Attributes:
+        number: of the run, from 1.
+        run_id: random; names the directory that its files were written to.
+        written_ms: when it was committed, in milliseconds since 1970.
+        settings: of the table.
+        partitions: all that were ever read, by topic and number.
+        files: that the run adds.
+        removed: paths of files that it removes.
+        accounts: of the partitions that it read.
+        damaged: bytes that it could not decode.
+        placeholder: path of the file without rows that a directory of Parquet without others has.
+    """
+
+    number: int
+    run_id: str
+    written_ms: int
+    settings: TableSettings
+    partitions: tuple[PartitionState, ...] = ()
+    files: tuple[DataFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    damaged: tuple[DamagedBytes, ...] = ()
+    placeholder: str | None = None
+
+    def by_partition(self) -> dict[TopicPartition, PartitionState]:
+        """The state of each partition."""
+        return {(one.topic, one.partition): one for one in self.partitions}
+
+
+def updated(
+    known: dict[TopicPartition, PartitionState], new: Iterable[PartitionState]
+) -> tuple[PartitionState, ...]:
+    """Return the state of all partitions after a run, by topic and number."""
+    both = known | {(one.topic, one.partition): one for one in new}
+    return tuple(both[key] for key in sorted(both))
+
+
+def to_json(run: RunState) -> bytes:
+    """Return a run as a line of JSON."""
+    content = {"format": _FORMAT, "version": _VERSION, **encode(run)}
+    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
+
+
+def from_json(data: bytes, path: str) -> RunState:
+    """Return the run in a file.
+
+    Args:
+        data: the file's content.
+        path: for errors.
+
+    Raises:
+        OptionError: it is no run, or one of another version.
+    """
+    try:
+        content = json.loads(data)
+        if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+            raise OptionError("this is no run of kafka-segments ingest", path=path)
+        version = content.pop("version", None)
+        if version != _VERSION:
+            raise OptionError(
+                f"a run of version {version!r}, and only {_VERSION} is known: a newer kafka-segments has "
+                "written it; use that one",
+                path=path,
+            )
+        return decode(RunState, content)
+    except (msgspec.ValidationError, ValueError, TypeError, KeyError, RecursionError) as error:
+        if isinstance(error, OptionError) and error.path is not None:
+            raise
+        raise OptionError(f"this is no run of kafka-segments ingest: {error}", path=path) from error

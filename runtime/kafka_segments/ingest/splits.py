@@ -1,0 +1,123 @@
+"""Splits of what is new in some logs since the last run, and where that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kafka_segments.ingest.run_state import PartitionState
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.model import PartitionLog, Split
+from kafka_segments.query import cut
+from kafka_segments.query.plan import Plan, plan
+from kafka_segments.query.query import Limits, Query, TopicPartition, Topics, at_offsets
+
+__all__ = ["NewOffsets", "Planned", "pack", "plan_new"]
+
+_TASK_BYTES = 256 << 20
+_LIMITS = Limits(max_partition_bytes=_TASK_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class NewOffsets:
+    """Offsets of a partition that a run takes.
+
+    Attributes:
+        start: the first one.
+        end: after the last one; None if it is known only by reading.
+    """
+
+    start: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a run takes.
+
+    Attributes:
+        splits: in order of topic, partition and offset.
+        offsets: by partition.
+        plans: with their findings.
+        logs: the partitions, without the segments that were read before.
+    """
+
+    splits: tuple[Split, ...]
+    offsets: Mapping[TopicPartition, NewOffsets]
+    plans: tuple[Plan, ...]
+    logs: tuple[PartitionLog, ...] = ()
+
+
+def plan_new(
+    logs: Iterable[PartitionLog],
+    known: Mapping[TopicPartition, PartitionState],
+    query: Query,
+    places: Places,
+) -> Planned:
+    """Plan to read what is new.
+
+    Args:
+        logs: the partitions.
+        known: how far those are read that are known; they are read from there on, the others as the query
+            says.
+        query: start, end and isolation; its limits apply to planning alone.
+        places: filesystems by path.
+
+    Raises:
+        KafkaFormatError: as `plan.plan`.
+    """
+    limits = replace(_LIMITS, max_walk_bytes=query.limits.max_walk_bytes)
+    query = replace(query, limits=limits, conditions=())
+    logs = list(logs)
+    old = [log for log in logs if (log.topic, log.partition) in known]
+    new = [log for log in logs if (log.topic, log.partition) not in known]
+    starts = {(log.topic, log.partition): known[log.topic, log.partition].next_offset for log in old}
+    trimmed = [_from(log, starts[log.topic, log.partition]) for log in old]
+    plans = [
+        plan(some, replace(query, topics=_named(some), start=start), places)
+        for some, start in ((new, query.start), (trimmed, at_offsets(starts)))
+        if some
+    ]
+    splits = sorted(
+        (split for made in plans for task in made.tasks for split in task),
+        key=lambda one: (one.topic, one.partition),
+    )
+    ends = _ends(splits)
+    offsets = {
+        (one.topic, one.partition): NewOffsets(
+            0 if query.start.kind == "earliest" and (one.topic, one.partition) not in known else one.start,
+            ends.get((one.topic, one.partition)) if one.end is None else one.end,
+        )
+        for made in plans
+        for one in made.ranges
+    }
+    return Planned(tuple(splits), offsets, tuple(plans), (*new, *trimmed))
+
+
+def _named(logs: Sequence[PartitionLog]) -> Topics:
+    """Select just these partitions: they were chosen, internal ones too."""
+    return Topics(partitions=frozenset((log.topic, log.partition) for log in logs))
+
+
+def _from(log: PartitionLog, offset: int) -> PartitionLog:
+    """Return a log without the segments before the one that ends with an offset.
+
+    Older ones were read: with them, planning would take longer each time.
+    """
+    firsts = [at for at, piece in enumerate(log.pieces) if piece.start < max(offset, 1)]
+    return replace(log, pieces=log.pieces[firsts[-1] :]) if firsts else log
+
+
+def _ends(splits: Iterable[Split]) -> dict[TopicPartition, int | None]:
+    """The end of each partition by its last split: where its log ended when it was planned."""
+    return {
+        (split.topic, split.partition): split.reached if split.end is None else split.end for split in splits
+    }
+
+
+def pack(splits: Sequence[Split]) -> list[tuple[Split, ...]]:
+    """Divide splits among tasks, keeping their order.
+
+    The number of cores plays no part: each engine writes the same files.
+    """
+    return cut.pack(splits, _TASK_BYTES)

@@ -1,0 +1,68 @@
+"""Tables that `ingest` writes to: which kinds there are, and what each has to do.
+
+Strategy: `DEST/_kafka_segments/runs` has one file a run, created if absent: that decides which of two runs
+wins (`run_log`). A run's data are then published, which can be done again by the next run if it was killed.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kafka_segments.errors import OptionError
+from kafka_segments.ingest.history import History
+from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.run_state import DataFile, RunState
+
+__all__ = ["KINDS", "Table", "open_table"]
+
+KINDS = ("parquet", "delta")
+
+
+class Table(Protocol):
+    """A table.
+
+    Attributes:
+        kind: one of `KINDS`.
+        destination: its directory.
+        log: its runs.
+        has_typed_partitions: the table says that topics are text; else readers guess from directories' names.
+    """
+
+    kind: str
+    has_typed_partitions: bool
+    destination: str
+    log: RunLog
+
+    def publish(self, run: RunState) -> None:
+        """Make the data of a committed run visible, as far as they are not.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        ...
+
+    def data_files(self, history: History) -> dict[str, DataFile]:
+        """Return the files that readers of the table see, by path."""
+        ...
+
+    def root_of(self, run_id: str) -> str:
+        """Return the directory in which the tasks of a run write."""
+        ...
+
+
+def open_table(kind: str, destination: str) -> Table:
+    """Open a table, or one that is to be.
+
+    Raises:
+        OptionError: an unknown kind.
+        MissingExtraError: a package that the kind needs is not installed.
+    """
+    if kind == "parquet":
+        from kafka_segments.ingest.tables.parquet_table import ParquetTable
+
+        return ParquetTable(destination)
+    if kind == "delta":
+        from kafka_segments.ingest.tables.delta_table import DeltaLakeTable
+
+        return DeltaLakeTable(destination)
+    raise OptionError(f"there is no table of kind {kind}; there are {', '.join(KINDS)}")

@@ -1,0 +1,201 @@
+"""Delta table, by the package `deltalake`.
+
+Strategy: the run's file decides which run wins, as for a directory of Parquet files. Its data files are
+renamed to their places, which readers of the table do not see, and added in one transaction of the table that
+also has the run's number (an application transaction). That number shows whether a run that was killed
+was added. The transaction is tried at one version of the table at a time, so of two processes that add the
+same run one fails, looks again, and finds it done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_segments.errors import MissingExtraError, OutputError
+from kafka_segments.ingest.history import History
+from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.staging import move_all, staging_of
+from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
+
+try:
+    from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+    from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+    from deltalake.transaction import AddAction, RemoveAction
+except ImportError as error:
+    raise MissingExtraError(
+        "Delta tables need deltalake: pip install 'kafka-segments[delta]'", extra="delta"
+    ) from error
+
+__all__ = ["DeltaLakeTable"]
+
+_APPLICATION = "kafka-segments ingest"
+_MAX_TRIES = 100
+_SECONDS_BETWEEN = 0.05
+_DIVISIONS = {
+    None: (),
+    "date": (pa.field("date", pa.date32()),),
+    "hour": (pa.field("date", pa.date32()), pa.field("hour", pa.int32())),
+}
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class DeltaLakeTable:
+    """A Delta table; see `Table`."""
+
+    kind = "delta"
+    has_typed_partitions = True
+
+    def __init__(self, destination: str) -> None:
+        self.destination = destination
+        self.log = RunLog(destination)
+
+    def root_of(self, run_id: str) -> str:
+        """Return the directory in which the tasks of a run write."""
+        return staging_of(self.destination, run_id)
+
+    def publish(self, run: RunState) -> None:
+        """Add the files of a committed run to the table, and remove those that it removes."""
+        paths = [file.path for file in run.files] + [file.path for file in run.damaged]
+        move_all(self.root_of(run.run_id), self.destination, paths)
+        try:
+            self._retry(lambda: self._add(run))
+        except (DeltaError, OSError) as error:
+            raise OutputError(f"the Delta table cannot be written: {error}", path=self.destination) from error
+
+    def data_files(self, history: History) -> dict[str, DataFile]:  # noqa: ARG002
+        """Return the files of the table, by path."""
+        table = DeltaTable(self.destination)
+        rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        return {one.path: one for one in map(_file_of, rows)}
+
+    def _retry(self, attempt: Callable[[], None]) -> None:
+        """Try again when another process has written the table meanwhile."""
+        for number in range(_MAX_TRIES):
+            try:
+                attempt()
+            except CommitFailedError:
+                if number == _MAX_TRIES - 1:
+                    raise
+                time.sleep(_SECONDS_BETWEEN)
+            else:
+                return
+
+    def _add(self, run: RunState) -> None:
+        table = self._opened(run)
+        known = table.transaction_version(_APPLICATION)
+        if known is not None and known >= run.number:
+            return
+        self._add_columns(table, run)
+        actions: list[Any] = [self._add_action(run, file) for file in run.files if file.topic is not None]
+        actions += self._remove_actions(table, run.removed)
+        table.create_write_transaction(
+            actions,
+            "append",
+            table.schema(),
+            partition_by=list(table.metadata().partition_columns),
+            commit_properties=CommitProperties(
+                {"kafkaSegmentsRun": str(run.number)},
+                max_commit_retries=0,
+                app_transactions=[Transaction(_APPLICATION, run.number)],
+            ),
+        )
+
+    def _opened(self, run: RunState) -> DeltaTable:
+        try:
+            return DeltaTable(self.destination)
+        except TableNotFoundError:
+            fields = _fields_of(run)
+            names = [*OF_PARTITION.names, *(one.name for one in _DIVISIONS[run.settings.divided_by])]
+            DeltaTable.create(self.destination, pa.schema(fields), "ignore", partition_by=names)
+            return DeltaTable(self.destination)
+
+    def _add_columns(self, table: DeltaTable, run: RunState) -> None:
+        known = {field.name for field in table.schema().fields}
+        new = [one.with_nullable(True) for one in _fields_of(run) if one.name not in known]
+        if new:
+            table.alter.add_columns(Schema.from_arrow(pa.schema(new)).fields)
+            table.update_incremental()
+
+    def _add_action(self, run: RunState, file: DataFile) -> AddAction:
+        path = os.path.join(self.destination, file.path)
+        values = _partition_values(file, run.settings.divided_by)
+        modified = os.stat(path).st_mtime_ns // 1_000_000
+        return AddAction(file.path, file.num_bytes, values, modified, not run.removed, _stats(path, file))
+
+    def _remove_actions(self, table: DeltaTable, paths: Sequence[str]) -> Iterator[RemoveAction]:
+        rows = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+        known = {row["path"]: row for row in rows}
+        for path in paths:
+            if path in known:
+                row = known[path]
+                partition = {
+                    name: None if one is None else str(one) for name, one in row["partition"].items()
+                }
+                now = time.time_ns() // 1_000_000
+                yield RemoveAction(path, False, now, row["size_bytes"], partition)
+
+
+def _fields_of(run: RunState) -> list[pa.Field]:
+    divisions = _DIVISIONS[run.settings.divided_by]
+    return [*OF_PARTITION, *divisions, *schema_of(run.settings.columns)]
+
+
+def _partition_values(file: DataFile, divided_by: str | None) -> dict[str, str | None]:
+    values: dict[str, str | None] = {"topic": file.topic, "partition": str(file.partition)}
+    if divided_by is not None:
+        pairs = (part.partition("=") for part in file.path.split("/")[2:-1])
+        values |= {name: None if value == _NULL else value for name, _, value in pairs}
+    return values
+
+
+def _stats(path: str, file: DataFile) -> str:
+    lowest: dict[str, Any] = {"offset": file.first_offset}
+    highest: dict[str, Any] = {"offset": file.last_offset}
+    times = _times_in(path)
+    if times is not None:
+        lowest["timestamp"], highest["timestamp"] = map(_text_of, times)
+    return json.dumps(
+        {"numRecords": file.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": {"offset": 0}}
+    )
+
+
+def _times_in(path: str) -> tuple[datetime, datetime] | None:
+    """The least and the greatest timestamp of a file; None without any, or if they are not known."""
+    found = pq.read_metadata(path)
+    lows, highs = [], []
+    for group in range(found.num_row_groups):
+        columns = (found.row_group(group).column(at) for at in range(found.num_columns))
+        stats = next((one.statistics for one in columns if one.path_in_schema == "timestamp"), None)
+        if stats is None or not stats.has_min_max:
+            return None
+        try:
+            lows.append(stats.min)
+            highs.append(stats.max)
+        except (OverflowError, ValueError):  # beyond the years of datetime
+            return None
+    return (min(lows), max(highs)) if lows else None
+
+
+def _text_of(time_: datetime) -> str:
+    return time_.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _file_of(row: dict[str, Any]) -> DataFile:
+    return DataFile(
+        row["path"],
+        row["partition.topic"],
+        int(row["partition.partition"]),
+        row["num_records"],
+        row["size_bytes"],
+        row.get("min.offset"),
+        row.get("max.offset"),
+    )

@@ -1,0 +1,230 @@
+"""Task of `ingest`: some splits, read and written to files, with counts of all their offsets.
+
+Strategy: what a task does follows from its splits and its settings alone, whichever engine runs it. Files
+have names that no other attempt has; those of attempts that do not count are never named by a run, and swept.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import pyarrow as pa
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import (
+    AccountError,
+    KafkaFormatError,
+    OutputError,
+    ReadError,
+    UnknownFormatError,
+)
+from kafka_segments.ingest.account import OffsetSpan, crc_failures, lost_spans
+from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
+from kafka_segments.ingest.destination import partition_path
+from kafka_segments.ingest.divided_files import DividedFiles
+from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.quarantine import keep_bytes
+from kafka_segments.ingest.report import SegmentFindings
+from kafka_segments.ingest.run_state import DamagedBytes, DataFile
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.log.model import Split, name_partition
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.read.split_reader import Reading
+from kafka_segments.segment.columnar.arrow_schema import NONE, schema_of
+from kafka_segments.segment.columnar.timestamp_range import check_timestamps
+
+__all__ = ["Output", "PartitionOutput", "WriteSettings", "WriteTask"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSettings:
+    """How tasks read and write.
+
+    Attributes:
+        root: a directory; the paths of files begin there.
+        columns: names, in order.
+        check_crc: whether checksums are verified.
+        max_decompressed: bytes that one batch may decompress to.
+        divided_by: see `DividedFiles`.
+        bloom_filter: whether files have a bloom filter of the keys.
+        has_typed_partitions: see `Table`.
+        store_settings: of stores, for reading.
+    """
+
+    root: str
+    columns: tuple[str, ...]
+    check_crc: bool = True
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+    divided_by: str | None = None
+    bloom_filter: bool = False
+    has_typed_partitions: bool = False
+    store_settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class PartitionOutput:
+    """What a task found in one partition.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        counts: of the offsets.
+        lost: where offsets were lost.
+        findings: in the order of the log.
+        batches: sound batches.
+        num_bytes: of them.
+        crc_failures: entries whose checksum was wrong.
+    """
+
+    topic: str
+    partition: int
+    counts: SplitCounts = field(default_factory=SplitCounts)
+    lost: list[OffsetSpan] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    batches: int = 0
+    num_bytes: int = 0
+    crc_failures: int = 0
+
+    def add(self, other: PartitionOutput) -> None:
+        """Add what another task found after it."""
+        self.counts.add(other.counts)
+        self.lost += other.lost
+        self.findings += other.findings
+        self.batches += other.batches
+        self.num_bytes += other.num_bytes
+        self.crc_failures += other.crc_failures
+
+
+@dataclass(slots=True)
+class Output:
+    """Result of a task.
+
+    Attributes:
+        files: of rows.
+        partitions: by topic and number.
+        damaged: files with bytes that could not be decoded.
+    """
+
+    files: list[DataFile] = field(default_factory=list)
+    partitions: list[PartitionOutput] = field(default_factory=list)
+    damaged: list[DamagedBytes] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """Splits to write.
+
+    Attributes:
+        splits: in order of topic, partition and offset.
+        live: partitions whose log directory a broker holds open.
+        settings: see `WriteSettings`.
+    """
+
+    splits: tuple[Split, ...]
+    live: frozenset[TopicPartition]
+    settings: WriteSettings
+
+    def run(self) -> Output:
+        """Read the splits and write the files.
+
+        Raises:
+            OutputError: a file could not be written.
+            TimestampRangeError: a timestamp does not fit the column.
+            StoreError: a store refused or failed.
+        """
+        return _Writer(self).run()
+
+
+class _Writer:
+    """One attempt of a task."""
+
+    def __init__(self, task: WriteTask) -> None:
+        self._task, self._settings = task, task.settings
+        self._schema = schema_of(self._settings.columns)
+        names = self._schema.names
+        self._clock = next((name for name in ("timestamp", "timestamp_ms") if name in names), None)
+        if self._clock is None and self._settings.divided_by is not None:
+            self._clock = "timestamp_ms"  # read, and not written
+        self._read = [*names, *({self._clock, "offset"} - {None, *names})]
+        self._places = Places(self._settings.store_settings)
+        self._output = Output()
+
+    def run(self) -> Output:
+        for key, group in groupby(self._task.splits, key=lambda split: (split.topic, split.partition)):
+            self._write_partition(PartitionOutput(*key), list(group))
+        return self._output
+
+    def _write_partition(self, partition: PartitionOutput, splits: list[Split]) -> None:
+        key = partition.topic, partition.partition
+        root, is_typed = self._settings.root, self._settings.has_typed_partitions
+        directory = partition_path(*key, is_typed=is_typed)
+        start, divided_by = splits[0].start, self._settings.divided_by
+        made = DividedFiles(root, directory, key, start, new_file=self._new_file, divided_by=divided_by)
+        with made as files:
+            for split in splits:
+                self._write_split(split, partition, files)
+        self._output.files += files.finished
+        self._output.partitions.append(partition)
+
+    def _new_file(self, path: str) -> ParquetFile:
+        return ParquetFile(path, self._schema, bloom_filter=self._settings.bloom_filter)
+
+    def _write_split(self, split: Split, partition: PartitionOutput, files: DividedFiles) -> None:
+        key = split.topic, split.partition
+        findings = SegmentFindings(is_live=key in self._task.live)
+        reader = self._reader(split, findings)
+        try:
+            for batch in reader.rows():
+                self._write_rows(batch, files)
+            findings.end_segment(key, split.segment.file.path)
+        except (OutputError, AccountError):
+            raise
+        except (ReadError, UnknownFormatError) as error:
+            # A file that cannot be opened or is another program's; the rest is done all the same.
+            findings.add(Finding.of_error(Kind.NOT_OPENED, *key, error))
+        except KafkaFormatError as error:
+            raise name_partition(error, split) from error
+        self._account(split, partition, findings, reader.counts)
+
+    def _reader(self, split: Split, findings: SegmentFindings) -> CountingReader:
+        settings = self._settings
+        reading = Reading(
+            self._read, check_crc=settings.check_crc, max_decompressed=settings.max_decompressed
+        )
+        return CountingReader(split, self._places, reading, findings)
+
+    def _write_rows(self, batch: pa.RecordBatch, files: DividedFiles) -> None:
+        millis = None
+        if self._clock is not None:
+            millis = batch.column(self._clock).view("int64").fill_null(NONE).to_numpy()
+            if self._clock == "timestamp":
+                check_timestamps(batch, millis)
+        names = self._schema.names
+        rows = batch if batch.schema.names == names else batch.select(names)
+        files.write(rows, batch.column("offset").to_numpy(), millis)
+
+    def _account(
+        self, split: Split, partition: PartitionOutput, findings: SegmentFindings, counts: SplitCounts
+    ) -> None:
+        end = split.reached if split.end is None else split.end
+        if end is None:
+            end = split.start if counts.last is None else counts.last.last_offset + 1
+        partition.counts.add(counts)
+        partition.lost += lost_spans(findings.findings, (split.start, max(split.start, end)))
+        partition.findings += findings.findings
+        partition.batches += findings.num_batches
+        partition.num_bytes += findings.num_bytes
+        partition.crc_failures += crc_failures(findings.findings)
+        self._output.damaged += self._quarantined(split, findings.findings)
+
+    def _quarantined(self, split: Split, findings: Iterable[Finding]) -> Iterable[DamagedBytes]:
+        for finding in findings:
+            base, random = split.segment.base_offset, uuid.uuid4().hex
+            name = f"{split.topic}-{split.partition}-{base:020}-{finding.position or 0}-{random}.bin"
+            kept = keep_bytes(finding, split.segment, self._settings.root, name, self._places)
+            if kept is not None:
+                yield kept

@@ -1,0 +1,155 @@
+"""Engine that runs tasks on Spark, locally or on a cluster.
+
+Strategy: one row a task, and one result of each that the driver collects: Spark repeats what fails, and gives
+the result of one attempt. Rows of tables never go through Spark: tasks write files, and return their names.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from kafka_segments import errors
+from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.spark.session import open_session
+
+__all__ = ["SparkEngine"]
+
+_POLL_SECONDS = 0.2
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+_Show = Callable[[int, int], None]
+
+
+class _Task(Protocol[R_co]):
+    def run(self) -> R_co: ...
+
+
+class SparkEngine:
+    """Runs tasks on Spark, which is started for them and stopped after them.
+
+    Args:
+        master: of Spark: `local[*]`, `spark://...`. Executors on other machines must see the same files.
+
+    Attributes:
+        start_seconds: what the start of Spark took.
+    """
+
+    def __init__(self, master: str = "local[*]") -> None:
+        self.start_seconds = 0.0
+        self._master = master
+
+    def run(self, tasks: Sequence[_Task[R]], show: _Show | None = None) -> list[R]:
+        """Run all tasks; return their results in order.
+
+        Args:
+            tasks: values that can be pickled.
+            show: is called with the numbers of tasks done and of all, now and then.
+
+        Raises:
+            KafkaFormatError: what a task raised.
+            MissingExtraError: no Java, or Spark does not start.
+        """
+        job = _Job(tasks, self._master, show)
+        results = job.run()
+        self.start_seconds = job.start_seconds
+        return results
+
+
+class _Job:
+    """Spark's part.
+
+    All talk with the JVM is in threads of its own. An interrupt then finds the caller's thread at rest, and
+    is not taken by Spark, which does so where it is started in the main thread. A JVM whose parent leaves
+    while it starts would stay for ever: so it is let start, then stopped.
+    """
+
+    def __init__(self, tasks: Sequence[_Task[Any]], master: str, show: _Show | None) -> None:
+        self.start_seconds = 0.0
+        self._tasks, self._master, self._show = tasks, master, show
+        self._context: SparkContext | None = None
+        self._group = f"kafka-segments-{uuid.uuid4().hex}"
+        self._is_cancelled = threading.Event()
+
+    def run(self) -> list[Any]:
+        """Do the job; an interrupt cancels it and is raised when Spark is down."""
+        with ThreadPoolExecutor(2) as pool:
+            job = pool.submit(self._start_and_collect)
+            pool.submit(self._watch, job)
+            try:
+                wait([job])
+            except BaseException:
+                self._is_cancelled.set()
+                raise
+            return job.result()
+
+    def _start_and_collect(self) -> list[Any]:
+        started = time.monotonic()
+        with open_session(self._master) as session:
+            self.start_seconds = time.monotonic() - started
+            if self._is_cancelled.is_set():
+                return []
+            try:
+                return self._collect(session)
+            except Exception as error:
+                raise _our_error(error) from error
+
+    def _collect(self, session: SparkSession) -> list[Any]:
+        context = session.sparkContext
+        context.setJobGroup(self._group, "kafka-segments ingest")
+        self._context = context
+        return context.parallelize(self._tasks, len(self._tasks)).mapPartitions(_run_all).collect()
+
+    def _watch(self, job: Future[list[Any]]) -> None:
+        """Show how far the job is; cancel it, again and again in case it is only about to begin."""
+        while wait([job], timeout=_POLL_SECONDS).not_done:
+            if self._context is None:
+                continue
+            with suppress(Exception):  # Spark is going down; the job itself says why
+                if self._is_cancelled.is_set():
+                    # A cancelled job makes Spark log errors, which are of no use to the user.
+                    self._context.setLogLevel("OFF")
+                    self._context.cancelJobGroup(self._group)
+                elif self._show is not None:
+                    self._show(min(self._num_done(self._context), len(self._tasks)), len(self._tasks))
+        if self._show is not None and job.exception() is None and self._tasks:
+            self._show(len(self._tasks), len(self._tasks))
+
+    def _num_done(self, context: SparkContext) -> int:
+        """Tasks done, as Spark's status tracker has it."""
+        tracker = context.statusTracker()
+        jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(self._group)]
+        stages = [tracker.getStageInfo(number) for job in jobs if job for number in job.stageIds]
+        return sum(stage.numCompletedTasks for stage in stages if stage)
+
+
+def _run_all(tasks: Iterable[_Task[Any]]) -> Iterable[Any]:
+    for task in tasks:
+        yield task.run()
+
+
+_RAISED = re.compile(r"^(?:pyspark\.\S+: )?kafka_segments\.errors\.(\w+): (.*)$", re.MULTILINE)
+_CAUSE = re.compile(r"^(?:Caused by: )?((?:[A-Za-z_$][\w$]*\.)*\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
+
+
+def _our_error(error: Exception) -> KafkaFormatError:
+    """The error of ours that a worker raised: what Spark hands on is the text of its traceback."""
+    raised = _RAISED.findall(str(error))
+    if not raised:
+        lines = str(error).splitlines()[:3]
+        causes = [cause for cause in _CAUSE.findall(str(error)) if cause not in lines]
+        return OutputError(f"Spark's job failed: {' / '.join([*lines, *causes[-1:]])}")
+    name, detail = raised[-1]
+    kind = getattr(errors, name)
+    own: KafkaFormatError = kind(detail)
+    return own

@@ -1,0 +1,87 @@
+"""Run by test_kills: `ingest` or `compact` in a process that kills itself at a point of its work.
+
+Arguments: the point, then those of the command. A point is named in `POINTS`, or is a number of seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from kafka_segments.cli.main import main
+from kafka_segments.ingest import engines, staging
+from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.tables.parquet_table import ParquetTable
+
+MOVES = "kafka_segments.ingest.staging.os.rename"
+
+
+def die(*_arguments: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def before(function: Callable[..., Any], number: int = 1) -> Callable[..., Any]:
+    """The function, which kills the process when it is called for the nth time."""
+    left = [number]
+
+    @wraps(function)
+    def wrapped(*arguments: Any, **more: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            die()
+        return function(*arguments, **more)
+
+    return wrapped
+
+
+def after(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which kills the process when it has returned."""
+
+    @wraps(function)
+    def wrapped(*arguments: Any, **more: Any) -> Any:
+        found = function(*arguments, **more)
+        die()
+        return found
+
+    return wrapped
+
+
+def _patch(owner: Any, name: str, wrap: Callable[..., Callable[..., Any]], *more: int) -> Callable[[], None]:
+    return lambda: setattr(owner, name, wrap(getattr(owner, name), *more))
+
+
+POINTS: dict[str, Callable[[], None]] = {
+    "the first file is begun": _patch(ParquetFile, "write", before),
+    "a file is half written": _patch(ParquetFile, "_finish", before, 2),
+    "the tasks are done": _patch(engines.LocalEngine, "run", after),
+    "before the commit": _patch(RunLog, "create", before),
+    "the commit is made": _patch(RunLog, "create", after),
+    "the first file is published": _patch(staging.os, "rename", before, 2),
+    "some files are published": _patch(staging.os, "rename", before, 3),
+    "everything is published": _patch(ParquetTable, "publish", after),
+    "in the sweep": _patch(staging.shutil, "rmtree", before),
+}
+
+
+def kill_later(seconds: float) -> None:
+    def wait() -> None:
+        time.sleep(seconds)
+        die()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+if __name__ == "__main__":
+    point = sys.argv[1]
+    if point in POINTS:
+        POINTS[point]()
+    else:
+        kill_later(float(point))
+    sys.exit(main(sys.argv[2:]))

@@ -1,0 +1,122 @@
+"""Accounts of recorded logs against Kafka's own reading of them: control records, aborted and absent ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.ingest.ingested import Run, parquet_rows
+from tests.spark import kafka_rows
+
+from kafka_segments.errors import AccountError
+from kafka_segments.formats.entries import Damage
+from kafka_segments.ingest.account import Account, account_of, lost_spans, merged
+from kafka_segments.ingest.counting_reader import SplitCounts
+from kafka_segments.log.findings import Finding, Kind
+
+COMMITTED = ("--isolation", "read_committed")
+
+
+def counts_by_kafka(name: str, directory: str, *, is_committed: bool) -> dict[str, int]:
+    """What an account of a partition has to say, from the oracle's lines alone."""
+    lines = [line for path in kafka_rows.partitions(name)[directory] for line in kafka_rows._lines(path)]
+    topic, partition = kafka_rows.split_name(directory)
+    start = kafka_rows.log_start_offsets(kafka_rows.RECORDED / name).get((topic, partition), 0)
+    _, stable, kinds = outcome(lines) if is_committed else outcome_of_all(lines)
+    kinds = {offset: kind for offset, kind in kinds.items() if start <= offset < stable}
+    found = Counter(kinds.values())
+    return {
+        "end offset": stable,
+        "records": found["data"],
+        "control": found["control"],
+        "aborted": found["aborted"],
+        "absent": stable - len(kinds),
+        "lost": 0,
+    }
+
+
+def outcome_of_all(lines: list[dict[str, Any]]) -> tuple[int, int, dict[int, str]]:
+    """The end of the log, twice, and what each offset holds."""
+    ends = [line["last_offset"] + 1 for line in lines if line["type"] == "batch"]
+    kinds = {
+        line["offset"]: "data" if line["control"] is None else "control"
+        for line in lines
+        if line["type"] == "record"
+    }
+    end = max(ends, default=0)
+    return end, end, kinds
+
+
+def outcome(lines: list[dict[str, Any]]) -> tuple[int, int, dict[int, str]]:
+    """Likewise for readers of committed records: the second number is the last stable offset."""
+    end, _, kinds = outcome_of_all(lines)
+    batch: dict[str, Any] = {}
+    open_: dict[int, list[int]] = {}
+    first: dict[int, int] = {}
+    for line in lines:
+        if line["type"] == "batch":
+            batch = line
+            if batch["is_transactional"] and not batch["is_control"]:
+                first.setdefault(batch["producer_id"], batch["base_offset"])
+        elif line["type"] == "record" and batch["is_transactional"]:
+            producer = batch["producer_id"]
+            if line["control"] is None:
+                open_.setdefault(producer, []).append(line["offset"])
+            elif line["control"]["type"] in ("ABORT", "COMMIT"):
+                is_abort = line["control"]["type"] == "ABORT"
+                kinds |= dict.fromkeys(open_.pop(producer, []) if is_abort else [], "aborted")
+                open_.pop(producer, None)
+                first.pop(producer, None)
+    return end, min(first.values(), default=end), kinds
+
+
+@pytest.mark.parametrize("name", kafka_rows.SETS)
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_accounts_are_those_of_kafka(
+    ingest: Run, audit: Run, tmp_path: Path, name: str, is_committed: bool
+) -> None:
+    topics = sorted({kafka_rows.split_name(one)[0] for one in kafka_rows.partitions(name)})
+    words = ["--subscribe", ",".join(topics), "-o", "endingOffsets=log-end", *COMMITTED[: 2 * is_committed]]
+    status, table, err = ingest(kafka_rows.RECORDED / name, tmp_path / "out", *words)
+    assert status == 0, err
+    del table["total", -1]
+    for directory in kafka_rows.partitions(name):
+        expected = counts_by_kafka(name, directory, is_committed=is_committed)
+        found = table[kafka_rows.split_name(directory)]
+        assert {key: int(found[key]) for key in expected} == expected, directory
+    rows = [row for row in kafka_rows.rows(name) if not is_committed]
+    assert is_committed or parquet_rows(tmp_path / "out") == rows
+    status, audited, err = audit(tmp_path / "out", kafka_rows.RECORDED / name)
+    assert status == 0, err
+    names = ("first offset", "end offset", "records", "control", "aborted", "absent", "lost")
+    assert {key: {one: row[one] for one in names} for key, row in table.items()} == {
+        key: {one: row[one] for one in names} for key, row in audited.items() if key[1] >= 0
+    }
+
+
+def test_parts_add_up_or_it_is_an_error() -> None:
+    found = account_of(("t", 0), (10, 20), SplitCounts(3, 1, 2), [(12, 14), (13, 15), (40, 50)])
+    assert found == Account("t", 0, 10, 20, 3, 1, 2, 1, 3)
+    assert found.is_balanced
+    beside = account_of(("t", 0), (0, 10), SplitCounts(8), [(0, 5)])
+    assert (beside.lost, beside.absent) == (2, 0), "what was read beside damage is not lost"
+    with pytest.raises(AccountError, match="11 records were read of t-0"):
+        account_of(("t", 0), (0, 10), SplitCounts(11), [])
+
+
+def test_spans_of_findings() -> None:
+    error = AccountError("")
+    inside = Damage("x", 0, 9, error, 3, 4, previous_offset=2, next_offset=5)
+    head = Damage("x", 0, 9, error, None, 4, previous_offset=None, next_offset=5)
+    tail = Damage("x", 0, 9, error, 7, None, previous_offset=6, next_offset=None)
+    none = Damage("x", 0, 9, error, None, None, previous_offset=6, next_offset=7)
+
+    def spans(damage: Damage) -> list[tuple[int, int]]:
+        return lost_spans([Finding.of_damage(damage, "t", 0)], (1, 10))
+
+    assert list(map(spans, (inside, head, tail, none))) == [[(3, 5)], [(1, 5)], [(7, 10)], []]
+    assert lost_spans([Finding(Kind.LOST, "t", 0, "", 0, 3), Finding(Kind.NOTE, "t", 0)], (1, 10)) == [(1, 4)]
+    assert lost_spans([Finding(Kind.NOT_OPENED, "t", 0)], (1, 10)) == [(1, 10)]
+    assert merged([(5, 7), (1, 3), (2, 4), (9, 9)]) == [(1, 4), (5, 7)]

@@ -1,0 +1,154 @@
+"""Audits of tables that somebody has changed: each change is found, and where."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.builders import directories
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import Run
+from tests.spark.test_reader import flipped
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    append(tmp_path / "logs" / "t-0", *run_of(0, 9))
+    append(tmp_path / "logs" / "u-1", *run_of(0, 3))
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def out(ingest: Run, logs: Path, tmp_path: Path) -> Path:
+    """A table of two runs."""
+    ingest(logs, tmp_path / "out")
+    append(logs / "t-0", *run_of(9, 18))
+    ingest(logs, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def files(out: Path, topic: str = "t") -> list[Path]:
+    return sorted(out.glob(f"topic={topic}/*/*.parquet"))
+
+
+def test_a_sound_table(audit: Run, out: Path, logs: Path) -> None:
+    status, table, err = audit(out, logs)
+    assert (status, err) == (0, "")
+    assert table["t", 0] == {
+        "runs": "2", "files": "2", "first offset": "0", "end offset": "18", "records": "18", "control": "0",
+        "aborted": "0", "absent": "0", "lost": "0", "problems": "0",
+    }  # fmt: skip
+    assert table["total", -1] == {
+        "files": "3", "records": "21", "control": "0", "aborted": "0", "absent": "0", "lost": "0",
+        "problems": "0",
+    }  # fmt: skip
+
+
+def test_a_file_that_is_gone(audit: Run, out: Path) -> None:
+    gone = files(out)[1]
+    gone.unlink()
+    status, table, err = audit(out)
+    assert (status, table["t", 0]["records"], table["t", 0]["problems"]) == (1, "9", "2")
+    assert f"t-0: {gone.relative_to(out)} cannot be read" in err
+    assert "t-0: run 2, offsets 9 to 17: 9 rows were written, and the table has 0" in err
+
+
+def test_a_file_that_is_there_twice(audit: Run, out: Path) -> None:
+    copy = files(out)[0].with_name("copy.parquet")
+    shutil.copy(files(out)[0], copy)
+    status, _, err = audit(out)
+    assert status == 1
+    assert f"{copy.relative_to(out)} is in the table's directory, and no run has written it" in err
+
+
+def test_rows_that_were_taken_out(audit: Run, out: Path) -> None:
+    path = files(out)[0]
+    pq.write_table(pq.ParquetFile(path).read().slice(1), path)
+    status, _, err = audit(out)
+    assert (status, "has 8 rows, and 9 were written" in err) == (1, True), err
+    assert "t-0: run 1, offsets 0 to 8: 9 rows were written, and the table has 8" in err
+
+
+def test_rows_that_were_put_twice(audit: Run, out: Path) -> None:
+    path = files(out)[0]
+    table = pq.ParquetFile(path).read()
+    pq.write_table(table.take([0, 0, *range(2, 9)]), path)
+    status, _, err = audit(out)
+    assert (status, "its offsets do not ascend" in err, "1 rows have the offsets of others" in err) == (
+        1,
+        True,
+        True,
+    )
+
+
+def test_a_run_that_is_gone(audit: Run, out: Path) -> None:
+    run = out / "_kafka_segments" / "runs" / f"{1:020}.json"
+    run.unlink()
+    status, _, err = audit(out)
+    assert status == 1
+    assert "run 1 is missing" in err
+    assert "no run has written it" in err
+
+
+def test_an_account_that_was_changed(audit: Run, out: Path) -> None:
+    path = out / "_kafka_segments" / "runs" / f"{1:020}.json"
+    run = json.loads(path.read_text())
+    run["accounts"][0] |= {"records": 8, "end_offset": 8}
+    path.write_text(json.dumps(run))
+    status, _, err = audit(out)
+    assert status == 1
+    assert "t-0: run 2 begins at offset 9, and the one before ended at 8" in err
+    assert "1 rows have offsets of which no run has an account" in err
+
+
+def test_what_is_no_table(audit: Run, out: Path, tmp_path: Path) -> None:
+    assert "this is no table of kafka-segments ingest" in audit(tmp_path)[2]
+    path = out / "_kafka_segments" / "runs" / f"{2:020}.json"
+    for text, said in (
+        ("{}", "this is no run of"),
+        ("{", "this is no run of"),
+        ('{"format": 1}', "this is no run"),
+    ):
+        path.write_text(text)
+        status, _, err = audit(out)
+        assert (status, said in err) == (2, True), err
+    run = '{"format": "kafka-segments run", "version": 9}'
+    path.write_text(run)
+    assert "a run of version 9, and only 1 is known" in audit(out)[2]
+
+
+def test_logs_with_records_that_the_table_lacks(audit: Run, out: Path, logs: Path) -> None:
+    for path in files(out)[1:]:
+        rows = pq.ParquetFile(path).read()
+        pq.write_table(rows.filter([offset != 12 for offset in rows["offset"].to_pylist()]), path)
+    status, _, err = audit(out, logs)
+    assert status == 1
+    assert "t-0: the log has 1 records that the table lacks, from offset 12 on" in err
+
+
+def test_logs_that_have_less_by_now(audit: Run, out: Path, logs: Path) -> None:
+    path = directories.segment_path(logs / "t-0", 0)
+    path.write_bytes(b"".join([*run_of(0, 6), *run_of(9, 18)]))
+    shutil.rmtree(logs / "u-1")
+    status, _, err = audit(out, logs)
+    assert status == 0
+    assert "t-0: the log has 3 of its 18 records no more" in err
+    assert "u-1: it is not in the logs that were given, and was not compared" in err
+
+
+def test_damage_is_kept_in_quarantine(ingest: Run, audit: Run, tmp_path: Path) -> None:
+    one, two, three = run_of(0, 9)
+    append(tmp_path / "logs" / "t-0", one, flipped(two), three)
+    status, table, _ = ingest(tmp_path / "logs", tmp_path / "out")
+    row = table["t", 0]
+    assert (status, row["records"], row["lost"], row["damage"]) == (1, "6", "3", "1")
+    (kept,) = (tmp_path / "out" / "_kafka_segments" / "quarantine").iterdir()
+    assert kept.read_bytes() == flipped(two)
+    status, table, err = audit(tmp_path / "out", tmp_path / "logs")
+    assert (status, table["t", 0]["lost"], table["t", 0]["problems"]) == (1, "3", "0"), err
+    assert "t-0: 3 offsets were lost" in err
+    kept.unlink()
+    assert "with damaged bytes, is missing" in audit(tmp_path / "out")[2]

@@ -1,0 +1,112 @@
+"""Two runs at once: one is committed, the other leaves with a message, and nothing comes twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import Run, parquet_rows
+
+from kafka_segments.cli.main import main
+from kafka_segments.errors import ConflictError, OutputError
+from kafka_segments.ingest.compact import compact
+from kafka_segments.ingest.engines import LocalEngine
+from kafka_segments.ingest.job import IngestPlan, Request, ingest, plan_ingest
+from kafka_segments.ingest.tables import open_table
+from kafka_segments.query.query import Query
+from kafka_segments.segment.columnar.arrow_schema import SCHEMA
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
+
+
+def planned(logs: Path, out: Path) -> IngestPlan:
+    return plan_ingest(Request((str(logs),), str(out), Query(), tuple(SCHEMA.names)))
+
+
+class Meanwhile:
+    """An engine that lets something happen before or after its tasks."""
+
+    start_seconds = 0.0
+
+    def __init__(self, then: Callable[[], Any], *, is_before: bool = False) -> None:
+        self._then, self._is_before = then, is_before
+
+    def run(self, tasks: Sequence[Any], show: Any = None) -> list[Any]:
+        if self._is_before:
+            self._then()
+        found = LocalEngine(1).run(tasks, show)
+        if not self._is_before:
+            self._then()
+        return found
+
+
+@pytest.mark.parametrize("is_before", [False, True])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_the_second_of_two_runs_is_refused(
+    audit: Run, logs: Path, tmp_path: Path, is_first: bool, is_before: bool
+) -> None:
+    out = tmp_path / "out"
+    if not is_first:
+        ingest(planned(logs, out), LocalEngine(1))
+        append(logs / "t-0", *run_of(9, 12))
+    slow = planned(logs, out)
+    other = Meanwhile(lambda: ingest(planned(logs, out), LocalEngine(1)), is_before=is_before)
+    with pytest.raises(ConflictError, match="another run was committed meanwhile"):
+        ingest(slow, other)
+    assert [row.offset for row in parquet_rows(out)] == list(range(9 if is_first else 12))
+    status, _, err = audit(out, logs)
+    assert status == 0, err
+    assert os.listdir(out / "_kafka_segments") == ["runs"]
+
+
+def test_a_run_whose_files_were_swept_says_why(logs: Path, tmp_path: Path) -> None:
+    """The other run has removed what this one was writing, for it could not be committed any more."""
+    out = tmp_path / "out"
+
+    def other() -> None:
+        ingest(planned(logs, out), LocalEngine(1))
+        raise OutputError("a directory is gone")
+
+    with pytest.raises(ConflictError, match="another run was committed"):
+        ingest(planned(logs, out), Meanwhile(other))
+
+
+def test_compact_and_a_run_at_once(audit: Run, logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for end in (9, 12, 15):
+        ingest(planned(logs, out), LocalEngine(1))
+        append(logs / "t-0", *run_of(end, end + 3))
+    table = open_table("parquet", str(out))
+    with pytest.raises(ConflictError):
+        compact(table, Meanwhile(lambda: ingest(planned(logs, out), LocalEngine(1))), target_bytes=1 << 20)
+    slow = planned(logs, out)
+    append(logs / "t-0", *run_of(18, 21))
+    slow = planned(logs, out)
+    with pytest.raises(ConflictError):
+        ingest(slow, Meanwhile(lambda: compact(table, LocalEngine(1), target_bytes=1 << 20)))
+    ingest(planned(logs, out), LocalEngine(1))
+    assert [row.offset for row in parquet_rows(out)] == list(range(21))
+    assert audit(out, logs)[0] == 0
+
+
+def test_the_command_says_it_with_the_status_of_output(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, real = tmp_path / "out", LocalEngine.run
+    is_other = [True]
+
+    def run(self: LocalEngine, tasks: Sequence[Any], show: Any = None) -> list[Any]:
+        if is_other.pop() if is_other else False:
+            ingest(planned(logs, out), LocalEngine(1))
+        return real(self, tasks, show)
+
+    monkeypatch.setattr(LocalEngine, "run", run)
+    assert main(["ingest", "--engine", "local", str(logs), str(out)]) == 3
+    assert "run it again to take what is new" in capsys.readouterr().err

@@ -1,0 +1,165 @@
+"""The files of a table: rows in order, statistics, bloom filters, dates and hours, merged by `compact`."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+from tests.builders import build, directories
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import Run, data_files, parquet_rows
+
+from kafka_segments.cli.main import main
+
+HOUR = 3_600_000
+NOON = 1_700_049_600_000  # 2023-11-15, 12:00 in UTC
+
+
+def at(offset: int, *times: int) -> bytes:
+    """A batch of one record a time."""
+    base = times[0]
+    records = [build.record(at, b"k", b"v", (), time - base) for at, time in enumerate(times)]
+    return build.batch(offset, records, base_timestamp=base, max_timestamp=max(times))
+
+
+def test_a_file_is_sorted_compressed_and_has_statistics(ingest: Run, tmp_path: Path) -> None:
+    append(tmp_path / "logs" / "t-0", *run_of(0, 9))
+    ingest(tmp_path / "logs", tmp_path / "out")
+    (path,) = (tmp_path / "out").glob("topic=t/partition=0/*.parquet")
+    group = pq.read_metadata(path).row_group(0)
+    column = group.column(0)
+    assert (column.path_in_schema, column.compression) == ("offset", "ZSTD")
+    assert (column.statistics.min, column.statistics.max) == (0, 8)
+    assert [(one.column_index, one.descending) for one in group.sorting_columns] == [(0, False)]
+    assert path.name.startswith(f"{0:020}-")
+
+
+def test_bloom_filters_find_keys(ingest: Run, tmp_path: Path) -> None:
+    append(tmp_path / "logs" / "t-0", *run_of(0, 9))
+    status, _, err = ingest(tmp_path / "logs", tmp_path / "out", "--bloom-filter")
+    if status == 2 and "does not write bloom filters" in err:
+        pytest.skip(err)
+    assert status == 0, err
+    (path,) = (tmp_path / "out").glob("topic=t/partition=0/*.parquet")
+    duckdb = pytest.importorskip("duckdb")
+    names = "bloom_filter_offset, path_in_schema"
+    found = duckdb.sql(f"select {names} from parquet_metadata('{path}')").fetchall()
+    rows = {name: offset for offset, name in found}
+    assert rows["key"] is not None
+    assert rows["value"] is None
+
+
+@pytest.mark.parametrize("division", ["date", "hour"])
+def test_files_by_the_time_of_their_records(ingest: Run, audit: Run, tmp_path: Path, division: str) -> None:
+    times = [NOON, NOON + HOUR, NOON + 24 * HOUR, -1, NOON + 1]
+    append(tmp_path / "logs" / "t-0", at(0, *times), build.message(5, magic=0), at(6, NOON + 2, NOON + HOUR))
+    status, _, err = ingest(tmp_path / "logs", tmp_path / "out", "--divide-by", division)
+    assert status == 0, err
+    places: dict[str, list[int]] = {}
+    for path in (tmp_path / "out").rglob("*.parquet"):
+        place = path.parent.relative_to(tmp_path / "out" / "topic=t" / "partition=0").as_posix()
+        places.setdefault(place, []).extend(pq.ParquetFile(path).read()["offset"].to_pylist())
+    none = "date=__HIVE_DEFAULT_PARTITION__"
+    if division == "date":
+        assert places == {"date=2023-11-15": [0, 1, 4, 6, 7], "date=2023-11-16": [2], none: [3, 5]}
+    else:
+        assert places == {
+            "date=2023-11-15/hour=12": [0, 4, 6],
+            "date=2023-11-15/hour=13": [1, 7],
+            "date=2023-11-16/hour=12": [2],
+            f"{none}/hour=__HIVE_DEFAULT_PARTITION__": [3, 5],
+        }
+    assert audit(tmp_path / "out", tmp_path / "logs")[0] == 0
+    assert len(parquet_rows(tmp_path / "out")) == 8
+
+
+def test_many_dates_need_few_open_files(ingest: Run, audit: Run, tmp_path: Path) -> None:
+    days = [NOON + day * 24 * HOUR for day in range(40)] * 3
+    append(tmp_path / "logs" / "t-0", *(at(offset, time) for offset, time in enumerate(days)))
+    status, table, err = ingest(tmp_path / "logs", tmp_path / "out", "--divide-by", "date")
+    assert (status, table["t", 0]["records"]) == (0, "120"), err
+    found = {path.parent.name for path in (tmp_path / "out").rglob("*.parquet")}
+    expected = {f"date={datetime.fromtimestamp(time / 1000, UTC):%Y-%m-%d}" for time in days}
+    assert found == expected
+    assert audit(tmp_path / "out", tmp_path / "logs")[0] == 0
+
+
+def test_compact_merges_what_is_small(
+    ingest: Run, audit: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    for start in range(0, 30, 3):
+        append(logs / "t-0", *run_of(start, start + 3))
+        append(logs / "u-0", *run_of(start, start + 3))
+        ingest(logs, out, "--subscribe", "t" if start else "t,u")
+    rows, before = parquet_rows(out), data_files(out)
+    size = max((out / name).stat().st_size for name in before)
+    assert main(["compact", "--engine", "local", "--target-size", str(3 * size), str(out)]) == 0
+    said = capsys.readouterr().err
+    match = re.search(r"(\d+) files were merged into (\d+)", said)
+    assert match, said
+    assert int(match[1]) == 10 or int(match[1]) == 9
+    assert len(data_files(out)) == len(before) - int(match[1]) + int(match[2])
+    assert parquet_rows(out) == rows
+    status, table, err = audit(out, logs)
+    assert (status, table["t", 0]["records"]) == (0, "30"), err
+    assert main(["compact", "--engine", "local", "--target-size", "1k", str(out)]) == 0
+    assert "no files to merge" in capsys.readouterr().err
+    append(logs / "t-0", *run_of(30, 33))
+    assert ingest(logs, out, "--subscribe", "t")[1]["t", 0]["records"] == "3"
+    assert audit(out)[0] == 0
+
+
+def test_compact_fills_columns_that_were_added_later(ingest: Run, audit: Run, tmp_path: Path) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    append(logs / "t-0", *run_of(0, 3))
+    ingest(logs, out, "-o", "columns=offset")
+    append(logs / "t-0", *run_of(3, 6))
+    ingest(logs, out, "-o", "columns=offset,key")
+    assert main(["compact", "--engine", "local", str(out)]) == 0
+    (path,) = out.rglob("*.parquet")
+    assert pq.ParquetFile(path).read().to_pydict() == {
+        "offset": list(range(6)),
+        "key": [None] * 3 + [b"k"] * 3,
+    }
+    assert audit(out)[0] == 0
+
+
+@pytest.mark.parametrize("words", [["--target-size", "0"], ["--target-size", "x"], ["--master", "local"]])
+def test_compact_refuses(tmp_path: Path, ingest: Run, words: list[str]) -> None:
+    append(tmp_path / "logs" / "t-0", *run_of(0, 3))
+    ingest(tmp_path / "logs", tmp_path / "out")
+    assert main(["compact", "--engine", "local", *words, str(tmp_path / "out")]) == 2
+    assert main(["compact", "--engine", "local", str(tmp_path / "logs")]) == 2
+
+
+def test_other_readers_see_text_and_numbers(ingest: Run, tmp_path: Path) -> None:
+    for topic in ("007", "Foo", "foo"):
+        append(tmp_path / "logs" / f"{topic}-3", *run_of(0, 3))
+    append(tmp_path / "logs" / "foo-10", *run_of(0, 3))
+    ingest(tmp_path / "logs", tmp_path / "out")
+    expected = [("007", 3), ("Foo", 3), ("foo", 3), ("foo", 10)]
+    assert sorted({(row.topic, row.partition) for row in parquet_rows(tmp_path / "out")}) == expected
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    glob = f"{tmp_path}/out/topic=*/**/*.parquet"
+    query = f"select distinct topic, partition from read_parquet('{glob}', hive_partitioning=true)"
+    assert sorted(duckdb.sql(query).fetchall()) == expected
+    types = {"topic": polars.String, "partition": polars.Int32}
+    rows = polars.scan_parquet(f"{tmp_path}/out/topic=*/**/*.parquet", hive_schema=types).collect()
+    assert sorted(set(rows.select("topic", "partition").iter_rows())) == expected
+
+
+def test_equal_rows_make_equal_bytes(ingest: Run, tmp_path: Path) -> None:
+    append(tmp_path / "logs" / "t-0", *run_of(0, 900), directories.marker(900, 7, directories.COMMIT))
+    found = []
+    for name in ("a", "b"):
+        ingest(tmp_path / "logs", tmp_path / name)
+        (path,) = (tmp_path / name).rglob("*.parquet")
+        found.append(path.read_bytes())
+    assert found[0] == found[1]
+    assert pa.BufferReader(found[0]).size() > 0
