@@ -1,7 +1,7 @@
 """The demonstration behind `make run`: recorded segments of a real broker, through Spark, to Parquet rows.
 
-Always ingests anew: what an earlier run wrote below `build/run` is removed first. Prints the command's own
-table, three of the rows read back, and where the time went.
+Two runs into a new table: the log directory as it was before a segment was rolled and a topic was created,
+and as it is. Then the audit, three of the rows read back, and where the time went.
 """
 
 from __future__ import annotations
@@ -23,27 +23,37 @@ sys.path.insert(0, str(ROOT))
 
 from tools import java  # noqa: E402  the root is no package
 
-SOURCE = Path("tests/vectors/recorded/kafka-4.3/clean")
-DESTINATION = Path("build/run/parquet")
+RECORDED = Path("tests/vectors/recorded/kafka-4.3/clean")
+LOGS, DESTINATION = Path("build/run/logs"), Path("build/run/parquet")
 SHOWN_TOPIC = "codec-zstd"
+# Files that the second run finds: a topic, a segment, and the checkpoints that know of them.
+LATER = ("codec-zstd-0", "multi-0/*125.*", "[lr]*-offset-checkpoint")
 # The types are said, not guessed: there is a topic named 007.
 PARTITIONS = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 
 
-def ingest() -> float:
-    """Run `kafka-segments ingest`; return how long Spark's own start took, in seconds.
+def copy_logs(*left_out: str) -> None:
+    """Copy the recorded log directory, as it was before the files that match some patterns were written."""
+    shutil.rmtree(ROOT / LOGS, ignore_errors=True)
+    shutil.copytree(
+        ROOT / RECORDED, ROOT / LOGS, ignore=lambda folder, names: _matching(folder, names, left_out)
+    )
+
+
+def _matching(folder: str, names: list[str], patterns: tuple[str, ...]) -> list[str]:
+    return [name for name in names if any(Path(folder, name).match(pattern) for pattern in patterns)]
+
+
+def run(*words: str) -> bytes:
+    """Run a command of `kafka-segments`; return what it said on standard error.
 
     Raises:
         SystemExit: the command's exit status, where it is not 0.
     """
-    shutil.rmtree(ROOT / DESTINATION.parent, ignore_errors=True)
-    (ROOT / DESTINATION.parent).mkdir(parents=True)
-    words = ["kafka-segments", "ingest", str(SOURCE), str(DESTINATION), "--timings"]
-    words += ["--progress"] if sys.stderr.isatty() else []
-    print(f"$ {shlex.join(words)}", flush=True)
-    program = Path(sys.executable).with_name(words[0])
+    print(f"\n$ {shlex.join(['kafka-segments', *words])}", flush=True)
+    program = Path(sys.executable).with_name("kafka-segments")
     said = b""
-    with subprocess.Popen([str(program), *words[1:]], cwd=ROOT, stderr=subprocess.PIPE) as command:
+    with subprocess.Popen([str(program), *words], cwd=ROOT, stderr=subprocess.PIPE) as command:
         assert command.stderr is not None
         while chunk := os.read(command.stderr.fileno(), 65536):
             said += chunk
@@ -51,7 +61,14 @@ def ingest() -> float:
             sys.stderr.flush()
     if command.returncode != 0:
         raise SystemExit(command.returncode)
-    start = re.search(rb"Spark started in ([\d.]+) s", said)
+    return said
+
+
+def ingest(*more: str) -> float:
+    """Take what is new; return how long Spark's own start took, in seconds."""
+    words = ["ingest", str(LOGS), str(DESTINATION), "--timings", *more]
+    words += ["--progress"] if sys.stderr.isatty() else []
+    start = re.search(rb"Spark started in ([\d.]+) s", run(*words))
     if start is None:
         raise SystemExit("run: ingest did not say how long Spark took to start")
     return float(start.group(1))
@@ -73,17 +90,22 @@ def show_rows(count: int) -> None:
 
 
 def main() -> None:
-    """Find Java, ingest, show, and say where the time went."""
+    """Find Java, ingest twice, audit, show rows, and say where the time went."""
     started = float(os.environ.get("KAFKA_SEGMENTS_STARTED", time.time()))
     found = java.find() or java.install()
     if found is None:
         raise SystemExit(java.BY_HAND)
     os.environ["JAVA_HOME"] = str(java.spark_home(found))
     print(f"environment and Java {found.version} ready after {time.time() - started:.1f} s", flush=True)
+    shutil.rmtree(ROOT / DESTINATION.parent, ignore_errors=True)
+    copy_logs(*LATER)
     spark_start = ingest()
+    copy_logs()
+    spark_start += ingest()
+    run("audit", str(DESTINATION), str(LOGS))
     show_rows(3)
     whole = time.time() - started
-    print(f"\nwhole run {whole:.1f} s, of which Spark's own start {spark_start:.1f} s")
+    print(f"\nwhole run {whole:.1f} s, of which Spark's own starts {spark_start:.1f} s")
 
 
 if __name__ == "__main__":
