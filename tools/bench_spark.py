@@ -79,7 +79,7 @@ def main() -> int:
     parts = options.part or PARTS
     with tempfile.TemporaryDirectory(dir=corpus.FOLDER) as work, ExitStack() as stack:
         serving = None
-        if "scans" in parts:
+        if {"scans", "ingest"} & set(parts):
             large = [corpus.made(corpora[topic]) for topic in corpus.CODECS]
             serving = stack.enter_context(broker.serving(large, Path(work) / "broker"))
         rounds = options.rounds or (1 if options.quick else 2)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from tests.bench_spark import usage
+from tests.bench_spark import jobs, usage
 from tests.bench_spark.stub import Stub
 from tests.connector import job
 from tests.io import pagecache
@@ -79,6 +79,8 @@ def session(task: dict[str, Any]) -> SparkSession:
 
 def run(spark: SparkSession, read: dict[str, Any]) -> int | None:
     """Make the frame and run the query; both are what a user waits for."""
+    if read["query"] in jobs.JOBS:
+        return jobs.run(spark, read)
     reader = spark.read.format(read["format"]).options(**read["options"])
     frame = reader.load(read["path"]) if read["path"] else reader.load()
     return QUERIES[read["query"]](frame)
@@ -138,6 +140,7 @@ def main() -> None:
             with usage.watching(0.1) as memory:
                 result["runs"].append(measured(spark, task))
             result |= {"pss": sorted(memory.peaks.values()), "limits": sorted(memory.limits, key=str)}
+            result["growth"] = memory.growth
         else:
             result["runs"] += [measured(spark, task) for _ in range(task["times"])]
     except Exception as error:

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.bench_spark import corpus, day_of
+from tests.bench_spark import corpus, day_of, ingests
 from tests.bench_spark.cache import held
 from tests.bench_spark.corpus import T0, Corpus, made
 from tests.bench_spark.judge import Figure, Row, best, faster, judge, note_of, raw
@@ -28,7 +28,7 @@ SELECTED_PERCENT, TASK_MS, PLANNING_S, WORKER_MIB = 5, 40, 3, 300
 COUNTING_S, DAY_S = 8, 0.5
 LIMIT = "768m"
 DELAY_MS = 20
-PARTS = ("scans", "selections", "tasks", "planning", "tiny", "day", "memory")
+PARTS = ("scans", "ingest", "selections", "tasks", "planning", "tiny", "day", "memory")
 
 
 @dataclass
@@ -100,6 +100,15 @@ class Bench:
         batches = replace(ours, query="count_batches", options={**ours.options, "view": "batches"})
         of_ours, theirs = self.rivals([batches, replace(read, query="count")])
         yield faster("count, view batches: over the connector's", of_ours, theirs, OF_COUNT, self.quick)
+
+    def ingest(self) -> Iterator[Row]:
+        """Tables of whole topics with their segments in the page cache, memory, and a second run."""
+        for topic in corpus.CODECS:
+            read_from = made(self.corpora[topic])
+            with held(read_from):
+                yield from ingests.tables_of(self, read_from)
+        yield from ingests.memory_of(self, made(self.corpora["plain"]))
+        yield from ingests.second_run(self)
 
     def selections(self) -> Iterator[Row]:
         """1 % of every partition against all, by the CPU time of tasks; segments in the page cache."""

@@ -81,6 +81,7 @@ class Measured:
         num_tasks: in them.
         pss: MiB of memory of each Python worker at most, if that was looked at.
         limits: MiB of address space they were allowed; None for no limit.
+        growth: the largest process in the second half of the run over that in the first.
         error: what went wrong.
     """
 
@@ -96,6 +97,7 @@ class Measured:
     answer: int | None = None
     pss: tuple[float, ...] = ()
     limits: tuple[float | None, ...] = ()
+    growth: float | None = None
     error: str | None = None
 
     @property
@@ -201,7 +203,9 @@ def _measured(read: Read, done: subprocess.CompletedProcess[str]) -> Measured:
     if read.expected not in (None, best["answer"]):
         return Measured(read, error=f"answered {best['answer']} instead of {read.expected}")
     found = Measured(read, **best)
-    return replace(found, pss=tuple(result["pss"]), limits=tuple(result["limits"]))
+    return replace(
+        found, pss=tuple(result["pss"]), limits=tuple(result["limits"]), growth=result.get("growth")
+    )
 
 
 def first_words(text: str) -> str:

@@ -92,23 +92,35 @@ class Memory:
     Attributes:
         peaks: MiB by process.
         limits: what their address spaces are limited to, MiB; None for no limit.
+        looks: MiB of the largest at each look.
     """
 
     def __init__(self, above: int | None = None) -> None:
         self._above = above
         self.peaks: dict[int, float] = {}
         self.limits: set[float | None] = set()
+        self.looks: list[float] = []
+
+    @property
+    def growth(self) -> float | None:
+        """How much larger the largest worker was in the second half of the looks than in the first."""
+        halves = self.looks[: len(self.looks) // 2], self.looks[len(self.looks) // 2 :]
+        return max(halves[1]) / max(halves[0]) if all(halves) and max(halves[0]) > 0 else None
 
     def look(self) -> None:
         """Look at all workers now."""
         children = below(self._above)
         daemons = {one.pid for one in children if TASKS in one.command}
+        largest = 0.0
         for one in children:
             if one.parent in daemons:
                 pss = of_file(one.pid, "smaps_rollup", r"^Pss:\s+(\d+) kB")
+                largest = max(largest, (pss or 0) / 1024)
                 self.peaks[one.pid] = max(self.peaks.get(one.pid, 0), (pss or 0) / 1024)
                 limit = of_file(one.pid, "limits", r"^Max address space\s+(\d+)")
                 self.limits.add(None if limit is None else limit / (1 << 20))
+        if largest:
+            self.looks.append(largest)
 
 
 def of_file(pid: int, name: str, pattern: str) -> float | None:
