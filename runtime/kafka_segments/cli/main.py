@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import kafka_segments
-from kafka_segments.cli import aborted, audit, compact, console, convert, dump, ingest, plan
+from kafka_segments.cli import aborted, audit, compact, console, convert, dump, ingest, plan, rewind
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
 
@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)
     plan.add_parser(subparsers)
+    rewind.add_parser(subparsers)
     return parser
 
 

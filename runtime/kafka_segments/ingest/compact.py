@@ -27,7 +27,7 @@ from kafka_segments.ingest.run_state import DataFile, RunState
 from kafka_segments.ingest.tables import Table
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 
-__all__ = ["MergeTask", "compact"]
+__all__ = ["MergeTask", "compact", "read_rows"]
 
 _BATCH_ROWS = 1 << 16
 
@@ -64,7 +64,7 @@ class MergeTask:
         target = os.path.join(self.root, path)
         with ParquetFile(target, schema, bloom_filter=self.bloom_filter) as output:
             for file in self.files:
-                for batch in _batches(os.path.join(self.destination, file.path), schema):
+                for batch in read_rows(os.path.join(self.destination, file.path), schema):
                     output.write(batch)
         expected = sum(file.num_rows for file in self.files)
         if output.num_rows != expected:
@@ -75,7 +75,16 @@ class MergeTask:
         return replace(first, path=path, num_rows=expected, num_bytes=output.size, last_offset=last_offset)
 
 
-def _batches(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_rows(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a data file; columns that were added to the table later are null.
+
+    Args:
+        path: of the file.
+        schema: of the table, without the partition's columns.
+
+    Raises:
+        ReadError: it cannot be read.
+    """
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):

@@ -34,12 +34,19 @@ class History:
         return self.runs[-1]
 
     def accounts(self) -> dict[TopicPartition, list[tuple[int, Account]]]:
-        """The accounts of each partition, with the numbers of their runs, by topic and number."""
+        """The accounts of each partition, with the numbers of their runs, by topic and number.
+
+        Those of runs that were undone by a rewind are left out.
+        """
         found: dict[TopicPartition, list[tuple[int, Account]]] = {}
         for run in self.runs:
+            for undone in run.rewound:
+                key, offset = (undone.topic, undone.partition), undone.offset
+                own = [] if offset is None else found.get(key, [])
+                found[key] = [(number, one) for number, one in own if one.end_offset <= (offset or 0)]
             for one in run.accounts:
                 found.setdefault((one.topic, one.partition), []).append((run.number, one))
-        return dict(sorted(found.items()))
+        return {key: own for key, own in sorted(found.items()) if own}
 
 
 def files_of(files: Mapping[str, DataFile], key: TopicPartition) -> list[DataFile]:

@@ -11,18 +11,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from kafka_segments.errors import ConflictError, OutputError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.account import account_of, lost_spans
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.engines import Engine, Progress
-from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.placeholder import write_placeholder
 from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
 from kafka_segments.ingest.resume import check_continues, check_settings
-from kafka_segments.ingest.run_state import DataFile, PartitionState, RunState, TableSettings, updated
+from kafka_segments.ingest.run_state import PartitionState, RunState, TableSettings, updated
 from kafka_segments.ingest.splits import Planned, pack, plan_new
 from kafka_segments.ingest.tables import Table, open_table
 from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, WriteTask
@@ -35,7 +33,6 @@ from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.query.query import Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
 
 __all__ = ["Ingest", "IngestPlan", "Request", "ingest", "plan_ingest"]
 
@@ -303,7 +300,12 @@ def _run_of(
         plan.request.settings,
         updated(known, states),
         tuple(files),
-        accounts=tuple(report.account for report in reports),
+        # Partitions that stand still need no line in every run's file.
+        accounts=tuple(
+            one.account
+            for one in reports
+            if one.account.num_offsets or (one.account.topic, one.account.partition) not in known
+        ),
         damaged=tuple(one for output in outputs for one in output.damaged),
     )
     return run, reports
@@ -326,12 +328,8 @@ def _with_placeholder(plan: IngestPlan, run: RunState) -> RunState:
         return run if before is None else replace(run, removed=(*run.removed, before))
     if plan.before is not None:
         return replace(run, placeholder=before)
-    name = "no-rows.parquet"
-    schema = pa.schema([*OF_PARTITION, *schema_of(plan.request.columns)])
-    with ParquetFile(os.path.join(plan.table.root_of(run.run_id), name), schema) as file:
-        file.open()
-    placeholder = DataFile(name, None, None, 0, file.size)
-    return replace(run, files=(placeholder,), placeholder=name)
+    placeholder = write_placeholder(plan.table.root_of(run.run_id), plan.request.columns)
+    return replace(run, files=(placeholder,), placeholder=placeholder.path)
 
 
 def _by_partition(outputs: Iterable[Output]) -> dict[TopicPartition, PartitionOutput]:

@@ -57,12 +57,13 @@ def check_continues(
             RecreatedTopicError,
             known,
             f"the topic was deleted and created again (its id was {known.topic_id}, and is {log.topic_id})",
+            to_offset=0,
         )
     if known.next_offset == 0:
         return
     start = max(log.log_start_offset or 0, log.pieces[0].start) if log.pieces else None
     if start is None:
-        raise _changed(TruncatedLogError, known, "it has no segment any more")
+        raise _changed(TruncatedLogError, known, "it has no segment any more", to_offset=0)
     if start > known.next_offset and not may_have_expired:
         raise _changed(
             ExpiredOffsetsError,
@@ -72,15 +73,15 @@ def check_continues(
             first_offset=known.next_offset,
             last_offset=start - 1,
         )
-    _check_epochs(log, known)
     end = _end_of(log, places)
+    _check_epochs(log, known, end)
     if end is not None and end < known.next_offset:
-        raise _changed(TruncatedLogError, known, f"it ends at offset {end} now")
+        raise _changed(TruncatedLogError, known, f"it ends at offset {end} now", to_offset=end)
     if known.last is not None and known.last.last_offset >= start:
         _check_last(log, known, known.last, places)
 
 
-def _check_epochs(log: PartitionLog, known: PartitionState) -> None:
+def _check_epochs(log: PartitionLog, known: PartitionState, end: int | None) -> None:
     before = _epoch_at(known.leader_epochs, known.next_offset - 1)
     now = _epoch_at(log.leader_epochs, known.next_offset - 1)
     if before is not None and now is not None and before != now:
@@ -88,7 +89,20 @@ def _check_epochs(log: PartitionLog, known: PartitionState) -> None:
             TruncatedLogError,
             known,
             f"offset {known.next_offset - 1} was of leader epoch {before}, and is of epoch {now} now",
+            to_offset=_parting(known, log, end),
         )
+
+
+def _parting(known: PartitionState, log: PartitionLog, end: int | None) -> int:
+    """The end of the last leader epoch that both have: no record after it needs to be the same (KIP-101)."""
+    starts = [
+        {one.epoch: one.start_offset for one in both} for both in (known.leader_epochs, log.leader_epochs)
+    ]
+    common = max(starts[0].keys() & starts[1].keys(), default=None)
+    if common is None:
+        return 0
+    ends = [offset for both in starts for epoch, offset in both.items() if epoch > common]
+    return min([*ends, known.next_offset, *([] if end is None else [end])])
 
 
 def _epoch_at(lineage: Sequence[LeaderEpoch], offset: int) -> int | None:
@@ -113,6 +127,7 @@ def _check_last(log: PartitionLog, known: PartitionState, last: EntryMark, place
             known,
             f"offset {last.last_offset} was in a batch with checksum {last.crc:#010x}, and is in another one "
             f"now (checksum {found.crc:#010x}, offsets {found.base_offset} to {found.last_offset})",
+            to_offset=min(last.base_offset, found.base_offset),
         )
 
 
@@ -138,11 +153,12 @@ def _entry_at(piece: LogPiece, offset: int, places: Places) -> EntryMark | None:
 
 
 def _changed(
-    kind: type[LogChangedError], known: PartitionState, why: str, **attributes: int
+    kind: type[LogChangedError], known: PartitionState, why: str, *, to_offset: int = 0, **attributes: int
 ) -> KafkaFormatError:
     name = f"{known.topic}-{known.partition}"
+    way_out = _WAYS_OUT[kind].format(name=name, offset=to_offset)
     return kind(
-        f"{name} was read up to offset {known.next_offset - 1}, and {why}. {_WAYS_OUT[kind]}",
+        f"{name} was read up to offset {known.next_offset - 1}, and {why}. {way_out}",
         topic=known.topic,
         partition=known.partition,
         **attributes,
@@ -150,8 +166,10 @@ def _changed(
 
 
 _WAYS_OUT: dict[type[LogChangedError], str] = {
-    RecreatedTopicError: "Write the new topic to another destination",
-    TruncatedLogError: "Write it to another destination",
+    RecreatedTopicError: "Write the new topic to another destination; or, to have its rows in the place of "
+    "the old topic's: kafka-segments rewind DEST {name} --to-offset 0",
+    TruncatedLogError: "To keep what the log has no more, write it to another destination; to have the log's "
+    "records in its place: kafka-segments rewind DEST {name} --to-offset {offset}, then ingest again",
     ExpiredOffsetsError: "With -o failOnDataLoss=false the run goes on at the log's start, and the deleted "
     "offsets are accounted as lost",
 }

@@ -20,6 +20,7 @@ __all__ = [
     "DamagedBytes",
     "DataFile",
     "PartitionState",
+    "Rewound",
     "RunState",
     "TableSettings",
     "from_json",
@@ -120,6 +121,21 @@ class DamagedBytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewound:
+    """A partition that a run has set back.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        offset: the next offset since then; None if the table has nothing of it any more.
+    """
+
+    topic: str
+    partition: int
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunState:
     """A run, and the state of the table after it.
 
@@ -133,6 +149,7 @@ class RunState:
         removed: paths of files that it removes.
         accounts: of the partitions that it read.
         damaged: bytes that it could not decode.
+        rewound: partitions that it sets back.
         placeholder: path of the file without rows that a directory of Parquet without others has.
     """
 
@@ -145,6 +162,7 @@ class RunState:
     removed: tuple[str, ...] = ()
     accounts: tuple[Account, ...] = ()
     damaged: tuple[DamagedBytes, ...] = ()
+    rewound: tuple[Rewound, ...] = ()
     placeholder: str | None = None
 
     def by_partition(self) -> dict[TopicPartition, PartitionState]:

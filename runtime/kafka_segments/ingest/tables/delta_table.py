@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -96,7 +96,7 @@ class DeltaLakeTable:
             return
         self._add_columns(table, run)
         actions: list[Any] = [self._add_action(run, file) for file in run.files if file.topic is not None]
-        actions += self._remove_actions(table, run.removed)
+        actions += self._remove_actions(table, run)
         table.create_write_transaction(
             actions,
             "append",
@@ -129,19 +129,24 @@ class DeltaLakeTable:
         path = os.path.join(self.destination, file.path)
         values = _partition_values(file, run.settings.divided_by)
         modified = os.stat(path).st_mtime_ns // 1_000_000
-        return AddAction(file.path, file.num_bytes, values, modified, not run.removed, _stats(path, file))
+        return AddAction(file.path, file.num_bytes, values, modified, _changes_rows(run), _stats(path, file))
 
-    def _remove_actions(self, table: DeltaTable, paths: Sequence[str]) -> Iterator[RemoveAction]:
+    def _remove_actions(self, table: DeltaTable, run: RunState) -> Iterator[RemoveAction]:
         rows = pa.table(table.get_add_actions(flatten=False)).to_pylist()
         known = {row["path"]: row for row in rows}
-        for path in paths:
+        for path in run.removed:
             if path in known:
                 row = known[path]
                 partition = {
                     name: None if one is None else str(one) for name, one in row["partition"].items()
                 }
                 now = time.time_ns() // 1_000_000
-                yield RemoveAction(path, False, now, row["size_bytes"], partition)
+                yield RemoveAction(path, _changes_rows(run), now, row["size_bytes"], partition)
+
+
+def _changes_rows(run: RunState) -> bool:
+    """Whether the table has other rows afterwards: not after `compact`."""
+    return not run.removed or bool(run.rewound)
 
 
 def _fields_of(run: RunState) -> list[pa.Field]:

@@ -1,0 +1,83 @@
+"""Subcommand `rewind`: rows of a table from an offset on are removed, to be taken anew."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from kafka_segments.cli import console
+from kafka_segments.cli.jobs import add_engine_options, ended_by_signals, engine_of
+from kafka_segments.errors import OptionError
+
+if TYPE_CHECKING:
+    from kafka_segments.query.query import TopicPartition
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `rewind` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "rewind",
+        help="set partitions of a table of ingest back, where their logs were truncated or recreated",
+        description="Remove rows of partitions from a table that `kafka-segments ingest` has written: of all "
+        "runs that took the offset or a higher one. The next run of ingest goes on from there, and takes "
+        "what the log has by then. Rows that are in no log any more are lost.",
+        epilog="Exit status: 0 done, or nothing to do, 2 wrong usage, or something that cannot be opened, 3 "
+        "the table could not be written (and is as it was).",
+    )
+    parser.add_argument("destination", metavar="DEST", help="a table of ingest")
+    parser.add_argument(
+        "partitions", nargs="+", metavar="TOPIC-PARTITION", help="such as orders-3, or a topic's name for all"
+    )
+    parser.add_argument(
+        "--to-offset",
+        metavar="OFFSET",
+        required=True,
+        type=_offset,
+        help="the highest offset at which the next run may begin; 0: all rows are removed",
+    )
+    add_engine_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _offset(text: str) -> int:
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no offset")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    from kafka_segments.ingest.history import read_history
+    from kafka_segments.ingest.rewind import rewind
+    from kafka_segments.ingest.run_log import RunLog
+    from kafka_segments.ingest.tables import open_table
+
+    destination = os.path.realpath(arguments.destination)
+    newest = read_history(RunLog(destination), arguments.destination).newest
+    known = {(one.topic, one.partition) for one in newest.partitions}
+    named = [key for name in arguments.partitions for key in _named(name, known, arguments.destination)]
+    engine, _ = engine_of(arguments)
+    table = open_table(newest.settings.kind, destination)
+    with ended_by_signals():
+        done = rewind(table, engine, named, arguments.to_offset)
+    for one in done:
+        then = "at the log's start" if one.offset is None else f"at offset {one.offset}"
+        console.say(
+            f"{one.topic}-{one.partition}: {one.num_rows:,} rows removed; the next run begins {then}, and "
+            f"would have begun at {one.before}"
+        )
+    if not done:
+        console.say("nothing to remove")
+    return console.CLEAN
+
+
+def _named(name: str, known: Iterable[TopicPartition], path: str) -> Iterator[TopicPartition]:
+    """The partitions that a name is of: of one partition, or of a topic."""
+    found = sorted(key for key in known if name in (key[0], f"{key[0]}-{key[1]}"))
+    if not found:
+        raise OptionError(f"the table has no topic and no partition {name}", path=path)
+    yield from found

@@ -1,0 +1,210 @@
+"""Rewinding of partitions: rows from an offset on are removed, and the next run takes that part anew.
+
+Strategy: whole runs are undone, so that accounts stay whole: a partition goes back to the state that it had
+before the run that took the wanted offset. A file that `compact` has merged across that offset is written
+again without the rows from there on.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kafka_segments.errors import OptionError
+from kafka_segments.ingest import staging
+from kafka_segments.ingest.compact import read_rows
+from kafka_segments.ingest.engines import Engine
+from kafka_segments.ingest.history import History, files_of, read_history
+from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.placeholder import write_placeholder
+from kafka_segments.ingest.run_state import DataFile, PartitionState, Rewound, RunState
+from kafka_segments.ingest.tables import Table
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.segment.columnar.arrow_schema import schema_of
+
+__all__ = ["CutTask", "RewoundPartition", "rewind"]
+
+
+@dataclass(frozen=True, slots=True)
+class RewoundPartition:
+    """Result for one partition.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        offset: where the next run begins; None if it knows nothing of the partition any more.
+        before: where it would have begun.
+        num_rows: rows that were removed.
+    """
+
+    topic: str
+    partition: int
+    offset: int | None
+    before: int
+    num_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutTask:
+    """File to write again without the rows from an offset on.
+
+    Attributes:
+        destination: of the table.
+        root: where the new file's path begins.
+        file: to cut.
+        end: offset after the last one that is kept.
+        columns: of the table.
+    """
+
+    destination: str
+    root: str
+    file: DataFile
+    end: int
+    columns: tuple[str, ...]
+
+    def run(self) -> DataFile:
+        """Write the file.
+
+        Raises:
+            ReadError: the old one cannot be read.
+            OutputError: the new one cannot be written.
+        """
+        schema, last = schema_of(self.columns), None
+        name = f"{self.file.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
+        path = f"{os.path.dirname(self.file.path)}/{name}"
+        with ParquetFile(os.path.join(self.root, path), schema) as output:
+            for batch in read_rows(os.path.join(self.destination, self.file.path), schema):
+                offsets = batch.column("offset").to_numpy()
+                kept = batch.slice(0, int((offsets < self.end).sum()))  # files are sorted by offset
+                if kept.num_rows:
+                    output.write(kept)
+                    last = int(offsets[kept.num_rows - 1])
+        return replace(
+            self.file, path=path, num_rows=output.num_rows, num_bytes=output.size, last_offset=last
+        )
+
+
+def rewind(
+    table: Table, engine: Engine, partitions: Sequence[TopicPartition], to_offset: int
+) -> list[RewoundPartition]:
+    """Remove the rows of partitions from an offset on, or from where a run began below it.
+
+    Args:
+        table: the table.
+        engine: runs the tasks.
+        partitions: topics and numbers; the table has them.
+        to_offset: the highest offset at which the next run may begin.
+
+    Raises:
+        OptionError: there is no table, or no such partition; the runs to go back to are missing.
+        ConflictError: another run was committed meanwhile.
+        OutputError: something could not be written; the table is as it was.
+    """
+    history = read_history(table.log, table.destination)
+    table.publish(history.newest)
+    _check_known(history, partitions, table.destination)
+    cuts = [_Cut(table, history, key, to_offset) for key in sorted(set(partitions))]
+    cuts = [one for one in cuts if one.state is None or one.state.next_offset < one.known.next_offset]
+    if not cuts:
+        return []
+    run_id = staging.new_run(table.destination, history.newest.number)
+    try:
+        made = engine.run([task for one in cuts for task in one.tasks(table.root_of(run_id))])
+        run = _with_placeholder(table, history, _run_of(history, run_id, cuts, made))
+        staging.sync_all(staging.staging_of(table.destination, run_id))
+        table.log.create(run)
+    except BaseException:
+        staging.discard(table.destination, run_id)
+        raise
+    table.publish(run)
+    staging.sweep(table.destination, run.number)
+    kept = {(one.topic, one.partition): 0 for one in made}
+    for one in made:
+        kept[one.topic, one.partition] += one.num_rows
+    return [one.result(kept.get(one.key, 0)) for one in cuts]
+
+
+def _check_known(history: History, partitions: Iterable[TopicPartition], path: str) -> None:
+    known = history.newest.by_partition()
+    for topic, partition in partitions:
+        if (topic, partition) not in known:
+            raise OptionError(f"the table has no partition {topic}-{partition}", path=path)
+
+
+class _Cut:
+    """What is to be done to one partition.
+
+    Attributes:
+        key: topic and number.
+        known: the state now.
+        state: the state afterwards; None for none.
+        removed: files that go, as a whole or to be cut.
+    """
+
+    def __init__(self, table: Table, history: History, key: TopicPartition, to_offset: int) -> None:
+        self.key, self._destination = key, table.destination
+        self.known = history.newest.by_partition()[key]
+        self.state = _state_at(history, key, to_offset, table.destination)
+        self._end = -1 if self.state is None else self.state.next_offset
+        files = files_of(table.data_files(history), key)
+        self.removed = [one for one in files if (one.last_offset or 0) >= self._end]
+        self._columns = history.newest.settings.columns
+
+    def tasks(self, root: str) -> list[CutTask]:
+        """The files of which a part stays."""
+        cut = [one for one in self.removed if (one.first_offset or 0) < self._end]
+        return [CutTask(self._destination, root, one, self._end, self._columns) for one in cut]
+
+    def result(self, num_kept: int) -> RewoundPartition:
+        """The result, less the rows that were written again."""
+        num_rows = sum(one.num_rows for one in self.removed) - num_kept
+        offset = None if self.state is None else self.state.next_offset
+        return RewoundPartition(*self.key, offset, self.known.next_offset, num_rows)
+
+
+def _state_at(history: History, key: TopicPartition, to_offset: int, path: str) -> PartitionState | None:
+    """The state before the run that took an offset; None where no run had taken anything before."""
+    known = history.newest.by_partition()[key]
+    if to_offset >= known.next_offset:
+        return known
+    accounts = history.accounts().get(key, [])
+    taken = [(number, one) for number, one in accounts if one.first_offset <= to_offset]
+    if not taken:
+        return None
+    number = taken[-1][0] - 1
+    earlier = next((run for run in history.runs if run.number == number), None)
+    if earlier is None and number in history.missing:
+        raise OptionError(f"run {number} is missing, to whose state the table would go back", path=path)
+    return None if earlier is None else earlier.by_partition().get(key)
+
+
+def _run_of(history: History, run_id: str, cuts: Sequence[_Cut], made: Sequence[DataFile]) -> RunState:
+    before = history.newest
+    after = before.by_partition()
+    for one in cuts:
+        del after[one.key]
+        if one.state is not None:
+            after[one.key] = one.state
+    return RunState(
+        before.number + 1,
+        run_id,
+        time.time_ns() // 1_000_000,
+        before.settings,
+        tuple(after[key] for key in sorted(after)),
+        tuple(made),
+        tuple(file.path for one in cuts for file in one.removed),
+        rewound=tuple(Rewound(*one.key, one.state.next_offset if one.state else None) for one in cuts),
+        placeholder=before.placeholder,
+    )
+
+
+def _with_placeholder(table: Table, history: History, run: RunState) -> RunState:
+    """Add a file without rows to a directory of Parquet that has no other any more."""
+    left = table.data_files(history).keys() - set(run.removed)
+    if table.has_typed_partitions or left or run.files or run.placeholder is not None:
+        return run
+    placeholder = write_placeholder(table.root_of(run.run_id), run.settings.columns)
+    return replace(run, files=(placeholder,), placeholder=placeholder.path)

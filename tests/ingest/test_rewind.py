@@ -1,0 +1,170 @@
+"""`kafka-segments rewind`: the way out where a log was truncated, written again, or recreated."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import directories
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import Run, data_files, parquet_rows
+from tests.spark import kafka_rows
+
+from kafka_segments.cli.main import main
+from kafka_segments.ingest.run_log import RunLog
+
+ID, OTHER = "1oQZnfFqTVWOHr1q3zBQ6A", "7nGr8hXvQSuYl0nV1pUj3w"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A log directory of two partitions with offsets 0 to 8."""
+    append(tmp_path / "logs" / "t-0", *run_of(0, 9))
+    append(tmp_path / "logs" / "t-1", *run_of(0, 9, b"w"))
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def rewind(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str]:
+    capsys.readouterr()
+    status = main(["rewind", "--engine", "local", *map(str, words)])
+    return status, capsys.readouterr().err
+
+
+def way_out(capsys: pytest.CaptureFixture[str], err: str, out: Path) -> tuple[int, str]:
+    """Run the command that a refusal names."""
+    found = re.search(r"kafka-segments rewind DEST (\S+) --to-offset (\d+)", err)
+    assert found is not None, err
+    return rewind(capsys, out, found[1], "--to-offset", found[2])
+
+
+def check(ingest: Run, audit: Run, logs: Path, out: Path, tmp_path: Path) -> None:
+    """The table has what one of the log alone would have."""
+    assert ingest(logs, tmp_path / "fresh")[0] == 0
+    assert parquet_rows(out) == parquet_rows(tmp_path / "fresh")
+    status, _, err = audit(out, logs)
+    assert status == 0, err
+    assert ingest(logs, out)[0] == 0, "and it goes on"
+
+
+def test_a_truncated_log(
+    ingest: Run, audit: Run, logs: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for end in (9, 18, 27):
+        append(logs / "t-0", *run_of(end, end + 9))
+        assert ingest(logs, out)[0] == 0
+    path = directories.segment_path(logs / "t-0", 0)
+    path.write_bytes(b"".join([*run_of(0, 24), *run_of(24, 40, b"other")]))
+    status, _, err = ingest(logs, out)
+    assert status == 2
+    status, said = way_out(capsys, err, out)
+    assert (status, "t-0: 9 rows removed; the next run begins at offset 27" in said) == (0, True)
+    # The last batch before it was written again, too: nothing is overlooked, and the way goes on.
+    status, _, err = ingest(logs, out)
+    assert (status, "t-0 was read up to offset 26" in err) == (2, True)
+    status, said = way_out(capsys, err, out)
+    assert (status, "the next run begins at offset 18" in said) == (0, True)
+    assert ingest(logs, out)[0] == 0
+    check(ingest, audit, logs, out, tmp_path)
+
+
+def test_leader_epochs_lead_there_at_once(
+    ingest: Run, audit: Run, logs: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directories.leader_epochs(logs / "t-0", (0, 0), (2, 12))
+    for end in (9, 18, 27):
+        append(logs / "t-0", *run_of(end, end + 9))
+        assert ingest(logs, out)[0] == 0
+    path = directories.segment_path(logs / "t-0", 0)
+    path.write_bytes(b"".join([*run_of(0, 12), *run_of(12, 60, b"other")]))
+    directories.leader_epochs(logs / "t-0", (0, 0), (3, 12))
+    status, _, err = ingest(logs, out)
+    assert (status, "--to-offset 12," in err) == (2, True)
+    status, said = way_out(capsys, err, out)
+    assert (status, "t-0: 36 rows removed; the next run begins at the log's start" in said) == (0, True)
+    assert ingest(logs, out)[0] == 0
+    check(ingest, audit, logs, out, tmp_path)
+
+
+def test_a_recreated_topic(
+    ingest: Run, audit: Run, logs: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directories.topic_id(logs / "t-0", ID)
+    assert ingest(logs, out)[0] == 0
+    shutil.rmtree(logs / "t-0")
+    append(logs / "t-0", *run_of(0, 30, b"new"))
+    directories.topic_id(logs / "t-0", OTHER)
+    status, _, err = ingest(logs, out)
+    assert status == 2
+    assert way_out(capsys, err, out)[0] == 0
+    assert [row.partition for row in parquet_rows(out)] == [1] * 9
+    assert ingest(logs, out)[0] == 0
+    check(ingest, audit, logs, out, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_files_that_compact_has_merged_are_cut(
+    ingest: Run, audit: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    for end in (9, 18, 27):
+        append(logs / "t-0", *run_of(end, end + 9))
+        assert ingest(logs, out, "--table", kind)[0] == 0
+    rows = rows_of(out, kind)
+    assert main(["compact", "--engine", "local", str(out)]) == 0
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "20")
+    assert status == 0, err
+    assert "t-0: 18 rows removed; the next run begins at offset 18" in err
+    assert rows_of(out, kind) == [row for row in rows if row.partition == 1 or row.offset < 18]
+    status, table, err = audit(out)
+    assert (status, table["t", 0]["records"], table["t", 0]["end offset"]) == (0, "18", "18"), err
+    assert ingest(logs, out, "--table", kind)[0] == 0
+    assert rows_of(out, kind) == rows
+    status, _, err = audit(out, logs)
+    assert status == 0, err
+
+
+def rows_of(out: Path, kind: str) -> list[kafka_rows.Row]:
+    if kind == "parquet":
+        return parquet_rows(out)
+    deltalake = pytest.importorskip("deltalake")
+    rows = kafka_rows.of_parquet(deltalake.DeltaTable(str(out)).to_pyarrow_table())
+    return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
+
+
+def test_a_whole_topic_and_a_table_without_rows(
+    ingest: Run, audit: Run, logs: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ingest(logs, out)[0] == 0
+    status, err = rewind(capsys, out, "t", "--to-offset", "0")
+    assert (status, err.count("9 rows removed")) == (0, 2)
+    assert data_files(out) == ["no-rows.parquet"]
+    assert audit(out)[0] == 0
+    assert rewind(capsys, out, "t", "--to-offset", "0")[0] == 2, "there is no such topic now"
+    assert ingest(logs, out)[0] == 0
+    assert "no-rows.parquet" not in data_files(out)
+    check(ingest, audit, logs, out, tmp_path)
+
+
+def test_what_is_refused(
+    ingest: Run, logs: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ingest(logs, out)[0] == 0
+    newest = RunLog(str(out)).newest()
+    for words, message in (
+        ((out, "t-7", "--to-offset", "0"), "the table has no topic and no partition t-7"),
+        ((tmp_path / "none", "t-0", "--to-offset", "0"), "this is no table of kafka-segments ingest"),
+        ((out, "t-0", "--to-offset", "-1"), "'-1' is no offset"),
+        ((out, "t-0"), "--to-offset"),
+    ):
+        status, err = rewind(capsys, *words)
+        assert (status, message in err) == (2, True), err
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "9")
+    assert (status, "nothing to remove" in err) == (0, True)
+    assert RunLog(str(out)).newest() == newest
