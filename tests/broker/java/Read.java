@@ -124,7 +124,7 @@ public final class Read {
                 + partition.topic() + "\"," + rest + "}");
     }
 
-    private static String of(ConsumerRecord<byte[], byte[]> record) {
+    static String of(ConsumerRecord<byte[], byte[]> record) {
         StringJoiner headers = new StringJoiner(",", "[", "]");
         for (Header header : record.headers())
             headers.add("[" + of(header.key().getBytes(StandardCharsets.UTF_8)) + "," + of(header.value()) + "]");
