@@ -19,7 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.connector.served import ends_of
 from tests.ingest.consumer import Consumed, JavaConsumer, consuming
 from tests.recording.kafka43 import Node
-from tests.recording.server import Kit, Server, wait_until
+from tests.recording.server import Kit, Server, free_ports, wait_until
 
 HIGH_WATERMARK, LOG_START = "replication-offset-checkpoint", "log-start-offset-checkpoint"
 # Clients that outlive a broker say nothing of it.
@@ -166,3 +166,19 @@ def running_broker(folder: Path) -> Iterator[RunningBroker]:
         broker = RunningBroker(Node(Kit("k4", "k4"), folder, settings=SETTINGS), consumer, lives)
         broker.start()
         yield broker
+
+
+def joining(first: Node, number: int, folder: Path, settings: Mapping[str, str]) -> Node:
+    """A node that is a broker alone, in the cluster of another one."""
+    (port,) = free_ports(1)
+    listener = f"PLAINTEXT://127.0.0.1:{port}"
+    own = {
+        "process.roles": "broker",
+        "node.id": str(number),
+        "controller.quorum.voters": f"1@{first.controller}",
+        "listeners": listener,
+        "advertised.listeners": listener,
+    }
+    node = Node(first.kit, folder, settings={**settings, **own})
+    node.bootstrap = f"127.0.0.1:{port}"
+    return node

@@ -17,6 +17,8 @@ from tests.recording.sets import all_cleaned
 
 pytestmark = pytest.mark.broker
 
+PREALLOCATED = {"preallocate": "true", "internal.segment.bytes": "1048576"}
+
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
@@ -42,7 +44,7 @@ def tables(
 @pytest.mark.parametrize("kind", ["rolled", "preallocated"])
 def test_appends_between_runs(broker: RunningBroker, tables: Tables, kind: str) -> None:
     topic = tables.topic
-    broker.create(topic, 2, **(SMALL_SEGMENTS if kind == "rolled" else {"preallocate": "true"}))
+    broker.create(topic, 2, **(SMALL_SEGMENTS if kind == "rolled" else PREALLOCATED))
     for turn in range(3):
         for batch in range(6):
             first = (turn * 6 + batch) * 10

@@ -31,6 +31,7 @@ class Node:
         self._lives = 0
         folder.mkdir(parents=True)
         port, controller_port = free_ports(2)
+        self.controller = f"127.0.0.1:{controller_port}"
         self.bootstrap = f"127.0.0.1:{port}"
         static, discovered = "controller.quorum.voters=1@", "controller.quorum.bootstrap.servers="
         quorum = f"{discovered if dynamic else static}127.0.0.1"
