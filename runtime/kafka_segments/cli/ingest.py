@@ -118,7 +118,10 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             done = ingest(plan, engine, show=progress.show, say=console.say)
         except TimestampRangeError as error:
-            raise OutputError(f"{error.detail}; nothing was written") from error
+            raise OutputError(
+                f"{error.detail}; nothing was written: timestamp_ms in the place of timestamp holds any "
+                "(-o columns=offset,timestamp_ms,timestamp_type,key,value,headers)"
+            ) from error
     status = _report_findings(done.partitions)
     print_table(_TITLES, [*map(_row, done.partitions)], _totals(done.partitions))
     if arguments.timings:
