@@ -114,7 +114,8 @@ def of_arrow(table: Any) -> list[Row]:
 
 def of_parquet(table: Any) -> list[Row]:
     """The rows of what `ingest` wrote, where "none" is null for a timestamp, an empty list for headers."""
-    millis = table["timestamp"].cast("int64").fill_null(-1).to_pylist()
+    column = "timestamp_ms" if "timestamp_ms" in table.column_names else "timestamp"
+    millis = table[column].cast("int64").fill_null(-1).to_pylist()
     names = ("key", "value", "topic", "partition", "offset", "timestamp_type", "headers")
     columns = [table[name].to_pylist() for name in names]
     return [
