@@ -25,16 +25,21 @@ PARTITIONS = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 
 
 def table_of(out: str, titles: list[str] = INGEST_TITLES) -> Table:
-    """The closing table, by topic and partition; the totals under ("total", -1)."""
+    """The closing table, by topic and partition; the totals under ("total", -1).
+
+    Partitions with nothing new are in no row; there is a line with their number, which has to be right.
+    """
     lines = out.splitlines()
     assert re.split(r" {2,}", lines[0].strip()) == ["topic", "partition", *titles]
     rows: Table = {}
-    for line in lines[2:-2]:
+    note = re.fullmatch(r"([\d,]+) partitions? ha(?:s|ve) nothing new", lines[-3])
+    num_idle = int(note[1].replace(",", "")) if note else 0
+    for line in lines[2 : -3 if note else -2]:
         words = [word.replace(",", "") for word in line.split()]
         rows[words[0], int(words[1])] = dict(zip(titles, words[2:], strict=True))
     assert set(lines[1]) == set(lines[-2]) == {"-", " "}
     total = [word.replace(",", "") for word in lines[-1].split()]
-    assert total[:2] == ["total", str(len(rows))]
+    assert total[:2] == ["total", str(len(rows) + num_idle)]
     summed = [title for title in titles if "offset" not in title and title != "runs"]
     rows["total", -1] = dict(zip(summed, total[2:], strict=True))
     return rows

@@ -28,6 +28,7 @@ CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 @dataclass(frozen=True)
 class Echo:
     number: int
+    num_bytes: int = 1
 
     def run(self) -> tuple[int, int]:
         return self.number, os.getpid()
@@ -35,12 +36,16 @@ class Echo:
 
 @dataclass(frozen=True)
 class Failing:
+    num_bytes: int = 1
+
     def run(self) -> int:
         raise TimestampRangeError("too far", offset=3, timestamp=1 << 62)
 
 
 @dataclass(frozen=True)
 class Dying:
+    num_bytes: int = 1
+
     def run(self) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
         return 0
@@ -49,6 +54,7 @@ class Dying:
 @dataclass(frozen=True)
 class Sleeping:
     path: str
+    num_bytes: int = 1
 
     def run(self) -> int:
         Path(self.path, str(os.getpid())).touch()

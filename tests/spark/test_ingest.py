@@ -211,7 +211,7 @@ def test_a_signal_ends_a_run(workers_path: None, tmp_path: Path, number: signal.
         process.send_signal(number)
         rest = process.stderr.read()
         status = process.wait(timeout=120)
-    assert said.startswith("kafka-segments: 0 of ")
+    assert said.startswith("kafka-segments: 0 bytes of ")
     assert rest == f"kafka-segments: {ENDS[number]}\n"
     assert status == 128 + number
     assert data_files(tmp_path / "out") == []

@@ -51,7 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     engine, name = engine_of(arguments)
     with ended_by_signals(), ExitStack() as stack:
         progress = JobProgress(
-            stack, name, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
+            stack,
+            name,
+            draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty()),
+            verb="compact",
         )
         num_files, made = compact(
             open_table(kind, destination),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 _OPTIONS = (*option_names("query", "file"), "columns")
-_SECONDS_BETWEEN_LINES = 10
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -123,7 +120,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 "(-o columns=offset,timestamp_ms,timestamp_type,key,value,headers)"
             ) from error
     status = _report_findings(done.partitions)
-    print_table(_TITLES, [*map(_row, done.partitions)], _totals(done.partitions))
+    _print_partitions(done.partitions)
     if arguments.timings:
         whole = time.monotonic() - started
         console.say(
@@ -177,6 +174,14 @@ _COUNTS = ("records", "control", "aborted", "absent", "lost")
 _TITLES = (
     "topic", "partition", "first offset", "end offset", *_COUNTS, "batches", "bytes in", "bytes out", "damage"
 )  # fmt: skip
+
+
+def _print_partitions(reports: Sequence[PartitionReport]) -> None:
+    """Print the partitions of which something was taken, how many others there are, and the totals."""
+    rows = [_row(one) for one in reports if not one.is_idle]
+    num_idle = len(reports) - len(rows)
+    words = "1 partition has" if num_idle == 1 else f"{num_idle:,} partitions have"
+    print_table(_TITLES, rows, _totals(reports), note=f"{words} nothing new" if num_idle else "")
 
 
 def _row(report: PartitionReport) -> tuple[str, ...]:

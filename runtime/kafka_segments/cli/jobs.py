@@ -19,7 +19,7 @@ from kafka_segments.errors import MissingExtraError, OptionError
 if TYPE_CHECKING:
     from kafka_segments.ingest.engines import Engine
 
-__all__ = ["JobProgress", "add_engine_options", "ended_by_signals", "engine_of"]
+__all__ = ["JobProgress", "add_engine_options", "ended_by_signals", "engine_of", "size_words"]
 
 _SECONDS_BETWEEN_LINES = 10
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -33,11 +33,14 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         help="what runs the tasks: spark (the default where pyspark and Java are), or local: processes of "
         "this machine, without Java",
     )
-    parser.add_argument("--master", help="Spark's master; default: local[*], all cores of this machine")
+    parser.add_argument(
+        "--master",
+        help="Spark's master; default: that of spark-submit, else local[*], all cores of this machine",
+    )
     parser.add_argument(
         "--progress",
         action="store_true",
-        help="draw a progress bar even if standard error is not a terminal",
+        help="draw a progress bar even if standard error is not a terminal (there, lines say it)",
     )
     parser.add_argument(
         "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
@@ -91,11 +94,11 @@ def engine_of(arguments: argparse.Namespace) -> tuple[Engine, str]:
         raise MissingExtraError(
             "pyspark is not installed: pip install 'kafka-segments[spark]', or --engine local", extra="spark"
         ) from error
-    return SparkEngine(arguments.master or "local[*]"), "Spark"
+    return SparkEngine(arguments.master), "Spark"
 
 
 def _has_spark(arguments: argparse.Namespace) -> bool:
-    if arguments.master is not None:
+    if arguments.master is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return True
     has_java = bool(os.environ.get("JAVA_HOME")) or shutil.which("java") is not None
     return has_java and find_spec("pyspark") is not None
@@ -108,11 +111,13 @@ class JobProgress:
         stack: closes the bar.
         name: of the engine.
         draw: whether to draw a bar.
+        verb: the subcommand.
     """
 
-    def __init__(self, stack: ExitStack, name: str, *, draw: bool) -> None:
+    def __init__(self, stack: ExitStack, name: str, *, draw: bool, verb: str = "ingest") -> None:
         self._stack = stack
-        self._draw = draw
+        self._draw, self._verb = draw, verb
+        self._started: float | None = None
         self._bar: Any = None
         self._last_done = -1
         self._starting = stack.enter_context(ExitStack())
@@ -120,14 +125,22 @@ class JobProgress:
         self._next_line = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
-        """Update the bar, or print a line if the last one is old enough."""
+        """Update the bar, or print a line if the last one is old enough.
+
+        Args:
+            done: bytes that the tasks that are done had to read.
+            total: of all tasks.
+        """
+        started = self._started = self._started or time.monotonic()
         self._starting.close()
         if self._draw:
             self._move(done, total)
         elif done != self._last_done and total and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
             self._last_done = done
-            console.say(f"{done} of {total} task{'' if total == 1 else 's'} done")
+            rate = done / max(time.monotonic() - started, 1e-3)
+            each = f", {size_words(rate)}/s" if done else ""
+            console.say(f"{size_words(done)} of {size_words(total)} done{each}")
 
     def _move(self, done: int, total: int) -> None:
         if self._bar is None:
@@ -137,6 +150,17 @@ class JobProgress:
                 raise MissingExtraError(
                     "--progress needs tqdm: pip install 'kafka-segments[spark]'", extra="spark"
                 ) from error
-            bar = tqdm(total=total, unit="task", desc="ingest", dynamic_ncols=True)
+            bar = tqdm(
+                total=total, unit="B", unit_scale=True, unit_divisor=1024, desc=self._verb, dynamic_ncols=True
+            )
             self._bar = self._stack.enter_context(bar)
         self._bar.update(done - self._bar.n)
+
+
+def size_words(num_bytes: float) -> str:
+    """Return a number of bytes as text with its unit."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.1f} TiB"

@@ -10,21 +10,25 @@ from kafka_segments.errors.escaping import shown
 __all__ = ["print_table"]
 
 
-def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], totals: Sequence[str]) -> None:
+def print_table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], totals: Sequence[str], *, note: str = ""
+) -> None:
     """Print a table.
 
     Args:
         titles: of the columns.
         rows: as many texts each.
         totals: the last row.
+        note: a line after the rows; none if it is empty.
     """
     lines = [titles, *rows, totals]
     widths = [max(len(row[column]) for row in lines) for column in range(len(titles))]
     texts = [_line(row, widths) for row in lines]
+    notes = [note] if note else []
     rule = "  ".join("-" * width for width in widths)
     try:
         with console.writing() as stdout:
-            stdout.write("\n".join([texts[0], rule, *texts[1:-1], rule, texts[-1], ""]).encode())
+            stdout.write("\n".join([texts[0], rule, *texts[1:-1], *notes, rule, texts[-1], ""]).encode())
             stdout.flush()
     except BrokenPipeError:
         console.silence_stdout()

@@ -50,6 +50,11 @@ class MergeTask:
     columns: tuple[str, ...]
     bloom_filter: bool = False
 
+    @property
+    def num_bytes(self) -> int:
+        """Size of the files."""
+        return sum(file.num_bytes for file in self.files)
+
     def run(self) -> DataFile:
         """Write the file.
 

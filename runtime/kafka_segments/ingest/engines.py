@@ -24,11 +24,18 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 Progress = Callable[[int, int], None]
-"""Is called with the numbers of tasks done and of all."""
+"""Is called with the bytes that the tasks that are done had to read, and all tasks have."""
 
 
 class RunnableTask(Protocol[R_co]):
-    """A task."""
+    """A task.
+
+    Attributes:
+        num_bytes: that it has to read, about, for progress.
+    """
+
+    @property
+    def num_bytes(self) -> int: ...
 
     def run(self) -> R_co:
         """Do it."""
@@ -73,13 +80,15 @@ class LocalEngine:
         num_processes = min(self._num_processes, len(tasks))
         if num_processes > 1:
             return _in_processes(tasks, num_processes, show)
-        results = []
-        for at, task in enumerate(tasks):
+        results: list[R] = []
+        num_done, total = 0, sum(task.num_bytes for task in tasks)
+        for task in tasks:
             if show is not None:
-                show(at, len(tasks))
+                show(num_done, total)
             results.append(task.run())
+            num_done += task.num_bytes
         if show is not None and tasks:
-            show(len(tasks), len(tasks))
+            show(total, total)
         return results
 
 
@@ -88,16 +97,18 @@ def _in_processes(tasks: Sequence[RunnableTask[R]], num_processes: int, show: Pr
     context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
     pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=_begin)
     try:
-        futures = [pool.submit(_run, task) for task in tasks]
+        futures = {pool.submit(_run, task): task.num_bytes for task in tasks}
         left: set[Any] = set(futures)
+        num_done, total = 0, sum(futures.values())
         while left:
             if show is not None:
-                show(len(tasks) - len(left), len(tasks))
+                show(num_done, total)
             done, left = wait(left, return_when=FIRST_COMPLETED)
             for one in done:
                 one.result()
+                num_done += futures[one]
         if show is not None:
-            show(len(tasks), len(tasks))
+            show(total, total)
         return [one.result() for one in futures]
     except BrokenProcessPool as error:
         raise OutputError(

@@ -34,6 +34,11 @@ class PartitionReport:
         """Number of damaged places; a batch that is still being written does not count."""
         return sum(finding.kind in _DAMAGED for finding in self.findings)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the run took no offset of the partition, and found no damage in it."""
+        return not self.account.num_offsets and not self.num_damaged
+
     def with_findings(self, findings: Iterable[Finding]) -> PartitionReport:
         """Return the report with more findings."""
         return replace(self, findings=(*self.findings, *findings))

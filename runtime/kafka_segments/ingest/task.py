@@ -32,6 +32,7 @@ from kafka_segments.ingest.run_state import DamagedBytes, DataFile
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import Split, name_partition
+from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.split_reader import Reading
 from kafka_segments.segment.columnar.arrow_schema import NONE, schema_of
@@ -127,6 +128,11 @@ class WriteTask:
     splits: tuple[Split, ...]
     live: frozenset[TopicPartition]
     settings: WriteSettings
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of segments to read, about."""
+        return sum(map(num_bytes_of, self.splits))
 
     def run(self) -> Output:
         """Read the splits and write the files.

@@ -1,4 +1,8 @@
-"""A Spark session for one job on this machine: quiet, without a web page, listening on loopback only."""
+"""A Spark session for one job: that of the process that runs, or a new one.
+
+Strategy: a new one is quiet and without a web page; on this machine it listens on loopback only. Where Spark
+was there before (spark-submit, a notebook), its own settings count, and it is left running.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 _LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
 # No row passes through a JVM: it plans, starts Python workers, ends. To compile little saves seconds.
 _SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_SUBMITTED = (
+    "PYSPARK_GATEWAY_PORT"  # spark-submit and hosts of notebooks give it to the Python that they start
+)
 _JAVA_REMEDY = (
     "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; Fedora: dnf install "
     "java-21-openjdk-headless; macOS: brew install openjdk@21) and, if it is not on the PATH, set JAVA_HOME"
@@ -27,15 +34,20 @@ _JAVA_REMEDY = (
 
 
 @contextmanager
-def open_session(master: str) -> Iterator[SparkSession]:
-    """Start Spark, and stop it at the end.
+def open_session(master: str | None) -> Iterator[SparkSession]:
+    """Start Spark and stop it at the end, or use the one that runs.
 
     Args:
-        master: where: `local[*]`, `local-cluster[...]`, `spark://...`.
+        master: where: `local[*]`, `local-cluster[...]`, `spark://...`; None is that of spark-submit or of the
+            session that there is, else `local[*]`.
 
     Raises:
-        MissingExtraError: there is no Java, or Spark does not start with the one there is.
+        MissingExtraError: there is no Java, or Spark does not start with the one there is, or where it is to.
     """
+    if master is None and _SUBMITTED in os.environ:
+        yield _submitted()
+        return
+    master = master or "local[*]"
     session = _start(master, _find_java())
     try:
         yield session
@@ -43,9 +55,23 @@ def open_session(master: str) -> Iterator[SparkSession]:
         session.stop()
 
 
+def _submitted() -> SparkSession:
+    try:
+        return SparkSession.builder.appName("kafka-segments ingest").getOrCreate()
+    except Exception as error:
+        raise MissingExtraError(
+            f"the Spark that this process was started by gives no session: {_first_line(error)}",
+            extra="spark",
+        ) from error
+
+
 def _start(master: str, java: str) -> SparkSession:
-    # The workers must be this Python: `python3` on the PATH may be another, without our packages.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # The workers must be this Python: `python3` on the PATH may be another, without our packages. Only a cluster
+    # may have it elsewhere, and then its user has said where.
+    if master.startswith("local"):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = (
         SparkSession.builder.appName("kafka-segments ingest")
         .master(master)

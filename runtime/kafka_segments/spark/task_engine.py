@@ -13,9 +13,11 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pyspark import SparkContext
+from pyspark.accumulators import Accumulator
 from pyspark.sql import SparkSession
 
 from kafka_segments import errors
@@ -32,20 +34,23 @@ _Show = Callable[[int, int], None]
 
 
 class _Task(Protocol[R_co]):
+    @property
+    def num_bytes(self) -> int: ...
+
     def run(self) -> R_co: ...
 
 
 class SparkEngine:
-    """Runs tasks on Spark, which is started for them and stopped after them.
+    """Runs tasks on Spark, which is started for them and stopped after them if it does not run yet.
 
     Args:
-        master: of Spark: `local[*]`, `spark://...`. Executors on other machines must see the same files.
+        master: see `open_session`. Executors on other machines must see the same files.
 
     Attributes:
         start_seconds: what the start of Spark took.
     """
 
-    def __init__(self, master: str = "local[*]") -> None:
+    def __init__(self, master: str | None = None) -> None:
         self.start_seconds = 0.0
         self._master = master
 
@@ -54,7 +59,7 @@ class SparkEngine:
 
         Args:
             tasks: values that can be pickled.
-            show: is called with the numbers of tasks done and of all, now and then.
+            show: is called with the bytes of tasks done and of all, now and then.
 
         Raises:
             KafkaFormatError: what a task raised.
@@ -74,10 +79,12 @@ class _Job:
     while it starts would stay for ever: so it is let start, then stopped.
     """
 
-    def __init__(self, tasks: Sequence[_Task[Any]], master: str, show: _Show | None) -> None:
+    def __init__(self, tasks: Sequence[_Task[Any]], master: str | None, show: _Show | None) -> None:
         self.start_seconds = 0.0
         self._tasks, self._master, self._show = tasks, master, show
         self._context: SparkContext | None = None
+        self._num_done: Accumulator[int] | None = None
+        self._num_bytes = sum(task.num_bytes for task in tasks)
         self._group = f"kafka-segments-{uuid.uuid4().hex}"
         self._is_cancelled = threading.Event()
 
@@ -107,13 +114,16 @@ class _Job:
     def _collect(self, session: SparkSession) -> list[Any]:
         context = session.sparkContext
         context.setJobGroup(self._group, "kafka-segments ingest")
+        # Spark adds what a task counts once, whatever number of attempts it has.
+        self._num_done = context.accumulator(0)
         self._context = context
-        return context.parallelize(self._tasks, len(self._tasks)).mapPartitions(_run_all).collect()
+        run = partial(_run_all, self._num_done)
+        return context.parallelize(self._tasks, len(self._tasks)).mapPartitions(run).collect()
 
     def _watch(self, job: Future[list[Any]]) -> None:
         """Show how far the job is; cancel it, again and again in case it is only about to begin."""
         while wait([job], timeout=_POLL_SECONDS).not_done:
-            if self._context is None:
+            if self._context is None or self._num_done is None:
                 continue
             with suppress(Exception):  # Spark is going down; the job itself says why
                 if self._is_cancelled.is_set():
@@ -121,21 +131,15 @@ class _Job:
                     self._context.setLogLevel("OFF")
                     self._context.cancelJobGroup(self._group)
                 elif self._show is not None:
-                    self._show(min(self._num_done(self._context), len(self._tasks)), len(self._tasks))
+                    self._show(self._num_done.value, self._num_bytes)
         if self._show is not None and job.exception() is None and self._tasks:
-            self._show(len(self._tasks), len(self._tasks))
-
-    def _num_done(self, context: SparkContext) -> int:
-        """Tasks done, as Spark's status tracker has it."""
-        tracker = context.statusTracker()
-        jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(self._group)]
-        stages = [tracker.getStageInfo(number) for job in jobs if job for number in job.stageIds]
-        return sum(stage.numCompletedTasks for stage in stages if stage)
+            self._show(self._num_bytes, self._num_bytes)
 
 
-def _run_all(tasks: Iterable[_Task[Any]]) -> Iterable[Any]:
+def _run_all(num_done: Accumulator[int], tasks: Iterable[_Task[Any]]) -> Iterable[Any]:
     for task in tasks:
         yield task.run()
+        num_done.add(task.num_bytes)
 
 
 _RAISED = re.compile(r"^(?:pyspark\.\S+: )?kafka_segments\.errors\.(\w+): (.*)$", re.MULTILINE)
