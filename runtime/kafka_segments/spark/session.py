@@ -66,8 +66,8 @@ def _submitted() -> SparkSession:
 
 
 def _start(master: str, java: str) -> SparkSession:
-    # The workers must be this Python: `python3` on the PATH may be another, without our packages. Only a cluster
-    # may have it elsewhere, and then its user has said where.
+    # The workers must be this Python: `python3` on the PATH may be another, without our packages. Only a
+    # cluster may have it elsewhere, and then its user has said where.
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
