@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import BinaryIO, TextIO
 
-from kafka_segments.errors import OutputError
+from kafka_segments.errors import DecodeError, OutputError, UnknownFormatError
 from kafka_segments.errors.escaping import shown
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "is_terminal",
     "say",
     "silence_stdout",
+    "status_of",
     "waiting",
     "writing",
 ]
@@ -35,6 +36,18 @@ INTERRUPTED = 130
 
 _SECONDS_BEFORE = 2.0  # that a terminal shows nothing
 _CLEAR_LINE = "\r\x1b[K"
+
+
+def status_of(error: BaseException) -> int:
+    """Return the exit status of a command that an error ends."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else NOT_OPENED
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, OutputError):
+        return NOT_WRITTEN
+    is_damage = isinstance(error, DecodeError) and not isinstance(error, UnknownFormatError)
+    return FINDINGS if is_damage else NOT_OPENED
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kafka_segments.cli import console
 from kafka_segments.cli.jobs import JobProgress, add_engine_options, ended_by_signals, engine_of
 from kafka_segments.cli.parsing import add_options, named_options, options_of
+from kafka_segments.cli.run_files import add_run_file_options, check_run_files, write_run_files
 from kafka_segments.cli.tables import print_table
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
 from kafka_segments.io.store_settings import store_settings
@@ -20,8 +21,9 @@ from kafka_segments.query.options import GivenOptions, option_names
 from kafka_segments.query.query_options import files_of, query_of
 
 if TYPE_CHECKING:
-    from kafka_segments.ingest.job import Request
+    from kafka_segments.ingest.job import Ingest, Request
     from kafka_segments.ingest.report import PartitionReport
+    from kafka_segments.ingest.run_report import RunMeter
 
 __all__ = ["add_parser", "run"]
 
@@ -67,6 +69,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "setting for stores, such as fs.s3a.endpoint",
     )
     _add_table_options(parser)
+    add_run_file_options(parser)
     add_engine_options(parser)
     parser.set_defaults(run=run)
 
@@ -88,17 +91,28 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    with ended_by_signals():
-        return _run(arguments)
+    from kafka_segments.ingest.run_report import RunMeter
+
+    check_run_files(arguments)
+    meter = RunMeter(arguments.destination)
+    try:
+        with ended_by_signals():
+            status, done = _run(arguments, meter)
+    except BaseException as error:
+        write_run_files(arguments, meter.report(console.status_of(error), error=error))
+        raise
+    is_written = write_run_files(arguments, meter.report(status, done=done))
+    return status if is_written else max(status, console.FINDINGS)
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
     from kafka_segments.ingest.job import ingest, plan_ingest
 
     started = time.monotonic()
     request = _request(arguments)
     with console.waiting("listing and opening segments"):
         plan = plan_ingest(request)
+    meter.planned(plan)
     if plan.internal:
         console.say(
             f"left out: internal topics {', '.join(plan.internal)}; --subscribe writes those it names"
@@ -113,7 +127,7 @@ def _run(arguments: argparse.Namespace) -> int:
             stack, name, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
         )
         try:
-            done = ingest(plan, engine, show=progress.show, say=console.say)
+            done = ingest(plan, meter.metered(engine), show=progress.show, say=console.say)
         except TimestampRangeError as error:
             raise OutputError(
                 f"{error.detail}; nothing was written: timestamp_ms in the place of timestamp holds any "
@@ -127,7 +141,7 @@ def _run(arguments: argparse.Namespace) -> int:
             f"{name} started in {done.start_seconds:.1f} s, its job took {done.job_seconds:.1f} s; "
             f"whole job {whole:.1f} s"
         )
-    return status
+    return status, done
 
 
 def _request(arguments: argparse.Namespace) -> Request:

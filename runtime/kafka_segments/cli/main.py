@@ -9,7 +9,7 @@ from collections.abc import Callable
 import kafka_segments
 from kafka_segments.cli import aborted, audit, compact, console, convert, dump, ingest, plan, rewind
 from kafka_segments.cli.parsing import new_parser
-from kafka_segments.errors import DecodeError, KafkaFormatError, OutputError, UnknownFormatError
+from kafka_segments.errors import KafkaFormatError, OutputError
 
 __all__ = ["main"]
 
@@ -40,14 +40,11 @@ def main(argv: list[str] | None = None) -> int:
 def _run(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     try:
         return run(arguments)
-    except OutputError as error:
-        console.say(str(error))
-        console.silence_stdout()
-        return console.NOT_WRITTEN
     except KafkaFormatError as error:
         console.say(str(error))
-        is_damage = isinstance(error, DecodeError) and not isinstance(error, UnknownFormatError)
-        return console.FINDINGS if is_damage else console.NOT_OPENED
+        if isinstance(error, OutputError):
+            console.silence_stdout()
+        return console.status_of(error)
 
 
 def _parser() -> argparse.ArgumentParser:

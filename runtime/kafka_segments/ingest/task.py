@@ -6,6 +6,7 @@ have names that no other attempt has; those of attempts that do not count are ne
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from kafka_segments.ingest.quarantine import keep_bytes
 from kafka_segments.ingest.report import SegmentFindings
 from kafka_segments.ingest.run_state import DamagedBytes, DataFile
 from kafka_segments.io.filesystems import Places
+from kafka_segments.io.retry import RequestCounts, requests_so_far
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import Split, name_partition
 from kafka_segments.query.cut import num_bytes_of
@@ -38,7 +40,7 @@ from kafka_segments.query.read.split_reader import Reading
 from kafka_segments.segment.columnar.arrow_schema import NONE, schema_of
 from kafka_segments.segment.columnar.timestamp_range import check_timestamps
 
-__all__ = ["Output", "PartitionOutput", "WriteSettings", "WriteTask"]
+__all__ = ["Output", "PartitionOutput", "SplitTime", "WriteSettings", "WriteTask"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,27 @@ class PartitionOutput:
         self.crc_failures += other.crc_failures
 
 
+@dataclass(frozen=True, slots=True)
+class SplitTime:
+    """How long a split took.
+
+    Attributes:
+        seconds: of reading and writing it.
+        topic: its name.
+        partition: its number.
+        start: its first offset.
+        end: after its last one; None if only reading finds it.
+        path: of the segment.
+    """
+
+    seconds: float
+    topic: str
+    partition: int
+    start: int
+    end: int | None
+    path: str
+
+
 @dataclass(slots=True)
 class Output:
     """Result of a task.
@@ -108,11 +131,15 @@ class Output:
         files: of rows.
         partitions: by topic and number.
         damaged: files with bytes that could not be decoded.
+        slowest: the split that took longest.
+        requests: to stores.
     """
 
     files: list[DataFile] = field(default_factory=list)
     partitions: list[PartitionOutput] = field(default_factory=list)
     damaged: list[DamagedBytes] = field(default_factory=list)
+    slowest: SplitTime | None = None
+    requests: RequestCounts = field(default_factory=RequestCounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +187,10 @@ class _Writer:
         self._output = Output()
 
     def run(self) -> Output:
+        before = requests_so_far()
         for key, group in groupby(self._task.splits, key=lambda split: (split.topic, split.partition)):
             self._write_partition(PartitionOutput(*key), list(group))
+        self._output.requests = requests_so_far().since(before)
         return self._output
 
     def _write_partition(self, partition: PartitionOutput, splits: list[Split]) -> None:
@@ -172,9 +201,17 @@ class _Writer:
         made = DividedFiles(root, directory, key, start, new_file=self._new_file, divided_by=divided_by)
         with made as files:
             for split in splits:
+                started = time.monotonic()
                 self._write_split(split, partition, files)
+                self._time(split, time.monotonic() - started)
         self._output.files += files.finished
         self._output.partitions.append(partition)
+
+    def _time(self, split: Split, seconds: float) -> None:
+        slowest = self._output.slowest
+        if slowest is None or seconds > slowest.seconds:
+            where = split.topic, split.partition, split.start, split.end, split.segment.file.path
+            self._output.slowest = SplitTime(round(seconds, 6), *where)
 
     def _new_file(self, path: str) -> ParquetFile:
         return ParquetFile(path, self._schema, bloom_filter=self._settings.bloom_filter)

@@ -27,6 +27,7 @@ __all__ = [
     "path_of",
     "publish_directory",
     "publish_files",
+    "replace_file",
     "sync_directory",
 ]
 
@@ -194,6 +195,24 @@ def _rename_new(source: str, destination: str) -> None:
         os.rename(source, destination)
         return
     os.unlink(source)
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Write a file whole, in the place of the one that is there: readers see the one or the other.
+
+    Raises:
+        OutputError: it cannot be written; the file that is there stays.
+    """
+    output = OutputFile(hidden_sibling(path), path)
+    try:
+        output.write(data)
+        output.finish()
+        with _errors(path):
+            os.replace(output.path, path)
+            sync_directory(os.path.dirname(path) or ".")
+    except BaseException:
+        output.discard()
+        raise
 
 
 def make_directory(path: str, destination: str) -> None:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.io.loggers import get_logger
 
-__all__ = ["CHANGED", "Patience", "RetryNotice", "ask_bounded"]
+__all__ = ["CHANGED", "Patience", "RequestCounts", "RetryNotice", "ask_bounded", "requests_so_far"]
 
 T = TypeVar("T")
 
@@ -103,6 +103,46 @@ class RetryNotice:
         return f"the store failed: {self._shown}{tail}", self.errno or errno.EIO
 
 
+@dataclass(frozen=True, slots=True)
+class RequestCounts:
+    """Numbers of requests to stores.
+
+    Attributes:
+        requests: that were sent, repeated ones too; each may take the store's library several.
+        retries: how many of them repeated one that had failed.
+    """
+
+    requests: int = 0
+    retries: int = 0
+
+    def __add__(self, other: RequestCounts) -> RequestCounts:
+        return RequestCounts(self.requests + other.requests, self.retries + other.retries)
+
+    def since(self, before: RequestCounts) -> RequestCounts:
+        """Return the counts without those of a time before."""
+        return RequestCounts(self.requests - before.requests, self.retries - before.retries)
+
+
+class _Counter:
+    """Requests of this process; threads read ahead beside each other."""
+
+    def __init__(self) -> None:
+        self.counts = RequestCounts()
+        self._lock = threading.Lock()
+
+    def count(self, *, is_retry: bool) -> None:
+        with self._lock:
+            self.counts += RequestCounts(1, int(is_retry))
+
+
+_counter = _Counter()
+
+
+def requests_so_far() -> RequestCounts:
+    """Return the counts of this process since it began."""
+    return _counter.counts
+
+
 CHANGED = "it was overwritten while it was read, so nothing of this pass can be relied on: read it again"
 
 
@@ -148,6 +188,7 @@ class Patience:
         notice = Notice(path, started)
         while True:
             num_tries += 1
+            _counter.count(is_retry=num_tries > 1)
             limit = end if self._has_answered else first_end
             answer = ask_bounded(ask, limit - time.monotonic(), notice)
             if answer is None:

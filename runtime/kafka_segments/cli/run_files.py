@@ -1,0 +1,68 @@
+"""Files that `ingest` writes about each run: a report in JSON and OpenMetrics text."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from kafka_segments.cli import console
+from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.io.outputs import replace_file
+
+if TYPE_CHECKING:
+    from kafka_segments.ingest.run_report import RunReport
+
+__all__ = ["add_run_file_options", "check_run_files", "write_run_files"]
+
+
+def add_run_file_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the files."""
+    parser.add_argument(
+        "--report", metavar="FILE", help="write a report of the run to this file, as JSON, also if it fails"
+    )
+    parser.add_argument(
+        "--metrics",
+        metavar="FILE",
+        help="write it as OpenMetrics text, too: with a name that ends in .prom, into the directory of "
+        "node_exporter's textfile collector",
+    )
+
+
+def check_run_files(arguments: argparse.Namespace) -> None:
+    """Check that the files can be written, before a run does anything.
+
+    Raises:
+        OptionError: one is no file of this machine, in a directory that is there.
+    """
+    for option in ("report", "metrics"):
+        path = getattr(arguments, option)
+        if path is None:
+            continue
+        if is_address(path):
+            raise OptionError(f"--{option} takes a file of this machine", path=path)
+        if os.path.isdir(path):
+            raise OptionError(f"--{option} takes a file, and this is a directory", path=path)
+        parent = os.path.dirname(path) or "."
+        if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):
+            raise OptionError(
+                f"--{option} cannot be written: {parent} is no directory, or may not be written to", path=path
+            )
+
+
+def write_run_files(arguments: argparse.Namespace, report: RunReport) -> bool:
+    """Write the files that are asked for; return whether that worked, and say if it did not."""
+    from kafka_segments.ingest.open_metrics import to_open_metrics
+    from kafka_segments.ingest.run_report import report_to_json
+
+    is_written = True
+    for path, text_of in ((arguments.report, report_to_json), (arguments.metrics, to_open_metrics)):
+        if path is None:
+            continue
+        try:
+            replace_file(path, text_of(report))
+        except OutputError as error:
+            console.say(f"{error}; what this run did is not in that file")
+            is_written = False
+    return is_written

@@ -1,0 +1,295 @@
+"""Report of a run of `ingest` for machines: what it did, how long that took, and how far it came.
+
+Strategy: `RunMeter` watches a run from its beginning, and so can report one that fails, too. Nothing of it is
+part of the table: a run is the same with and without.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
+
+from kafka_segments.errors.escaping import shown
+from kafka_segments.ingest.account import Account
+from kafka_segments.ingest.engines import Engine, Progress, RunnableTask
+from kafka_segments.ingest.job import Ingest, IngestPlan
+from kafka_segments.ingest.report import PartitionReport
+from kafka_segments.ingest.task import Output, SplitTime
+from kafka_segments.io.retry import RequestCounts, requests_so_far
+from kafka_segments.log.model import PartitionLog
+from kafka_segments.query.committed import Committed
+from kafka_segments.query.offsets import Range
+from kafka_segments.query.query import TopicPartition
+
+__all__ = ["OpenPin", "PartitionProgress", "RunMeter", "RunReport", "RunSeconds", "report_to_json"]
+
+_FORMAT = "kafka-segments ingest report"
+_VERSION = 1
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPin:
+    """The transaction that holds the last stable offset of a partition back.
+
+    Attributes:
+        producer_id: of its producer.
+        first_offset: of its first batch.
+        timestamp_ms: the greatest of that batch, in milliseconds since 1970; None if it has none.
+        age_seconds: since then, by the clock of this machine; None without a timestamp.
+    """
+
+    producer_id: int
+    first_offset: int
+    timestamp_ms: int | None
+    age_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProgress:
+    """How far the table is in one partition.
+
+    Attributes:
+        account: of the run; empty, at the next offset, if the run failed.
+        bytes_out: of the files written.
+        damaged_places: that could not be read.
+        high_watermark: as its broker noted it last; None if there is no note.
+        log_end_offset: after the last offset of the log; None if it was not looked for.
+        lag: offsets that a consumer could read and the table does not have: up to the high watermark where a
+            broker holds the log open, else up to the log's end; None if that is unknown.
+        open_transaction: what a run at `read_committed` stopped at; else None.
+    """
+
+    account: Account
+    bytes_out: int
+    damaged_places: int
+    high_watermark: int | None
+    log_end_offset: int | None
+    lag: int | None
+    open_transaction: OpenPin | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeconds:
+    """What the phases of a run took.
+
+    Attributes:
+        plan: listing, opening, checking, planning; with the end of what a killed run left.
+        engine_start: of Spark.
+        tasks: reading and writing.
+        commit: committing and publishing; at `read_uncommitted` also counting what is not committed.
+    """
+
+    plan: float = 0.0
+    engine_start: float = 0.0
+    tasks: float = 0.0
+    commit: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        destination: of the table, as it was given.
+        status: exit status.
+        error: class of the error that ended the run; None if it was not ended by one.
+        message: of that error.
+        started_ms: when it began, in milliseconds since 1970.
+        ended_ms: when it ended.
+        run: number of the newest run of the table; 0 without any, or if it was not found out.
+        committed_ms: when that was committed; None without any.
+        seconds: of the phases.
+        num_tasks: tasks.
+        num_files: files that were written and are part of the table.
+        requests: to stores.
+        slowest_split: the one that took longest; None without any.
+        partitions: by topic and number.
+    """
+
+    destination: str
+    status: int
+    error: str | None
+    message: str | None
+    started_ms: int
+    ended_ms: int
+    run: int
+    committed_ms: int | None
+    seconds: RunSeconds
+    num_tasks: int
+    num_files: int
+    requests: RequestCounts
+    slowest_split: SplitTime | None
+    partitions: tuple[PartitionProgress, ...]
+
+    def total(self, name: str) -> int:
+        """Return the sum of a number of the partitions' accounts."""
+        return sum(getattr(one.account, name) for one in self.partitions)
+
+    @property
+    def bytes_out(self) -> int:
+        """Size of the files that were written."""
+        return sum(one.bytes_out for one in self.partitions)
+
+    @property
+    def damaged_places(self) -> int:
+        """Places that could not be read."""
+        return sum(one.damaged_places for one in self.partitions)
+
+
+class RunMeter:
+    """Watches a run.
+
+    Args:
+        destination: of the table.
+    """
+
+    def __init__(self, destination: str) -> None:
+        self._destination = destination
+        self._plan: IngestPlan | None = None
+        self._started_ms = time.time_ns() // 1_000_000
+        self._started, self._before = time.monotonic(), requests_so_far()
+        self._planned: float | None = None
+        self._engine: _MeteredEngine | None = None
+
+    def planned(self, plan: IngestPlan) -> None:
+        """Note that a run is planned."""
+        self._plan, self._planned = plan, time.monotonic()
+
+    def metered(self, engine: Engine) -> Engine:
+        """Return the engine, which is watched."""
+        self._engine = _MeteredEngine(engine)
+        return self._engine
+
+    def report(
+        self, status: int, *, done: Ingest | None = None, error: BaseException | None = None
+    ) -> RunReport:
+        """Return the report of the run, which has ended.
+
+        Args:
+            status: exit status.
+            done: its result; None if it failed.
+            error: that ended it.
+        """
+        newest = done.run if done is not None else (None if self._plan is None else self._plan.before)
+        is_new = done is not None and (self._plan is None or done.run is not self._plan.before)
+        engine = self._engine or _MeteredEngine(None)
+        requests = requests_so_far().since(self._before).since(engine.own_requests) + engine.requests
+        return RunReport(
+            shown(self._destination),
+            status,
+            None if error is None else type(error).__name__,
+            None if error is None else shown(str(error)),
+            self._started_ms,
+            time.time_ns() // 1_000_000,
+            0 if newest is None else newest.number,
+            None if newest is None else newest.written_ms,
+            self._seconds(engine),
+            engine.num_tasks,
+            len(newest.files) if newest is not None and is_new else 0,
+            requests,
+            engine.slowest,
+            tuple(self._partitions(() if done is None else done.partitions)),
+        )
+
+    def _seconds(self, engine: _MeteredEngine) -> RunSeconds:
+        now = time.monotonic()
+        plan = (now if self._planned is None else self._planned) - self._started
+        whole = 0.0 if self._planned is None else now - self._planned
+        tasks = max(0.0, engine.seconds - engine.start_seconds)
+        found = plan, engine.start_seconds, tasks, max(0.0, whole - engine.seconds)
+        return RunSeconds(*(round(seconds, 6) for seconds in found))
+
+    def _partitions(self, reports: Sequence[PartitionReport]) -> Iterator[PartitionProgress]:
+        plan = self._plan
+        if plan is None:
+            return
+        known = {} if plan.before is None else plan.before.by_partition()
+        found = {(one.account.topic, one.account.partition): one for one in reports}
+        ranges = {(one.topic, one.partition): one for made in plan.planned.plans for one in made.ranges}
+        outcomes: dict[TopicPartition, Committed] = {}
+        for made in plan.planned.plans:
+            outcomes |= made.committed
+        for log in sorted(plan.logs, key=lambda one: (one.topic, one.partition)):
+            key = log.topic, log.partition
+            at = known[key].next_offset if key in known else 0
+            report = found.get(key, PartitionReport(Account(*key, at, at)))
+            yield _progress(report, log, ranges.get(key), outcomes.get(key), is_read=key in found)
+
+
+def _progress(
+    report: PartitionReport,
+    log: PartitionLog,
+    found: Range | None,
+    outcome: Committed | None,
+    *,
+    is_read: bool,
+) -> PartitionProgress:
+    end = report.account.end_offset
+    log_end = None if found is None else found.log_end_offset
+    if outcome is not None:
+        log_end = outcome.end_offset
+    elif log_end is None and found is not None and found.end is None and is_read:
+        log_end = end  # it was read to its end
+    high_watermark = log.end.high_watermark
+    reachable = high_watermark if log.end.is_live or log_end is None else log_end
+    lag = None if reachable is None else max(0, reachable - end)
+    pin, opened = None if outcome is None else outcome.pin, None
+    if pin is not None:
+        timestamp = None if pin.timestamp is None or pin.timestamp < 0 else pin.timestamp
+        age = None if timestamp is None else max(0.0, round(time.time() - timestamp / 1000, 3))
+        opened = OpenPin(pin.producer_id, pin.first_offset, timestamp, age)
+    return PartitionProgress(
+        report.account, report.bytes_out, report.num_damaged, high_watermark, log_end, lag, opened
+    )
+
+
+class _MeteredEngine:
+    """An engine that is watched."""
+
+    def __init__(self, engine: Engine | None) -> None:
+        self._engine = engine
+        self.seconds, self.start_seconds, self.num_tasks = 0.0, 0.0, 0
+        self.slowest: SplitTime | None = None
+        self.requests = RequestCounts()
+        self.own_requests = RequestCounts()
+
+    def run(self, tasks: Sequence[RunnableTask[R]], show: Progress | None = None) -> list[R]:
+        assert self._engine is not None
+        started, before = time.monotonic(), requests_so_far()
+        self.num_tasks = len(tasks)
+        try:
+            results = self._engine.run(tasks, show)
+        finally:
+            self.seconds += time.monotonic() - started
+            self.start_seconds = self._engine.start_seconds
+            # Tasks that ran in this process report these themselves.
+            self.own_requests = requests_so_far().since(before)
+        for one in results:
+            if isinstance(one, Output):
+                self.requests += one.requests
+                times = [time for time in (self.slowest, one.slowest) if time is not None]
+                self.slowest = max(times, key=lambda time: time.seconds, default=None)
+        return results
+
+
+def report_to_json(report: RunReport) -> bytes:
+    """Return a report as a document of JSON, with the sums of all partitions."""
+    names = "records", "control", "aborted", "absent", "lost", "batches", "crc_failures"
+    totals: dict[str, Any] = {name: report.total(name) for name in names}
+    totals |= {"bytes_in": report.total("num_bytes"), "bytes_out": report.bytes_out}
+    totals |= {"damaged_places": report.damaged_places}
+    partitions = []
+    for one in report.partitions:
+        content = asdict(one)
+        account = content.pop("account")
+        account["bytes_in"] = account.pop("num_bytes")
+        partitions.append(account | content)
+    content = {"format": _FORMAT, "version": _VERSION, **asdict(replace(report, partitions=()))}
+    del content["partitions"]
+    content |= {"totals": totals, "partitions": partitions}
+    return json.dumps(content, indent=1).encode() + b"\n"
