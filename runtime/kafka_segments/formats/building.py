@@ -17,6 +17,8 @@ from kafka_segments.errors import EncodeError, MissingExtraError
 __all__ = [
     "build_control_key",
     "build_control_value",
+    "build_leader_epochs",
+    "build_partition_metadata",
     "build_producer_snapshot",
     "build_transaction_index",
     "control_types",
@@ -121,3 +123,33 @@ def build_transaction_index(entries: Sequence[Mapping[str, int]]) -> bytes:
     declaration = _declarations("kafka_transaction_index").KafkaTransactionIndex
     index: bytes = declaration.build({"entries": [dict(entry) for entry in entries]})
     return index
+
+
+def build_leader_epochs(epochs: Sequence[tuple[int, int]]) -> bytes:
+    """The content of a `leader-epoch-checkpoint`.
+
+    Args:
+        epochs: pairs of a leader epoch and its first offset, in order.
+    """
+    entries = [{"epoch_text": b"%d" % epoch, "start_offset_text": b"%d" % first} for epoch, first in epochs]
+    declaration = _declarations("kafka_leader_epoch_checkpoint").KafkaLeaderEpochCheckpoint
+    values = {"version_text": b"0", "num_entries_text": b"%d" % len(entries), "entries": entries}
+    checkpoint: bytes = declaration.build(values)
+    return checkpoint
+
+
+def build_partition_metadata(topic_id: str) -> bytes:
+    """The content of a `partition.metadata`.
+
+    Args:
+        topic_id: 22 characters of base64url.
+    """
+    # Labels and blanks as PartitionMetadataFile.PartitionMetadataFileFormatter writes them.
+    values = {
+        "version_label": b"version",
+        "version_text": b" 0",
+        "topic_id_label": b"topic_id",
+        "topic_id_text": b" " + topic_id.encode("ascii"),
+    }
+    metadata: bytes = _declarations("kafka_partition_metadata").KafkaPartitionMetadata.build(values)
+    return metadata

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -20,13 +20,19 @@ from kafka_segments.errors import OptionError, OutputError
 
 __all__ = [
     "OutputFile",
+    "add_directories",
     "check_absent",
     "check_replaceable",
     "hidden_sibling",
+    "hidden_stem",
+    "make_directories",
     "make_directory",
+    "move_files",
+    "names_in",
     "path_of",
     "publish_directory",
     "publish_files",
+    "replace_directory",
     "replace_file",
     "sync_directory",
 ]
@@ -100,8 +106,13 @@ def check_replaceable(path: str) -> str:
 def hidden_sibling(path: str) -> str:
     """Return an unused hidden name beside a destination."""
     parent, name = os.path.split(path)
+    return os.path.join(parent, f"{hidden_stem(name)}{uuid.uuid4().hex}")
+
+
+def hidden_stem(name: str) -> str:
+    """Return how the hidden names beside a destination of this name begin."""
     stem = os.fsdecode(os.fsencode(name)[:100])  # file systems count bytes
-    return os.path.join(parent, f".{stem}.writing-{uuid.uuid4().hex}")
+    return f".{stem}.writing-"
 
 
 class OutputFile:
@@ -236,6 +247,100 @@ def publish_directory(path: str, destination: str, named: str) -> None:
         sync_directory(path)
         os.rename(path, destination)
         sync_directory(os.path.dirname(destination) or ".")
+
+
+def make_directories(path: str) -> None:
+    """Create a directory, and those above it that are missing.
+
+    Raises:
+        OutputError: it cannot be created.
+    """
+    with _errors(path):
+        os.makedirs(path, exist_ok=True)
+
+
+def names_in(path: str, named: str) -> list[str]:
+    """Return the names in a directory, in order; `named` is the path for errors.
+
+    Raises:
+        OutputError: it cannot be listed.
+    """
+    with _errors(named):
+        return sorted(os.listdir(path))
+
+
+def move_files(source: str, destination: str, names: Sequence[str]) -> None:
+    """Rename files from one directory to another, in which these names are free, and fsync that.
+
+    Raises:
+        OutputError: one cannot be renamed.
+    """
+    for name in names:
+        with _errors(os.path.join(destination, name)):
+            os.rename(os.path.join(source, name), os.path.join(destination, name))
+    with _errors(destination):
+        sync_directory(destination)
+
+
+def add_directories(source: str, destination: str, named: str, names: Sequence[str]) -> None:
+    """Rename complete directories into one that is there, one by one; all of them or none.
+
+    A process that is killed in between leaves those that were renamed.
+
+    Args:
+        source: directory that they are in.
+        destination: without links.
+        named: path for errors.
+        names: of the directories.
+
+    Raises:
+        OutputError: one is there meanwhile, or the disk fails.
+    """
+    done: list[str] = []
+    try:
+        for name in names:
+            if os.path.lexists(os.path.join(destination, name)):
+                raise OutputError("it came into being while it was written", path=os.path.join(named, name))
+            with _errors(os.path.join(named, name)):
+                os.rename(os.path.join(source, name), os.path.join(destination, name))
+            done.append(name)
+        with _errors(named):
+            sync_directory(destination)
+    except BaseException:
+        for name in reversed(done):
+            with suppress(OSError):
+                os.rename(os.path.join(destination, name), os.path.join(source, name))
+        raise
+
+
+def replace_directory(path: str, destination: str, named: str) -> None:
+    """Rename a complete directory to its destination; remove the one that is there.
+
+    A process that is killed between the two renames leaves the old one beside it, as
+    `.<name>.replaced-<random>`.
+
+    Args:
+        path: its current path.
+        destination: without links.
+        named: path for errors.
+
+    Raises:
+        OutputError: the disk fails; the old directory is there again then.
+    """
+    parent, name = os.path.split(destination)
+    old = os.path.join(parent, f"{hidden_stem(name).removesuffix('writing-')}replaced-{uuid.uuid4().hex}")
+    has_old = os.path.isdir(destination) and bool(os.listdir(destination))
+    with _errors(named):
+        if has_old:
+            os.rename(destination, old)
+    try:
+        publish_directory(path, destination, named)
+    except BaseException:
+        if has_old:
+            with suppress(OSError):
+                os.rename(old, destination)
+        raise
+    discard_directory(old)
 
 
 def discard_directory(path: str) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "to_boolean",
     "to_columns",
     "to_integer",
+    "to_json",
     "to_moment",
     "to_names",
     "to_partitions",
@@ -120,6 +121,11 @@ def _checked_json(value: Any, name: str, text: str, kind: type, example: str) ->
     if not isinstance(value, kind):
         raise OptionError(f"option {name} is {text!r:.80}; it is JSON such as {example}")
     return value
+
+
+def to_json(name: str, text: str, example: str) -> dict[str, Any]:
+    found: dict[str, Any] = _json(name, text, dict, example)
+    return found
 
 
 def to_partitions(name: str, text: str) -> frozenset[TopicPartition]:

@@ -23,6 +23,7 @@ __all__ = [
     "Option",
     "check_names",
     "did_you_mean",
+    "is_sparks_own",
     "nearest",
     "option_names",
 ]
@@ -33,7 +34,7 @@ class Option:
     """One option.
 
     Attributes:
-        group: the query, the choice of files, or the rows of the Spark source.
+        group: the query, the choice of files, the rows of the Spark source, or what it writes.
         name: in Spark.
         parse: parser of its text.
         help: short description, for help texts and docs/spark.md.
@@ -47,7 +48,7 @@ class Option:
         scan: the equivalent argument of `scan`.
     """
 
-    group: Literal["query", "file", "read"]
+    group: Literal["query", "file", "read", "write"]
     name: str
     parse: values.Parser
     help: str
@@ -205,16 +206,22 @@ _SPARKS_PREFIXES = ("option.", "spark.sql.")
 
 
 class GivenOptions:
-    """Options as text, by case-insensitive name; indexing returns the parsed value, the default, or None."""
+    """Options as text, by case-insensitive name; indexing returns the parsed value, the default, or None.
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    Args:
+        options: names and texts.
+        table: the options that there are, by name; None for `OPTIONS`.
+    """
+
+    def __init__(self, options: Mapping[str, str], table: Mapping[str, Option] | None = None) -> None:
         self.texts = {name.lower(): text for name, text in options.items()}
+        self._table = OPTIONS if table is None else table
 
     def __contains__(self, name: str) -> bool:
-        return any(one in self.texts for one in OPTIONS[name].names)
+        return any(one in self.texts for one in self._table[name].names)
 
     def __getitem__(self, name: str) -> Any:
-        option = OPTIONS[name]
+        option = self._table[name]
         texts = [self.texts[one] for one in option.names if one in self.texts]
         if len({text.strip().lower() for text in texts}) > 1:
             first, second = (text.lower() for text in texts)
@@ -227,6 +234,11 @@ def option_names(*groups: str) -> list[str]:
     """Names of the options of some groups; of all groups by default."""
     found = [one for group in groups for one in _TABLE if one.group == group] if groups else _TABLE
     return [name for one in found for name in (one.name, one.alias) if name is not None]
+
+
+def is_sparks_own(name: str) -> bool:
+    """Whether Spark adds an option of this name, in lower case, to the user's."""
+    return name in _SPARKS_OWN or name.startswith(_SPARKS_PREFIXES)
 
 
 def check_names(given: Iterable[str]) -> list[str]:
@@ -245,7 +257,7 @@ def check_names(given: Iterable[str]) -> list[str]:
     for name in map(str.lower, given):
         if name in REFUSED:
             raise OptionError(f"option {name} is not supported, as in Spark's kafka source: {REFUSED[name]}")
-        if name in known or name in _SPARKS_OWN or name.startswith((*_SPARKS_PREFIXES, *STORE_PREFIXES)):
+        if name in known or is_sparks_own(name) or name.startswith(STORE_PREFIXES):
             continue
         if name in without_meaning or name.startswith("kafka."):
             ignored.append(without_meaning.get(name, name))

@@ -1,4 +1,4 @@
-"""The data source `kafka-segments`: `spark.read.format("kafka-segments").load(directory)`.
+"""The data source `kafka-segments`: `spark.read.format("kafka-segments").load(directory)`, and `df.write`.
 
 Strategy: everything that a task needs rides in its `Task` or in the reader: what `partitions()` sets on the
 reader, `read()` never sees (it is pickled before). pyarrow is imported where rows are made, so that the
@@ -8,6 +8,7 @@ format can be found, and say what is missing, without it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -23,6 +24,8 @@ from kafka_segments.spark.schema import arrow_schema, check_schema, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from kafka_segments.spark.writing import KafkaSegmentsWriter
 
 __all__ = ["KafkaSegmentsDataSource", "KafkaSegmentsReader"]
 
@@ -47,17 +50,22 @@ class KafkaSegmentsDataSource(DataSource):
     """
 
     def __init__(self, options: dict[str, str]) -> None:
-        """Check the options and log remarks on them; Spark calls this once for each `load`.
+        """Take the options; Spark calls this once for each `load` and each write."""
+        super().__init__(options)
+
+    @cached_property
+    def _read(self) -> ReadOptions:
+        """The options of a read, checked where they are used first: a write has others.
 
         Raises:
             OptionError: see `ReadOptions.parse`.
         """
-        super().__init__(options)
-        self._read = ReadOptions.parse(options)
-        for remark in self._read.remarks:
+        read = ReadOptions.parse(self.options)
+        for remark in read.remarks:
             if remark not in _logged:
                 _log.warning("kafka-segments: %s", remark)
-        _logged.add(self._read.ignored)
+        _logged.add(read.ignored)
+        return read
 
     @classmethod
     def name(cls) -> str:
@@ -81,17 +89,27 @@ class KafkaSegmentsDataSource(DataSource):
         check_schema(schema, self._read)
         return KafkaSegmentsReader(schema, self._read)
 
-    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
-        """Refuse: the format only reads.
+    def writer(self, schema: StructType, overwrite: bool) -> KafkaSegmentsWriter:
+        """A writer of the rows of a DataFrame as segments.
+
+        Raises:
+            OptionError: see `WriteOptions.parse` and `KafkaSegmentsWriter`.
+            MissingExtraError: pyarrow is not installed.
+        """
+        from kafka_segments.spark.write_options import WriteOptions
+        from kafka_segments.spark.writing import KafkaSegmentsWriter
+
+        return KafkaSegmentsWriter(schema, WriteOptions.parse(self.options), overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002, N802
+        """Refuse: the format writes in batches.
 
         Raises:
             OptionError: always.
         """
-        raise OptionError("the format kafka-segments only reads; kafka_segments.open_writer writes segments")
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802
-        """Refuse, as `writer`."""
-        self.writer(schema, overwrite)
+        raise OptionError(
+            "the format kafka-segments writes in batches only: use foreachBatch, and a directory for each"
+        )
 
     def streamReader(self, schema: StructType) -> NoStreams:  # noqa: ARG002, N802
         """A reader that refuses: the format reads in batches."""
