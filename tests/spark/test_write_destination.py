@@ -1,0 +1,214 @@
+"""Where a write goes: modes, what is refused, two at once, kills; nothing is ever seen in part."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.forms import pick
+from tests.spark import killed_write
+from tests.spark.test_reader import read
+from tests.spark.written_frames import batch, write, writer
+
+from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.io import outputs
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def frame(*topics: str, value: bytes = b"old") -> Any:
+    return batch([{"topic": topic, "value": value} for topic in topics for _ in range(3)])
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def values(folder: Path) -> dict[str, list[bytes]]:
+    """What is read of a directory, by topic."""
+    found: dict[str, list[bytes]] = {}
+    for row in read(folder):
+        found.setdefault(row["topic"], []).append(row["value"])
+    return found
+
+
+def test_append_adds_partitions(tmp_path: Path) -> None:
+    write(tmp_path / "to", [frame("a")])
+    write(tmp_path / "to", [frame("b", value=b"new")])
+    assert values(tmp_path / "to") == {"a": [b"old"] * 3, "b": [b"new"] * 3}
+    with pytest.raises(OptionError, match=r"partition b-0 is there already\. Mode append adds partitions"):
+        write(tmp_path / "to", [frame("c", "b")])
+    assert names(tmp_path / "to") == ["a-0", "b-0"]
+    assert names(tmp_path) == ["to"]
+
+
+def test_overwrite_replaces_all(tmp_path: Path) -> None:
+    for topics in (("a", "b"), ("b", "c")):
+        write(tmp_path / "to", [frame(*topics)], overwrite=True)
+        assert list(values(tmp_path / "to")) == list(topics)
+    assert names(tmp_path) == ["to"]
+
+
+def test_a_frame_without_rows(tmp_path: Path) -> None:
+    write(tmp_path / "to", [frame("a").slice(0, 0)])
+    assert names(tmp_path / "to") == []
+    write(tmp_path / "to", [frame("a")])
+    assert names(tmp_path / "to") == ["a-0"]
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "to").symlink_to(tmp_path / "disk" / "logs")
+    write(tmp_path / "to", [frame("a")])
+    write(tmp_path / "to", [frame("b")], overwrite=True)
+    assert names(tmp_path / "disk") == ["logs"]
+    assert names(tmp_path / "disk" / "logs") == ["b-0"]
+
+
+def test_what_overwrite_does_not_remove(tmp_path: Path) -> None:
+    write(tmp_path / "to", [frame("a")])
+    (tmp_path / "to" / "meta.properties").touch()
+    with pytest.raises(
+        OptionError, match=r"overwrite removes partitions only, and there is 'meta\.properties'"
+    ):
+        write(tmp_path / "to", [frame("b")], overwrite=True)
+    (tmp_path / "to" / "meta.properties").unlink()
+    job = writer(tmp_path / "to", frame("b").schema, overwrite=True)
+    messages: list[Any] = [job.write(iter([frame("b")]))]
+    (tmp_path / "to" / "notes").touch()  # while the tasks run
+    with pytest.raises(OptionError, match="there is 'notes'"):
+        job.commit(messages)
+    job.abort(messages)
+    assert names(tmp_path / "to") == ["a-0", "notes"]
+    (tmp_path / "file").touch()
+    with pytest.raises(OptionError, match="this is no directory"):
+        write(tmp_path / "file", [frame("b")], overwrite=True)
+
+
+def test_a_directory_that_a_broker_has_open(tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    lock = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(tmp_path / "to" / ".lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with lock:
+        assert lock.stdout is not None
+        assert lock.stdout.readline() == b"held\n"
+        with pytest.raises(OptionError, match="a broker has this log directory open"):
+            write(tmp_path / "to", [frame("a")])
+        lock.communicate()
+
+
+HOLDS = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_paths_of_no_directory_here() -> None:
+    for path, said in (("s3a://bucket/logs", "a file system of this machine"), ("", "is no path")):
+        with pytest.raises(OptionError, match=said):
+            writer(Path("/a"), frame("a").schema, PATH=path)
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    """The one that commits first wins, and the other changes nothing."""
+    jobs = [writer(tmp_path / "to", frame("a").schema) for _ in range(2)]
+    messages: list[Any] = [job.write(iter([frame("a", value=b"%d" % n)])) for n, job in enumerate(jobs)]
+    jobs[1].commit([messages[1]])
+    with pytest.raises(OutputError):
+        jobs[0].commit([messages[0]])
+    jobs[0].abort([messages[0]])
+    assert values(tmp_path / "to") == {"a": [b"1"] * 3}
+    late = [writer(tmp_path / "to", frame("b").schema) for _ in range(2)]
+    messages = [job.write(iter([frame("b", "c", value=b"%d" % n)])) for n, job in enumerate(late)]
+    late[0].commit([messages[0]])
+    with pytest.raises(OutputError, match="came into being while it was written"):
+        late[1].commit([messages[1]])
+    late[1].abort([])
+    assert values(tmp_path / "to") == {"a": [b"1"] * 3, "b": [b"0"] * 3, "c": [b"0"] * 3}
+    assert names(tmp_path) == ["to"]
+
+
+def test_attempts_that_spark_did_not_take_leave_nothing(tmp_path: Path) -> None:
+    job = writer(tmp_path / "to", frame("a").schema)
+    lost, taken = (job.write(iter([frame("a")])) for _ in range(2))
+    assert lost != taken
+    job.commit([taken])
+    assert values(tmp_path / "to") == {"a": [b"old"] * 3}
+    assert names(tmp_path) == ["to"]
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_disk_that_fails_in_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """All is as before."""
+    write(tmp_path / "to", [frame("a")])
+    job = writer(tmp_path / "to", frame("b", "c").schema, overwrite=mode == "overwrite")
+    messages: list[Any] = [job.write(iter([frame("b", "c")]))]
+    rename = os.rename
+
+    def failing(source: str, target: str) -> None:
+        if target == str(tmp_path / "to" / "c-0") or (target == str(tmp_path / "to") and "made" in source):
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    monkeypatch.setattr(outputs.os, "rename", failing)
+    with pytest.raises(OutputError, match="No space left on device"):
+        job.commit(messages)
+    job.abort(messages)
+    assert values(tmp_path / "to") == {"a": [b"old"] * 3}
+    assert names(tmp_path) == ["to"]
+
+
+def run(path: Path, mode: str, call: str, last: int) -> subprocess.CompletedProcess[str]:
+    arguments = ["-m", "tests.spark.killed_write", str(path), mode, call, str(last)]
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=120, check=False
+    )
+
+
+CASES = [(mode, call) for mode in ("new", "append", "overwrite") for call in killed_write.CALLS]
+NEW = {"b": [b"new"] * 3, "c": [b"new"] * 3}
+OLD = {"a": [b"old"] * 3}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("mode", "call"), pick(CASES[1::3], CASES))
+def test_kills(tmp_path: Path, mode: str, call: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What is read afterwards is what was there or what was written, partition by partition if appended."""
+    before = {} if mode == "new" else OLD
+    total = int(run(made(tmp_path / "all", mode), mode, call, 0).stdout)
+    assert total > 2
+    for last in pick([total], range(1, total + 1)):
+        folder = tmp_path / str(last)
+        done = run(made(folder, mode), mode, call, last)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        left = names(folder)
+        if "to" in left:
+            found = values(folder / "to")
+            added = {topic: NEW[topic] for topic in found if topic in NEW}
+            assert found in ([{**OLD, **added}] if mode == "append" else [before, NEW])
+        elif mode == "overwrite":  # between the two renames
+            (old,) = (name for name in left if name.startswith(".to.replaced-"))
+            assert values(folder / old) == OLD
+        caplog.clear()
+        write(folder / "to", [frame("z")])
+        is_left = any(name.startswith(".to.writing-") for name in left)
+        assert ("is of a write that is running or was killed" in caplog.text) == is_left
+
+
+def made(folder: Path, mode: str) -> Path:
+    """A folder in which there is something to add to, or to replace."""
+    folder.mkdir()
+    if mode != "new":
+        write(folder / "to", [frame("a")])
+    return folder / "to"
