@@ -64,9 +64,9 @@ TREE: dict[type[KafkaFormatError], tuple[tuple[type, ...], dict[str, object]]] =
     OutputError: ((KafkaFormatError, OSError), {}),
     ConflictError: ((OutputError,), {}),
     AccountError: ((KafkaFormatError,), {}),
-    LogChangedError: ((KafkaFormatError,), {"topic": "t", "partition": 0}),
-    TruncatedLogError: ((LogChangedError,), {"topic": "t", "partition": 0}),
-    RecreatedTopicError: ((LogChangedError,), {"topic": "t", "partition": 0}),
+    LogChangedError: ((KafkaFormatError,), {"topic": "t", "partition": 0, "parting_offset": 5}),
+    TruncatedLogError: ((LogChangedError,), {"topic": "t", "partition": 0, "parting_offset": 5}),
+    RecreatedTopicError: ((LogChangedError,), {"topic": "t", "partition": 0, "parting_offset": 0}),
     ExpiredOffsetsError: (
         (LogChangedError,),
         {"topic": "t", "partition": 0, "first_offset": 5, "last_offset": 2**62},

@@ -240,7 +240,13 @@ class AccountError(KafkaFormatError):
 
 
 class LogChangedError(KafkaFormatError):
-    """A log that does not go on where the last ingest of it ended; `.topic` and `.partition` name it."""
+    """A log that does not go on where the last ingest of it ended; `.topic` and `.partition` name it.
+
+    Attributes:
+        parting_offset: from which on the log has other records, at the latest; None if that is unknown.
+    """
+
+    parting_offset: int | None = None
 
 
 class TruncatedLogError(LogChangedError):

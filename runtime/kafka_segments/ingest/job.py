@@ -19,7 +19,7 @@ from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.engines import Engine, Progress
 from kafka_segments.ingest.placeholder import write_placeholder
 from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
-from kafka_segments.ingest.resume import check_continues, check_settings
+from kafka_segments.ingest.resume import WAYS_OUT, check_settings
 from kafka_segments.ingest.run_state import PartitionState, RunState, TableSettings, updated
 from kafka_segments.ingest.splits import Planned, pack, plan_new
 from kafka_segments.ingest.tables import Table, open_table
@@ -31,6 +31,7 @@ from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import Finding, of_kinds
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
+from kafka_segments.query.continuation import check_continues
 from kafka_segments.query.query import Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for
 
@@ -147,7 +148,8 @@ def plan_ingest(request: Request) -> IngestPlan:
         partition_path(log.topic, log.partition)
         if (log.topic, log.partition) in known:
             is_strict = request.query.fail_on_data_loss
-            check_continues(log, known[log.topic, log.partition], places, may_have_expired=not is_strict)
+            state = known[log.topic, log.partition]
+            check_continues(log, state, places, WAYS_OUT, may_have_expired=not is_strict)
     planned = plan_new([log for log in logs if log.pieces], known, request.query, places)
     names = tuple(sorted({log.topic for log in hidden}))
     if request.query.topics == Topics():

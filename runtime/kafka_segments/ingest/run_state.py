@@ -11,10 +11,9 @@ import msgspec
 
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.account import Account
+from kafka_segments.query.continuation import PartitionState
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.snapshot import decode, encode
-from kafka_segments.segment.columnar.entry_counts import EntryMark
-from kafka_segments.segment.index_files import LeaderEpoch
 
 __all__ = [
     "DamagedBytes",
@@ -47,27 +46,6 @@ class TableSettings:
     columns: tuple[str, ...]
     isolation: Literal["read_uncommitted", "read_committed"]
     divided_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionState:
-    """How far a partition was read, and what identifies its log.
-
-    Attributes:
-        topic: its name.
-        partition: its number.
-        next_offset: where the next run begins.
-        topic_id: of the topic, if it was known.
-        leader_epochs: the lineage of the log as of the last run.
-        last: the last entry that was read; None without any.
-    """
-
-    topic: str
-    partition: int
-    next_offset: int
-    topic_id: str | None = None
-    leader_epochs: tuple[LeaderEpoch, ...] = ()
-    last: EntryMark | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kafka_segments.ingest.run_state import PartitionState
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query import cut
+from kafka_segments.query.continuation import PartitionState, log_from
 from kafka_segments.query.plan import Plan, plan
 from kafka_segments.query.query import Limits, Query, TopicPartition, Topics, at_offsets
 
@@ -72,7 +72,7 @@ def plan_new(
     old = [log for log in logs if (log.topic, log.partition) in known]
     new = [log for log in logs if (log.topic, log.partition) not in known]
     starts = {(log.topic, log.partition): known[log.topic, log.partition].next_offset for log in old}
-    trimmed = [_from(log, starts[log.topic, log.partition]) for log in old]
+    trimmed = [log_from(log, starts[log.topic, log.partition]) for log in old]
     plans = [
         plan(some, replace(query, topics=_named(some), start=start), places)
         for some, start in ((new, query.start), (trimmed, at_offsets(starts)))
@@ -97,15 +97,6 @@ def plan_new(
 def _named(logs: Sequence[PartitionLog]) -> Topics:
     """Select just these partitions: they were chosen, internal ones too."""
     return Topics(partitions=frozenset((log.topic, log.partition) for log in logs))
-
-
-def _from(log: PartitionLog, offset: int) -> PartitionLog:
-    """Return a log without the segments before the one that ends with an offset.
-
-    Older ones were read: with them, planning would take longer each time.
-    """
-    firsts = [at for at, piece in enumerate(log.pieces) if piece.start < max(offset, 1)]
-    return replace(log, pieces=log.pieces[firsts[-1] :]) if firsts else log
 
 
 def _ends(splits: Iterable[Split]) -> dict[TopicPartition, int | None]:

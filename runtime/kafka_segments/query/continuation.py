@@ -1,0 +1,217 @@
+"""Whether a log goes on where reading of it ended: neither truncated, nor recreated, nor expired.
+
+Strategy: the topic id and the leader epochs first, which are known without reading; then the end of the log,
+and the last entry that was read, by its checksum. The log cleaner may have removed that entry or records of
+it: that is no contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import (
+    ExpiredOffsetsError,
+    KafkaFormatError,
+    LogChangedError,
+    RecreatedTopicError,
+    TruncatedLogError,
+)
+from kafka_segments.formats.entries import Damage
+from kafka_segments.io.filesystems import Places
+from kafka_segments.log.header_walk import Budget
+from kafka_segments.log.log_end import find_reached
+from kafka_segments.log.model import LogPiece, PartitionLog
+from kafka_segments.log.opening import open_stored
+from kafka_segments.query.read.start_position import begin
+from kafka_segments.segment.columnar.entry_counts import EntryMark, mark_of
+from kafka_segments.segment.columnar.header_table import iter_headers
+from kafka_segments.segment.index_files import LeaderEpoch
+
+__all__ = ["PartitionState", "WaysOut", "check_continues", "log_from", "mark_at"]
+
+WaysOut = Mapping[type[LogChangedError], str]
+"""What to do about each error, as sentences that end its text; `{name}` and `{offset}` are put in."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """How far a partition was read, and what identifies its log.
+
+    Attributes:
+        topic: its name.
+        partition: its number.
+        next_offset: where reading goes on.
+        topic_id: of the topic, if it was known.
+        leader_epochs: the lineage of the log as it was then.
+        last: the last entry that was read; None without any.
+    """
+
+    topic: str
+    partition: int
+    next_offset: int
+    topic_id: str | None = None
+    leader_epochs: tuple[LeaderEpoch, ...] = ()
+    last: EntryMark | None = None
+
+
+def check_continues(
+    log: PartitionLog,
+    known: PartitionState,
+    places: Places,
+    ways_out: WaysOut,
+    *,
+    may_have_expired: bool = False,
+) -> None:
+    """Check that a log has what was read of it, or lacks it lawfully, and goes on from there.
+
+    Args:
+        log: as it is now.
+        known: as it was read.
+        places: filesystems by path.
+        ways_out: what errors advise.
+        may_have_expired: offsets may be missing between what was read and the log's start.
+
+    Raises:
+        RecreatedTopicError: it is of another topic of the same name.
+        ExpiredOffsetsError: it begins after the offset where reading is to go on.
+        TruncatedLogError: it ends before that offset, or other records have taken the place of those read.
+        KafkaFormatError: a file cannot be read.
+    """
+    try:
+        _check(log, known, places, may_have_expired=may_have_expired)
+    except LogChangedError as error:
+        name, offset = f"{known.topic}-{known.partition}", error.parting_offset
+        raise error.with_context(f". {ways_out[type(error)].format(name=name, offset=offset)}") from None
+
+
+def _check(log: PartitionLog, known: PartitionState, places: Places, *, may_have_expired: bool) -> None:
+    if known.topic_id and log.topic_id and known.topic_id != log.topic_id:
+        raise _changed(
+            RecreatedTopicError,
+            known,
+            f"the topic was deleted and created again (its id was {known.topic_id}, and is {log.topic_id})",
+            parting_offset=0,
+        )
+    if known.next_offset == 0:
+        return
+    start = max(log.log_start_offset or 0, log.pieces[0].start) if log.pieces else None
+    if start is None:
+        raise _changed(TruncatedLogError, known, "it has no segment any more", parting_offset=0)
+    if start > known.next_offset and not may_have_expired:
+        raise _changed(
+            ExpiredOffsetsError,
+            known,
+            f"it begins at offset {start} now: offsets {known.next_offset} to {start - 1} were deleted "
+            "(retention, or DeleteRecords) before they were read",
+            first_offset=known.next_offset,
+            last_offset=start - 1,
+        )
+    end = _end_of(log, places)
+    _check_epochs(log, known, end)
+    if end is not None and end < known.next_offset:
+        raise _changed(TruncatedLogError, known, f"it ends at offset {end} now", parting_offset=end)
+    if known.last is not None and known.last.last_offset >= start:
+        _check_last(log, known, known.last, places)
+
+
+def _check_epochs(log: PartitionLog, known: PartitionState, end: int | None) -> None:
+    before = _epoch_at(known.leader_epochs, known.next_offset - 1)
+    now = _epoch_at(log.leader_epochs, known.next_offset - 1)
+    if before is not None and now is not None and before != now:
+        raise _changed(
+            TruncatedLogError,
+            known,
+            f"offset {known.next_offset - 1} was of leader epoch {before}, and is of epoch {now} now",
+            parting_offset=_parting(known, log, end),
+        )
+
+
+def _parting(known: PartitionState, log: PartitionLog, end: int | None) -> int:
+    """The end of the last leader epoch that both have; what follows may differ (KIP-101)."""
+    lineages = known.leader_epochs, log.leader_epochs
+    common = max(set.intersection(*({one.epoch for one in lineage} for lineage in lineages)), default=None)
+    if common is None:
+        return 0
+    ends = [one.start_offset for lineage in lineages for one in lineage if one.epoch > common]
+    return min([*ends, known.next_offset, *([] if end is None else [end])])
+
+
+def _epoch_at(lineage: Sequence[LeaderEpoch], offset: int) -> int | None:
+    epochs = [one.epoch for one in lineage if one.start_offset <= offset]
+    return epochs[-1] if epochs else None
+
+
+def _end_of(log: PartitionLog, places: Places) -> int | None:
+    newest = log.pieces[-1]
+    end = newest.end
+    if end is None:
+        end = find_reached(places, newest.segment, Budget(0))
+    return None if end is None else max(end, newest.start)
+
+
+def _check_last(log: PartitionLog, known: PartitionState, last: EntryMark, places: Places) -> None:
+    found = mark_at(log, last.last_offset, places)
+    if found is not None and not last.is_same(found):  # none: the cleaner has removed it
+        raise _changed(
+            TruncatedLogError,
+            known,
+            f"offset {last.last_offset} was in a batch with checksum {last.crc:#010x}, and is in another one "
+            f"now (checksum {found.crc:#010x}, offsets {found.base_offset} to {found.last_offset})",
+            parting_offset=min(last.base_offset, found.base_offset),
+        )
+
+
+def mark_at(log: PartitionLog, offset: int, places: Places) -> EntryMark | None:
+    """Return the mark of the entry that holds an offset; None without one, and where there is damage.
+
+    Raises:
+        KafkaFormatError: a file cannot be read.
+    """
+    piece = next((one for one in reversed(log.pieces) if one.start <= offset), None)
+    return None if piece is None else _entry_in(piece, offset, places)
+
+
+def _entry_in(piece: LogPiece, offset: int, places: Places) -> EntryMark | None:
+    """The entry that holds an offset, by its header; None without one, and where there is damage."""
+    segment = piece.segment
+    source = open_stored(places, segment)
+    try:
+        beginning = begin(source, offset, segment.base_offset, 0, DEFAULT_MAX_DECOMPRESSED)
+        for table in iter_headers(source, beginning.position):
+            if isinstance(table, Damage):
+                if table.touches(offset, offset + 1):
+                    return None
+                continue
+            lasts = table.last_offsets()
+            rows = np.flatnonzero(lasts >= offset)
+            if len(rows):
+                mark = mark_of(table, int(rows[0]))
+                return mark if mark.base_offset <= offset or mark.num_records is None else None
+    finally:
+        source.close()
+    return None
+
+
+def _changed(
+    kind: type[LogChangedError], known: PartitionState, why: str, **attributes: int
+) -> KafkaFormatError:
+    name, last = f"{known.topic}-{known.partition}", known.next_offset - 1
+    return kind(
+        f"{name} was read up to offset {last}, and {why}",
+        topic=known.topic,
+        partition=known.partition,
+        **attributes,
+    )
+
+
+def log_from(log: PartitionLog, offset: int) -> PartitionLog:
+    """Return a log without the segments before the one that ends with an offset.
+
+    Older ones were read: with them, planning would take longer each time.
+    """
+    firsts = [at for at, piece in enumerate(log.pieces) if piece.start < max(offset, 1)]
+    return replace(log, pieces=log.pieces[firsts[-1] :]) if firsts else log
