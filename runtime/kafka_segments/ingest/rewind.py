@@ -65,6 +65,11 @@ class CutTask:
     end: int
     columns: tuple[str, ...]
 
+    @property
+    def num_bytes(self) -> int:
+        """Size of the file."""
+        return self.file.num_bytes
+
     def run(self) -> DataFile:
         """Write the file.
 

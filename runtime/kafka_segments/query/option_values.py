@@ -23,6 +23,7 @@ __all__ = [
     "to_columns",
     "to_integer",
     "to_json",
+    "to_milliseconds",
     "to_moment",
     "to_names",
     "to_partitions",
@@ -43,6 +44,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _UNITS = {"": 0, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30}
 PARTITIONS_EXAMPLE = '{"topicA":[0,1]}'
 _NUMBERS = '{"topicA":{"0":23,"1":-1}}'
+# JavaUtils.timeStringAs; milliseconds without a suffix.
+_DURATIONS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?=/)")
 # Spark writes `file:/x` for local paths; users write `file:///x`.
 _OF_THIS_MACHINE = re.compile(r"file:(?://)?(/(?:[^/].*)?)", re.IGNORECASE | re.DOTALL)
@@ -99,6 +102,13 @@ def size_from(least: int) -> Parser:
         return int(match[1]) << _UNITS[match[2]]
 
     return parse
+
+
+def to_milliseconds(name: str, text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12})([a-z]*)", text.strip().lower())
+    if match is None or match[2] not in _DURATIONS:
+        raise OptionError(f"option {name} is {text!r:.80}; it is a duration, such as 30s, 15m, 1h")
+    return int(match[1]) * _DURATIONS[match[2]]
 
 
 def to_names(_name: str, text: str) -> frozenset[str]:

@@ -34,7 +34,7 @@ class Option:
     """One option.
 
     Attributes:
-        group: the query, the choice of files, the rows of the Spark source, or what it writes.
+        group: the query, the choice of files, the rows of the Spark source, its streams, or what it writes.
         name: in Spark.
         parse: parser of its text.
         help: short description, for help texts and docs/spark.md.
@@ -48,7 +48,7 @@ class Option:
         scan: the equivalent argument of `scan`.
     """
 
-    group: Literal["query", "file", "read", "write"]
+    group: Literal["query", "file", "read", "stream", "write"]
     name: str
     parse: values.Parser
     help: str
@@ -69,6 +69,7 @@ class Option:
 
 _LEVELS = ("read_uncommitted", "read_committed")
 _SAME = "the same"
+_STREAMS = "see [streams](streaming.md)"
 
 _TABLE = (
     Option("read", "path", values.to_path,
@@ -167,19 +168,23 @@ _TABLE = (
     Option("read", "pushFilters", values.one_of("never", "once"),
         "`once` lets the filters of a query exclude segments", "never",
         more="for a frame that is used for one query only; see [what is read](#what-is-read)"),
+    Option("stream", "maxOffsetsPerTrigger", values.to_positive,
+        "offsets that a batch of a stream has at most, shared among partitions by what they have",
+        kafka=_SAME, more=_STREAMS),
+    Option("stream", "minOffsetsPerTrigger", values.to_positive,
+        "a batch of a stream waits for so many offsets", kafka=_SAME, more=_STREAMS),
+    Option("stream", "maxTriggerDelay", values.to_milliseconds,
+        "but no longer than this since the last batch", "15m", kafka=_SAME, more=_STREAMS),
 )  # fmt: skip
 
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
 
-# About connections, consumer groups and streams (KafkaSourceProvider, KafkaOffsetReader).
+# About connections and consumer groups (KafkaSourceProvider, KafkaOffsetReader).
 IGNORED = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
 )
 """Options of Spark's `kafka` source without a meaning here, like all other `kafka.*`."""
 

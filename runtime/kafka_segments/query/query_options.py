@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo
 from kafka_segments.errors import OptionError
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import GivenOptions
-from kafka_segments.query.query import Bound, Limits, Query, Topics
+from kafka_segments.query.query import LATEST, Bound, Limits, Query, Topics
 
-__all__ = ["check_with_snapshot", "files_of", "query_of", "unused_options"]
+__all__ = ["check_with_snapshot", "files_of", "latest_start", "query_of", "unused_options"]
 
 
 def query_of(options: Mapping[str, str]) -> Query:
@@ -48,6 +48,19 @@ def query_of(options: Mapping[str, str]) -> Query:
         fail_on_data_loss=given["failOnDataLoss"],
         max_timestamp_skew_ms=given["maxTimestampSkewMs"],
     )
+
+
+def latest_start(options: Mapping[str, str]) -> Bound | None:
+    """Return the start that options give, if it is the latest offset, of one partition at least; else None.
+
+    Streams can begin there, queries cannot (`query_of` refuses it).
+
+    Raises:
+        OptionError: a value that is none of those allowed.
+    """
+    start = _bound(GivenOptions(options), "starting")
+    is_latest = start.kind == "latest" or (start.kind == "offsets" and LATEST in start.by_partition.values())
+    return start if is_latest else None
 
 
 def check_with_snapshot(options: Mapping[str, str]) -> None:

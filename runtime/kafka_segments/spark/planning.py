@@ -24,7 +24,7 @@ from kafka_segments.spark.policy import apply_to_plan
 from kafka_segments.spark.read_options import ReadOptions
 from kafka_segments.spark.settings import driver_settings
 
-__all__ = ["Task", "make_tasks"]
+__all__ = ["Task", "make_tasks", "tasks_of"]
 
 _log = get_logger(__name__)
 
@@ -68,7 +68,7 @@ def make_tasks(options: ReadOptions, conditions: Sequence[Condition]) -> list[In
     found = plan_read(options, conditions, places)
     if options.view in PLANNED:
         return [Task((), rows=tuple(planned_rows(options.view, found)))]
-    tasks = _tasks(found)
+    tasks = tasks_of(found)
     if options.view == "damage":
         first = Task((), rows=tuple(planned_rows("damage", found)))
     else:
@@ -110,8 +110,8 @@ def logs_at(options: ReadOptions, conditions: Sequence[Condition], places: Place
     return logs_asked_for(places, options.paths, query, options.files)
 
 
-def _tasks(found: Plan) -> list[Task]:
-    """The tasks of a plan, each range with what the others say of it."""
+def tasks_of(found: Plan) -> list[Task]:
+    """Return the tasks of a plan, each range with what the others say of it."""
     tasks: list[Task] = []
     before: StoredFile | None = None
     for task in found.tasks:

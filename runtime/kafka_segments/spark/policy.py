@@ -25,6 +25,12 @@ __all__ = ["DamagePolicy", "apply_to_plan"]
 
 _log = get_logger(__name__)
 
+_IN_BATCH = (
+    "; if files were removed since the frame was first used, call load again (Spark 4.1 and later plan a "
+    "frame once)"
+)
+_IN_STREAM = "; if files were removed since the batch was planned, its offsets are in the query's checkpoint"
+
 
 class DamagePolicy(Findings):
     """Findings of one split, under the options of a read.
@@ -51,11 +57,7 @@ class DamagePolicy(Findings):
         if finding.kind is Kind.PENDING:  # a later read will see it
             return
         if finding.kind is Kind.LOST and self.options.query.fail_on_data_loss:
-            raise _loss_error(
-                finding,
-                "; if files were removed since the frame was first used, call load again (Spark 4.1 and "
-                "later plan a frame once)",
-            )
+            raise _loss_error(finding, _IN_STREAM if self.options.is_stream else _IN_BATCH)
         if finding.kind is Kind.DAMAGE:
             _raise_if_fatal(finding, self.options)
         if not is_reported_before(finding, self.split, self.is_continued):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import OptionError
@@ -12,6 +12,7 @@ from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import GivenOptions, check_names
 from kafka_segments.query.query import Query
 from kafka_segments.query.query_options import check_with_snapshot, files_of, query_of, unused_options
+from kafka_segments.spark.stream_options import StreamOptions
 
 __all__ = [
     "BEST",
@@ -29,6 +30,8 @@ DROPMALFORMED = "DROPMALFORMED"
 
 FIRST = "first"
 BEST = "best"
+
+_START = "startingoffsets"
 
 NEVER = "never"
 ONCE = "once"
@@ -76,6 +79,8 @@ class ReadOptions:
         snapshot: file that pins what is to be read; None looks anew each time.
         push_filters: whether filters that Spark pushes leave anything out: `never`; `once`, for a frame
             that is used for one query only.
+        stream: what concerns streams only.
+        is_stream: whether the frame is read as a stream.
         remarks: to be logged: options that mean nothing here, or that others make useless.
         ignored: the one among them about options of connections; empty if there is none.
     """
@@ -95,12 +100,16 @@ class ReadOptions:
     replicas: str = FIRST
     snapshot: str | None = None
     push_filters: str = NEVER
+    stream: StreamOptions = field(default_factory=StreamOptions)
+    is_stream: bool = False
     remarks: tuple[str, ...] = ()
     ignored: str = ""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
         """Check options as Spark hands them over: names in any case, values strings, many paths as JSON.
+
+        They may be of a batch or a stream; `for_batch` and `for_stream` check what differs.
 
         Raises:
             OptionError: an unknown option, a value that is none of those allowed, or options that
@@ -110,9 +119,14 @@ class ReadOptions:
         ignored = f"no broker is asked, so these options mean nothing here: {names}" if names else ""
         given = GivenOptions(options)
         _check_pairs(given)
+        stream = StreamOptions.parse(options)
+        if stream.latest is None:
+            query = query_of(options)
+        else:
+            query = query_of({name: text for name, text in options.items() if name.lower() != _START})
         return cls(
             paths=_paths(given),
-            query=query_of(options),
+            query=query,
             files=files_of(options),
             settings=Settings(store_settings(given.texts)),
             view=given["view"],
@@ -126,9 +140,30 @@ class ReadOptions:
             replicas=given["replicas"],
             snapshot=given["snapshot"],
             push_filters=given["pushFilters"],
+            stream=stream,
             remarks=(*unused_options(options), *filter(None, [ignored])),
             ignored=ignored,
         )
+
+    def for_batch(self) -> ReadOptions:
+        """Return the options of a frame that is read in a batch.
+
+        Raises:
+            OptionError: it is to begin at the latest offset.
+        """
+        if self.stream.latest is not None:
+            replace(self.query, start=self.stream.latest)  # raises the error of queries
+        return self
+
+    def for_stream(self) -> ReadOptions:
+        """Return the options of a stream.
+
+        Raises:
+            OptionError: an option that streams refuse.
+        """
+        if self.stream.wrong:
+            raise OptionError(self.stream.wrong)
+        return replace(self, is_stream=True)
 
 
 def _check_pairs(given: GivenOptions) -> None:

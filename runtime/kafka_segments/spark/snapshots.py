@@ -58,7 +58,7 @@ def take_snapshot(spark: SparkSession, paths: str | Sequence[str], destination: 
         `take_snapshot(spark, "/var/lib/kafka/data", "/tmp/now.snapshot", subscribe="orders")`
     """
     listed = [paths] if isinstance(paths, str) else list(paths)
-    read = ReadOptions.parse({**options, "paths": json.dumps(listed)})
+    read = ReadOptions.parse({**options, "paths": json.dumps(listed)}).for_batch()
     # A session of Connect has no JVM at hand.
     places = Places(of_session(spark, read.settings)) if hasattr(spark, "_jsparkSession") else None
     if places is not None:

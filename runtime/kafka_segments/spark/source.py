@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -84,10 +85,12 @@ class KafkaSegmentsDataSource(DataSource):
         """A reader of the columns in `schema`, any of the view's in any order.
 
         Raises:
-            OptionError: see `check_schema`.
+            OptionError: see `check_schema` and `ReadOptions.for_batch`.
         """
         check_schema(schema, self._read)
-        return KafkaSegmentsReader(schema, self._read)
+        if only := self._read.stream.only:
+            _warn_once(f"these options mean nothing in a batch, only in streams: {', '.join(only)}")
+        return KafkaSegmentsReader(schema, self._read.for_batch())
 
     def writer(self, schema: StructType, overwrite: bool) -> KafkaSegmentsWriter:
         """A writer of the rows of a DataFrame as segments.
@@ -111,28 +114,50 @@ class KafkaSegmentsDataSource(DataSource):
             "the format kafka-segments writes in batches only: use foreachBatch, and a directory for each"
         )
 
-    def streamReader(self, schema: StructType) -> NoStreams:  # noqa: ARG002, N802
-        """A reader that refuses: the format reads in batches."""
-        return NoStreams()
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """A reader of a stream, of the columns in `schema`; before Spark 4.2 one that refuses.
+
+        Its methods check schema and options: Spark replaces an error raised here by an UnboundLocalError.
+        """
+        try:
+            from kafka_segments.spark.stream import KafkaSegmentsStreamReader
+        except ModuleNotFoundError:  # pyspark.sql.streaming.datasource
+            return NoStreams()
+        return KafkaSegmentsStreamReader(schema, self._read)
 
 
 class NoStreams(DataSourceStreamReader):
-    """A reader that refuses when the stream starts.
+    """A reader that refuses when the stream starts: of Sparks without limits for a stream's batches."""
 
-    Spark replaces an error raised in `streamReader` by an UnboundLocalError.
-    """
-
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+    def initialOffset(self) -> NoReturn:  # noqa: N802
         """Refuse.
 
         Raises:
             OptionError: always.
         """
-        raise OptionError("the format kafka-segments reads in batches only: use spark.read, not readStream")
+        raise OptionError(
+            f"streams of kafka-segments need Spark 4.2 or newer, and this is {pyspark.__version__}, where a "
+            "source in Python has no Trigger.AvailableNow and no limit for a batch; `kafka-segments ingest "
+            "SRC DEST` takes what is new since its last run, exactly once, with this Spark too"
+        )
+
+    def latestOffset(self) -> NoReturn:  # type: ignore[override]  # noqa: N802
+        """Refuse, as `initialOffset`, for a query that goes on with a checkpoint."""
+        self.initialOffset()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:  # noqa: ARG002
+        """Refuse, as `latestOffset`."""
+        self.initialOffset()
 
     def read(self, partition: InputPartition) -> NoReturn:  # noqa: ARG002
-        """Refuse, as `initialOffset`."""
-        raise OptionError("the format kafka-segments reads in batches only: use spark.read, not readStream")
+        """Refuse; it is never called, for there are no partitions."""
+        self.initialOffset()
+
+
+def _warn_once(remark: str) -> None:
+    if remark not in _logged:
+        _log.warning("kafka-segments: %s", remark)
+    _logged.add(remark)
 
 
 class KafkaSegmentsReader(DataSourceReader):
