@@ -26,6 +26,7 @@ from kafka_segments.ingest.tables import Table, open_table
 from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, WriteTask
 from kafka_segments.ingest.topics import choose, is_internal
 from kafka_segments.ingest.transactional import report_uncommitted
+from kafka_segments.ingest.vanishing import again_if_gone
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions
 from kafka_segments.log.findings import Finding, of_kinds
@@ -129,6 +130,7 @@ class Ingest:
     job_seconds: float
 
 
+@again_if_gone
 def plan_ingest(request: Request) -> IngestPlan:
     """Check sources, destination and state, finish what a killed run left, and plan.
 

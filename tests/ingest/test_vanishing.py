@@ -1,0 +1,52 @@
+"""Segments that a broker deletes while a run plans: it lists again, and what is left is read."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders.directories import append, log_start, run_of, segment_path
+from tests.ingest.ingested import Run, parquet_rows
+
+from kafka_segments.errors import ReadError
+from kafka_segments.ingest.vanishing import again_if_gone
+from kafka_segments.io.filesystems import Places
+
+
+def test_retention_while_a_run_plans(
+    ingest: Run, audit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    append(logs / "t-0", *run_of(0, 9))
+    ingest(logs, out)
+    append(logs / "t-0", *run_of(9, 12), base_offset=9)
+    first, real = segment_path(logs / "t-0", 0), Places.open
+
+    def retaining(self: Places, path: str, *arguments: Any, **more: Any) -> Any:
+        if path == str(first) and first.exists():
+            first.unlink()
+            log_start(logs, "t", 0, 9)
+        return real(self, path, *arguments, **more)
+
+    monkeypatch.setattr(Places, "open", retaining)
+    status, table, err = ingest(logs, out)
+    assert (status, table["t", 0]["records"], table["t", 0]["lost"]) == (0, "3", "0"), err
+    assert not first.exists()
+    assert [row.offset for row in parquet_rows(out)] == list(range(12))
+    assert audit(out, logs)[0] == 0
+
+
+@pytest.mark.parametrize(("number", "count"), [(errno.ENOENT, 5), (errno.EACCES, 1)])
+def test_what_stays_away_is_an_error(number: int, count: int) -> None:
+    tries = []
+
+    @again_if_gone
+    def lists(path: str) -> None:
+        tries.append(path)
+        raise ReadError("no", errno=number, path=path)
+
+    with pytest.raises(ReadError):
+        lists("x.log")
+    assert len(tries) == count
