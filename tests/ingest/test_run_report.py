@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.log.test_discovery import locked
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.ingest.engines import LocalEngine
+from kafka_segments.ingest.run_report import RunMeter
+from kafka_segments.ingest.task import Output
 from kafka_segments.io.outputs import replace_file
 from kafka_segments.io.retry import Patience, RequestCounts, requests_so_far
 
@@ -236,3 +239,24 @@ def test_requests_to_stores_and_their_repetitions_are_counted() -> None:
     before = requests_so_far()
     assert Patience(10, ()).run("s3://b/x", ask) == 1
     assert requests_so_far().since(before) == RequestCounts(2, 1)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A task that asks a store three times."""
+
+    num_bytes: int = 1
+
+    def run(self) -> Output:
+        before = requests_so_far()
+        for _ in range(3):
+            Patience(10, ()).run("s3://b/x", int)
+        return Output(requests=requests_so_far().since(before))
+
+
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_requests_of_tasks_are_counted_once(tmp_path: Path, num_processes: int) -> None:
+    meter = RunMeter(str(tmp_path))
+    Patience(10, ()).run("s3://b/x", int)
+    meter.metered(LocalEngine(num_processes)).run([Asking(), Asking()])
+    assert meter.report(0).requests == RequestCounts(7, 0)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+from pathlib import Path
+
+import pyspark
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
+from tests.builders.directories import append, run_of
+from tests.spark.test_reader import read
 
 from kafka_segments.errors import OptionError
 from kafka_segments.query.committed import Pin
@@ -11,12 +18,34 @@ from kafka_segments.query.plan import _pinned
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 
-def test_streams_are_refused() -> None:
+def test_streams_cannot_be_written() -> None:
     source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
     with pytest.raises(OptionError, match="writes in batches only: use foreachBatch"):
         source.streamWriter(source.schema(), False)
-    with pytest.raises(OptionError, match=r"reads in batches only: use spark\.read"):
-        source.streamReader(source.schema()).initialOffset()
+
+
+def test_older_sparks_are_referred_to_ingest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.datasource", None)
+    monkeypatch.delitem(sys.modules, "kafka_segments.spark.stream", raising=False)
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a"}))
+    reader = source.streamReader(source.schema())
+    words = rf"need Spark 4\.2 or newer, and this is {pyspark.__version__}.*`kafka-segments ingest SRC DEST`"
+    for call in (reader.initialOffset, reader.latestOffset, lambda: reader.partitions({}, {})):
+        with pytest.raises(OptionError, match=words):
+            call()
+
+
+def test_a_batch_has_no_use_for_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    append(tmp_path / "t-0", *run_of(0, 3))
+    with caplog.at_level(logging.WARNING):
+        assert len(read(tmp_path, maxOffsetsPerTrigger="1", maxTriggerDelay="1m")) == 3
+    assert (
+        "these options mean nothing in a batch, only in streams: maxOffsetsPerTrigger, maxTriggerDelay"
+        in caplog.text
+    )
+    for start in ("latest", '{"t":{"0":-1}}'):
+        with pytest.raises(OptionError, match=r"cannot begin at (the )?latest"):
+            read(tmp_path, startingOffsets=start)
 
 
 def test_the_age_of_a_transaction_is_by_its_records() -> None:

@@ -107,17 +107,13 @@ def test_connections_are_accepted_with_one_remark_without_values() -> None:
             "kafkaConsumer.pollTimeoutMs": "1",
             "fetchOffset.numRetries": "1",
             "fetchOffset.retryIntervalMs": "1",
-            "maxOffsetsPerTrigger": "1",
-            "minOffsetsPerTrigger": "2",
-            "maxTriggerDelay": "15m",
         }
     )
     (remark,) = options.remarks
     assert remark == (
         "no broker is asked, so these options mean nothing here: fetchOffset.numRetries, "
         "fetchOffset.retryIntervalMs, groupIdPrefix, kafka.bootstrap.servers, kafka.group.id, "
-        "kafka.sasl.jaas.config, kafkaConsumer.pollTimeoutMs, maxOffsetsPerTrigger, maxTriggerDelay, "
-        "minOffsetsPerTrigger"
+        "kafka.sasl.jaas.config, kafkaConsumer.pollTimeoutMs"
     )
     assert parse().remarks == ()
 
@@ -166,7 +162,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"kafka.value.deserializer": "x"}, "decode the column value"),
     ({"kafka.enable.auto.commit": "true"}, "nothing is committed"),
     ({"kafka.interceptor.classes": "x"}, "as they are stored"),
-    ({"startingOffsets": "latest"}, "cannot begin at latest"),
     ({"endingOffsets": "earliest"}, "cannot end at the earliest"),
     # what contradicts itself: both names
     ({"subscribe": "a", "subscribePattern": "a"}, "give subscribe or subscribePattern, not both"),

@@ -215,7 +215,9 @@ class StreamLogs:
     def _still_there(self, topics: Topics, known: Collection[TopicPartition]) -> Topics | None:
         """The topics without what was known and is gone; None if nothing is left."""
         query = replace(self._query, topics=Topics())
-        logs = logs_asked_for(self._places, self._options.paths, query, self._options.files)
+        logs = logs_asked_for(
+            self._places, self._options.paths, query, self._options.files, is_merged=lambda _topic: False
+        )
         there = {(log.topic, log.partition) for log in logs}
         gone = frozenset(known) - there
         if topics.pattern is not None:

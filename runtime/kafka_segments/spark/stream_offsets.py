@@ -10,6 +10,7 @@ written again, is noticed, though it may be long enough. Without it nothing is c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -50,14 +51,15 @@ def to_offset(positions: Positions) -> dict[str, Any]:
     """Return the offset of some positions; the same ones give the same text."""
     offset = to_kafka_json({key: one.next_offset for key, one in positions.items()})
     logs: dict[str, dict[str, str]] = {}
+    for (topic, _), one in positions.items():
+        if one.topic_id is not None:
+            logs[topic] = {_TOPIC_ID: one.topic_id}
     for (topic, partition), one in sorted(positions.items()):
         own = logs.setdefault(topic, {})
-        if one.topic_id is not None:
-            own[_TOPIC_ID] = one.topic_id
         if (text := _to_text(one)) != "":
             own[str(partition)] = text
-    if logs := {topic: own for topic, own in logs.items() if own}:
-        offset[_LOGS] = logs
+    if any(logs.values()):
+        offset[_LOGS] = {topic: own for topic, own in sorted(logs.items()) if own}
     return offset
 
 
@@ -77,7 +79,7 @@ def from_offset(offset: Mapping[str, Any]) -> dict[TopicPartition, PartitionStat
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise OptionError(
-            f'the checkpoint has the offset {str(dict(offset))!r:.200}, which is not such as {{"topic": '
+            f'the checkpoint has the offset {json.dumps(offset):.200}, which is not such as {{"topic": '
             '{"0": 23}}: it is of another source, or was edited; begin anew with another checkpoint, and '
             "startingOffsets"
         ) from error

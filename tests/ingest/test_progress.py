@@ -1,0 +1,57 @@
+"""Progress of jobs: bytes and their rate, as a bar on a terminal, else as a line now and then."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import Run
+
+from kafka_segments.cli import jobs
+from kafka_segments.cli.jobs import JobProgress, size_words
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "words"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1.0 KiB"),
+        (300 * MIB, "300.0 MiB"),
+        (3 << 40, "3.0 TiB"),
+        (40 << 50, "40960.0 TiB"),
+    ],
+)
+def test_sizes_in_words(num_bytes: int, words: str) -> None:
+    assert size_words(num_bytes) == words
+
+
+def test_lines_come_every_ten_seconds_with_the_rate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with ExitStack() as stack:
+        progress = JobProgress(stack, "tasks", draw=False)
+        for now[0], done in [(105.0, 0), (109.0, 64), (115.0, 128), (116.0, 192), (145.0, 512), (165.0, 512)]:
+            progress.show(done * MIB, 1024 * MIB)
+    assert capsys.readouterr().err.splitlines() == [
+        "kafka-segments: 0 bytes of 1.0 GiB done",
+        "kafka-segments: 128.0 MiB of 1.0 GiB done, 12.8 MiB/s",
+        "kafka-segments: 512.0 MiB of 1.0 GiB done, 12.8 MiB/s",
+    ]
+
+
+def test_a_bar_counts_bytes(ingest: Run, tmp_path: Path) -> None:
+    path = append(tmp_path / "logs" / "t-0", *run_of(0, 90))
+    size = sum(one.stat().st_size for one in path.rglob("*.log"))
+    status, _, err = ingest(tmp_path / "logs", tmp_path / "out", "--progress")
+    last = err.replace("\r", "\n").splitlines()[-1]
+    assert status == 0
+    assert re.search(rf"ingest: 100%.*\| {size / 1024:.2f}k/{size / 1024:.2f}k \[.*B/s\]", last), err
