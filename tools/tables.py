@@ -29,12 +29,12 @@ def options() -> Iterator[str]:
         yield f"| {name} | {default} | {words} | {option.kafka} | {', '.join(_also_in(option))} |"
     ignored = ", ".join(f"`{name}`" for name in ("kafka.bootstrap.servers", *IGNORED))
     words = "mean nothing without a broker; one warning an application names them, not one a `load`"
-    yield f"| {ignored}, all other `kafka.*` | | {words} | connections, groups, streams | |"
+    yield f"| {ignored}, all other `kafka.*` | | {words} | connections, groups | |"
     yield f"| {', '.join(f'`{name}`' for name in REFUSED)} | | refused | refused | |"
 
 
 def _also_in(option: Option) -> Iterator[str]:
-    if option.group != "read":
+    if option.group in ("query", "file"):
         yield "`plan`"
     if option.flag is not None:
         yield f"`ingest {option.flag}`"

@@ -26,8 +26,8 @@ def into_delta(path: str) -> Callable[[DataFrame, int], None]:
     """Write each batch once: the table has the number of the last one, as application transaction."""
 
     def write(batch: DataFrame, number: int) -> None:
-        is_there = DeltaTable.is_deltatable(path)
-        if is_there and (DeltaTable(path).transaction_version("query") or -1) >= number:
+        last = DeltaTable(path).transaction_version("query") if DeltaTable.is_deltatable(path) else None
+        if last is not None and last >= number:
             return
         properties = CommitProperties(app_transactions=[Transaction("query", number)])
         write_deltalake(path, batch.toArrow(), mode="append", commit_properties=properties)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
 import shutil
 import signal
@@ -10,11 +12,12 @@ import sys
 import time
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.builders.directories import append, run_of
 from tests.forms import pick
+from tests.house.test_docs import code_blocks
 from tests.spark import conftest, kafka_rows
 
 pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spark 4.2 or newer")
@@ -172,3 +175,19 @@ def test_a_batch_whose_commit_was_not_noted(
     shutil.move(commits / "2", tmp_path / "2")
     (commits / ".2.crc").unlink(missing_ok=True)
     check_rerun(spark, sink, logs, tmp_path)
+
+
+def test_the_programs_of_the_page(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
+    _, into_delta, starting_offsets = code_blocks(conftest.ROOT / "docs" / "streaming.md", "python")
+    assert into_delta == inspect.getsource(stream_job.into_delta)
+    stream_job.run(spark, "parquet", logs, tmp_path)
+    page: dict[str, Any] = {"SparkSession": object}
+    exec(starting_offsets, page)
+    found = json.loads(page["starting_offsets"](spark, str(tmp_path / "checkpoint")))
+    assert found.pop("#logs").keys() == {"t"}
+    assert found == {"t": {"0": 15, "1": 16, "2": 17}}
+    append(logs / "t-0", *run_of(15, 18))
+    frame = stream(spark, logs, startingOffsets=json.dumps(found), columns="partition,offset")
+    query = frame.writeStream.format("memory").queryName("rows_after").trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert [tuple(row) for row in spark.table("rows_after").collect()] == [(0, 15), (0, 16), (0, 17)]
