@@ -13,6 +13,7 @@ from pathlib import Path
 from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
 from kafka_segments.segment.columnar.arrow_schema import MEANINGS, OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.schema import VIEW_SCHEMAS
+from kafka_segments.spark.write_options import WRITE_OPTIONS
 
 RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -31,6 +32,17 @@ def options() -> Iterator[str]:
     words = "mean nothing without a broker; one warning an application names them, not one a `load`"
     yield f"| {ignored}, all other `kafka.*` | | {words} | connections, groups | |"
     yield f"| {', '.join(f'`{name}`' for name in REFUSED)} | | refused | refused | |"
+
+
+def write_options() -> Iterator[str]:
+    """The table of options of writing, a line each."""
+    yield "| option | default | what it is | Spark's `kafka` sink |"
+    yield "|---|---|---|---|"
+    for option in WRITE_OPTIONS.values():
+        name = f"`{option.name}`" + (f" (also `{option.alias}`)" if option.alias else "")
+        default = "" if option.default is None else f"`{option.default}`"
+        yield f"| {name} | {default} | {option.help} | {option.kafka} |"
+    yield "| all other `kafka.*` | | mean nothing without a broker; a warning names them | producers |"
 
 
 def _also_in(option: Option) -> Iterator[str]:
@@ -61,7 +73,7 @@ def columns() -> Iterator[str]:
         yield f"{ours}| `{spark.name} {spark.dataType.simpleString()}` |"
 
 
-TABLES = {"spark.md": options, "columns.md": columns}
+TABLES = {"spark.md": options, "columns.md": columns, "writing.md": write_options}
 
 
 def renewed(page: str, text: str) -> str:

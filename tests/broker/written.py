@@ -85,7 +85,9 @@ class Script:
         """The partition, once its files are there; with the epoch of the leader that wrote it, as it were."""
         epoch = {"epoch_text": b"0", "start_offset_text": b"%d" % self.first_offset}
         epochs = {"version_text": b"0", "num_entries_text": b"1", "entries": [epoch]}
-        (self.folder / "leader-epoch-checkpoint").write_bytes(KafkaLeaderEpochCheckpoint.build(epochs))
+        path, content = self.folder / "leader-epoch-checkpoint", KafkaLeaderEpochCheckpoint.build(epochs)
+        assert not path.exists() or path.read_bytes() == content
+        path.write_bytes(content)
         opened = [offset for offsets in self.open.values() for offset in offsets]
         return Partition(
             topic=self.topic,
@@ -196,6 +198,46 @@ def compacted(folder: Path) -> Partition:
     return script.finished(40)
 
 
+def data_frame(folder: Path) -> Partition:
+    """Rows of a DataFrame by `df.write`, of two tasks, and rows of LogAppendTime among them."""
+    from tests.spark import written_frames  # imports pyspark, which only this partition needs
+
+    script = Script("written-data-frame", folder)
+    given = rows(500)
+    for at in range(200, 240):
+        given[at] = given[at]._replace(timestamp=T0 + 5000, timestamp_type="LogAppendTime")
+    kinds = {"CreateTime": 0, "LogAppendTime": 1}
+    batches = [
+        written_frames.batch(
+            [
+                {
+                    "topic": script.topic,
+                    "partition": 0,
+                    "offset": row.offset,
+                    "key": row.key,
+                    "value": row.value,
+                    "timestamp": row.timestamp * 1000,
+                    "timestampType": kinds[row.timestamp_type],
+                    "headers": [{"key": key.decode(), "value": value} for key, value in row.headers],
+                }
+                for row in given[at : at + 100]
+            ]
+        )
+        for at in range(0, len(given), 100)
+    ]
+    options = {
+        "compression": "zstd",
+        "segmentBytes": "8k",
+        "batchSize": "2k",
+        "indexIntervalBytes": str(INTERVAL),
+    }
+    made = folder.parent / f"{folder.name}.made"
+    written_frames.write(made, batches[3:], batches[:3], topicId="fwkWwJEoQPCcRdzgt2QjPQ", **options)
+    (made / f"{script.topic}-0").rename(folder)
+    script.rows = given
+    return script.finished(len(given))
+
+
 def encoded(given: Sequence[Row], base_offset: int, last_offset: int, **options: Any) -> bytes:
     """One batch with gaps."""
     dicts = [as_dict(row) | {"offset": row.offset} for row in given]
@@ -258,6 +300,7 @@ MAKERS: dict[str, Callable[[Path], Partition]] = {
     "written-append-time": append_time,
     "written-idempotent": idempotent,
     "written-compacted": compacted,
+    "written-data-frame": data_frame,
     "written-v0-none": lambda folder: legacy(0, "none", folder),
     "written-v0-gzip": lambda folder: legacy(0, "gzip", folder),
     "written-v1-none": lambda folder: legacy(1, "none", folder),

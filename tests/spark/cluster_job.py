@@ -1,4 +1,4 @@
-"""Run by test_cluster: reads, ingests and runs tests with executors that are processes of their own.
+"""Run by test_cluster: reads, writes, ingests and runs tests with executors that are processes of their own.
 
 Arguments: the source, a directory for what was found, then pytest's, which runs last in the same session.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.flaky import FlakyTask
+from tests.spark.flaky import FlakyDataSource, FlakyTask
 
 from kafka_segments.cli.main import main
 from kafka_segments.ingest import job, splits
@@ -29,6 +29,10 @@ def run(source: str, found: Path, tests: list[str]) -> int:
     with open_session(MASTER) as spark:
         frame = spark.read.format("kafka-segments").option("includeHeaders", "true").load(source)
         pq.write_table(frame.toArrow(), found / "read.parquet")
+        spark.dataSource.register(FlakyDataSource)
+        writable = frame.filter("timestamp >= timestamp_millis(-1)").repartition(4, "topic", "partition")
+        in_order = writable.sortWithinPartitions("topic", "partition", "offset")
+        in_order.write.format("flaky-segments").mode("append").save(str(found / "written"))
         pids = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.getppid()).distinct().collect()
         (found / "pids.json").write_text(json.dumps([os.getpid(), *pids]))
 

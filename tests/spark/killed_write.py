@@ -1,7 +1,7 @@
-"""Run by test_write_destination: a write in a process that kills itself at a call of the system.
+"""Run by test_write_destination: writes in processes that kill themselves at a call of the system.
 
-Arguments: the directory, `append` or `overwrite`, a name of `CALLS`, and the number of the call at which it
-dies; 0 for never. Prints how many calls there were.
+Arguments: `append` or `overwrite`, a name of `CALLS`, then pairs: the number of the call at which the process
+dies, 0 for never, and the directory. Prints for each how the process ended, and how many calls there were.
 """
 
 from __future__ import annotations
@@ -43,5 +43,14 @@ def run(path: Path, mode: str, call: str, last: int) -> int:
     return calls[0]
 
 
+def main(mode: str, call: str, *pairs: str) -> None:
+    for last, path in zip(pairs[::2], pairs[1::2], strict=True):
+        child = os.fork()  # all is imported by now, and no thread was started
+        if child == 0:
+            print("calls", run(Path(path), mode, call, int(last)), flush=True)
+            os._exit(0)
+        print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    print(run(Path(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4])))
+    main(*sys.argv[1:])

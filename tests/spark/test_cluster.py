@@ -17,6 +17,7 @@ import pytest
 from tests.forms import pick
 from tests.ingest.ingested import data_files, parquet_rows, table_of
 from tests.spark import cluster_job, conftest, kafka_rows
+from tests.spark.test_reader import read
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -88,6 +89,22 @@ def test_local_cluster(cluster: Run) -> None:
         kafka_rows.split_name(unquote(Path(n).parts[0][6:]) + "-" + Path(n).parts[1][10:]) for n in files
     } == with_rows
     assert os.listdir(cluster.found / "ingested" / "_kafka_segments") == ["runs"]
+
+
+def test_writing_in_a_cluster(cluster: Run) -> None:
+    """Attempts that wrote everything and failed leave nothing, and double nothing."""
+    assert (cluster.found / "status.json").exists(), cluster.done.stderr
+    assert len(list(cluster.found.glob("written.lost-*"))) == 2
+    expected = {
+        (row.topic, row.partition, row.offset, row.key, row.value)
+        for row in kafka_rows.source_rows(NAME)
+        if row.timestamp >= -1000
+    }
+    rows = read(cluster.found / "written")
+    found = [tuple(row[name] for name in ("topic", "partition", "offset", "key", "value")) for row in rows]
+    assert len(found) == len(expected)
+    assert set(found) == expected
+    assert [name for name in os.listdir(cluster.found) if name.startswith(".written")] == []
 
 
 @pytest.mark.long

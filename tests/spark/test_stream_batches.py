@@ -133,6 +133,9 @@ def test_a_partition_that_is_gone(logs: Path, tmp_path: Path, caplog: pytest.Log
         "kafka-segments: u-0, which is to be read from offset 3 on, is at the paths no more: its topic was "
         "deleted, or its directory moved"
     ]
+    streamed.restart()
+    streamed.reader.prepareForTriggerAvailableNow()
+    assert streamed.batch() is None
     (tmp_path / "u-0").rename(logs / "u-0")
     append(logs / "u-0", *run_of(3, 6))
     streamed.restart()
@@ -251,10 +254,9 @@ def test_a_transaction_that_is_open_for_three_batches(tmp_path: Path) -> None:
 
 
 def test_a_batch_may_end_within_a_transaction(tmp_path: Path) -> None:
-    append(
-        tmp_path / "t-0", *(transactional(at, 7, b"b", b"c") for at in range(0, 8, 2)), marker(8, 7, ABORT)
-    )
-    append(tmp_path / "t-0", data(9, b"a", b"b", b"c"))
+    for at in range(0, 8, 2):
+        append(tmp_path / "t-0", transactional(at, 7, b"b", b"c"), base_offset=at)
+    append(tmp_path / "t-0", marker(8, 7, ABORT), data(9, b"a", b"b", b"c"))
     streamed = Streamed(tmp_path, isolationLevel="read_committed", maxOffsetsPerTrigger="3")
     assert offsets_of(streamed.rest()) == span(0, 9, 12)
     assert len(streamed.offsets) == 5

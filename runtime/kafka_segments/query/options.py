@@ -102,8 +102,8 @@ _TABLE = (
     Option("query", "startingOffsets", values.offsets_or("earliest"),
         "where to begin: `earliest`, or offsets as JSON", "earliest",
         kafka="the same; a partition that begins after its end fails its task",
-        more="that is an error here while planning, whatever kinds the two are of; a [stream](streaming.md) can "
-        "also begin at `latest`", scan="offsets"),
+        more="that is an error here while planning, whatever kinds the two are of; a [stream](streaming.md) "
+        "can also begin at `latest`", scan="offsets"),
     Option("query", "endingOffsets", values.offsets_or("latest", "high-watermark", "log-end"),
         "where to end: `latest`, or offsets as JSON", "latest", kafka=_SAME,
         more="also `high-watermark` or `log-end` (see [the end](#the-end))", scan="offsets"),

@@ -112,7 +112,7 @@ class StreamLogs:
             KafkaFormatError: a file cannot be read.
         """
         query = replace(self._query, isolation="read_uncommitted", start=Bound("earliest"))
-        logs = self._list(self._logs).items()
+        logs = self._list(None).items()
         return {key: _end(*self._resolved(log, query)) for key, log in logs if log.pieces}
 
     def ends(self, positions: Positions) -> dict[TopicPartition, int]:
@@ -195,8 +195,8 @@ class StreamLogs:
             self._tell(text)
         return [*([Task((), tuple(due))] if due else []), *tasks_of(found)]
 
-    def _list(self, known: Collection[TopicPartition]) -> Logs:
-        """List the logs that are asked for; those that were known may be gone."""
+    def _list(self, known: Collection[TopicPartition] | None) -> Logs:
+        """List the logs that are asked for; those that were known (None: all of them) may be gone."""
         query = self._query
         try:
             chosen = self._select(query)
@@ -212,24 +212,22 @@ class StreamLogs:
         logs = logs_asked_for(self._places, self._options.paths, query, self._options.files)
         return select(logs, query.topics)[0]
 
-    def _still_there(self, topics: Topics, known: Collection[TopicPartition]) -> Topics | None:
-        """The topics without what was known and is gone; None if nothing is left."""
+    def _still_there(self, topics: Topics, known: Collection[TopicPartition] | None) -> Topics | None:
+        """The topics without those that were known and are gone; None if nothing is left."""
         query = replace(self._query, topics=Topics())
         logs = logs_asked_for(
             self._places, self._options.paths, query, self._options.files, is_merged=lambda _topic: False
         )
         there = {(log.topic, log.partition) for log in logs}
-        gone = frozenset(known) - there
-        if topics.pattern is not None:
-            return None if gone else topics
-        names = frozenset(topic for topic, _ in gone) - {topic for topic, _ in there}
+        # What was never there is left in, for the error's text.
+        left = there if known is None else there | ((topics.partitions or frozenset()) - frozenset(known))
         if topics.names is not None:
-            left = topics.names - names
-            return Topics(names=left) if left else None
+            kept = {topic for topic, _ in there}
+            kept |= set() if known is None else topics.names - {topic for topic, _ in known}
+            return Topics(names=topics.names & kept) if topics.names & kept else None
         if topics.partitions is not None:
-            kept = topics.partitions - gone
-            return Topics(partitions=kept) if kept else None
-        return topics
+            return Topics(partitions=topics.partitions & left) if topics.partitions & left else None
+        return None if topics.pattern is not None and (known is None or known) else topics
 
     def _checked(self, known: PartitionState) -> PartitionLog | None:
         """The log of a position, which goes on there; None if it is gone, and that is no error."""

@@ -26,6 +26,7 @@ from kafka_segments.formats.file_names import TopicPartition, parse_directory_na
 from kafka_segments.query.options import nearest
 from kafka_segments.segment.columnar.timestamp_range import MICROS
 from kafka_segments.spark.write_options import WriteOptions
+from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments.write.partitioner import partitions_by_key
 
 __all__ = ["KIND", "LOG_APPEND_TIME", "RowSplitter", "check_write_schema"]
@@ -48,6 +49,7 @@ _TYPES: Mapping[str, tuple[DataType, ...]] = {
 _HEADERS = "headers"
 _BY_LOWER = {name.lower(): name for name in (*_TYPES, _HEADERS)}
 _NO_TIMESTAMP = -1
+_PER_TOPIC = MAX_INT + 1  # partitions that a topic can have
 
 
 def check_write_schema(schema: StructType, options: WriteOptions) -> None:
@@ -118,13 +120,14 @@ class RowSplitter:
         numbers = self._partitions(columns, batch.num_rows)
         rows = _as_written(columns, batch.num_rows)
         codes, places, counts = np.unique(
-            (topic_numbers << 32) | numbers, return_inverse=True, return_counts=True
+            topic_numbers * _PER_TOPIC + numbers, return_inverse=True, return_counts=True
         )
         if len(codes) > 1:
             rows = rows.take(pa.array(np.argsort(places.reshape(-1), kind="stable")))
         first = 0
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            yield self._name(topics[code >> 32], code & 0xFFFFFFFF), rows.slice(first, count)
+            topic, partition = divmod(code, _PER_TOPIC)
+            yield self._name(topics[topic], partition), rows.slice(first, count)
             first += count
 
     def _topics(self, column: pa.Array | None, num_rows: int) -> tuple[list[str], Any]:
