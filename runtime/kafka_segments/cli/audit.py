@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kafka_segments.cli import console
 from kafka_segments.cli.parsing import named_options
 from kafka_segments.cli.tables import print_table
-from kafka_segments.formats.file_names import is_address
+from kafka_segments.formats.file_names import is_address, real_path
 from kafka_segments.io.store_settings import store_settings
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.ingest.run_log import RunLog
     from kafka_segments.ingest.tables import open_table
 
-    destination = os.path.realpath(arguments.destination)
+    destination = real_path(arguments.destination)
     settings = store_settings(named_options(arguments.option, ()))
-    history = read_history(RunLog(destination), arguments.destination)
-    table = open_table(history.newest.settings.kind, destination)
+    history = read_history(RunLog(destination, settings), arguments.destination)
+    table = open_table(history.newest.settings.kind, destination, settings)
     with console.waiting("counting rows"):
         partitions, problems = audit_table(table, history)
     compared: list[ComparedPartition] = []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from contextlib import ExitStack
 
 from kafka_segments.cli import console
 from kafka_segments.cli.jobs import JobProgress, add_engine_options, ended_by_signals, engine_of
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.formats.file_names import real_path
+from kafka_segments.io.store_settings import store_settings
 from kafka_segments.query import option_values as values
 
 __all__ = ["add_parser", "run"]
@@ -34,6 +36,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--bloom-filter", action="store_true", help="write a bloom filter of the keys into each file"
     )
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting for stores, such as fs.s3a.endpoint",
+    )
     add_engine_options(parser)
     parser.set_defaults(run=run)
 
@@ -45,8 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.ingest.run_log import RunLog
     from kafka_segments.ingest.tables import open_table
 
-    destination = os.path.realpath(arguments.destination)
-    kind = read_history(RunLog(destination), arguments.destination).newest.settings.kind
+    destination = real_path(arguments.destination)
+    settings = store_settings(named_options(arguments.option, ()))
+    kind = read_history(RunLog(destination, settings), arguments.destination).newest.settings.kind
     target = values.size_from(1)("--target-size", arguments.target_size)
     engine, name = engine_of(arguments)
     with ended_by_signals(), ExitStack() as stack:
@@ -57,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             verb="compact",
         )
         num_files, made = compact(
-            open_table(kind, destination),
+            open_table(kind, destination, settings),
             engine,
             target_bytes=target,
             bloom_filter=arguments.bloom_filter,

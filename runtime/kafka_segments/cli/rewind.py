@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
 from kafka_segments.cli.jobs import add_engine_options, ended_by_signals, engine_of
+from kafka_segments.cli.parsing import named_options
 from kafka_segments.errors import OptionError
+from kafka_segments.formats.file_names import real_path
+from kafka_segments.io.store_settings import store_settings
 
 if TYPE_CHECKING:
     from kafka_segments.query.query import TopicPartition
@@ -39,6 +41,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=_offset,
         help="the highest offset at which the next run may begin; 0: all rows are removed",
     )
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting for stores, such as fs.s3a.endpoint",
+    )
     add_engine_options(parser)
     parser.set_defaults(run=run)
 
@@ -56,12 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.ingest.run_log import RunLog
     from kafka_segments.ingest.tables import open_table
 
-    destination = os.path.realpath(arguments.destination)
-    newest = read_history(RunLog(destination), arguments.destination).newest
+    destination = real_path(arguments.destination)
+    settings = store_settings(named_options(arguments.option, ()))
+    newest = read_history(RunLog(destination, settings), arguments.destination).newest
     known = {(one.topic, one.partition) for one in newest.partitions}
     named = [key for name in arguments.partitions for key in _named(name, known, arguments.destination)]
     engine, _ = engine_of(arguments)
-    table = open_table(newest.settings.kind, destination)
+    table = open_table(newest.settings.kind, destination, settings)
     with ended_by_signals():
         done = rewind(table, engine, named, arguments.to_offset)
     for one in done:

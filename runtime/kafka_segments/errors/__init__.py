@@ -39,6 +39,7 @@ __all__ = [
     "TransactionInDoubtError",
     "TruncatedError",
     "TruncatedLogError",
+    "UndecidedRunError",
     "UnknownFormatError",
     "UnsupportedMagicError",
 ]
@@ -233,6 +234,10 @@ class OutputError(KafkaFormatError, OSError):
 
 class ConflictError(OutputError):
     """A table that another run has changed since this one began; this one has changed nothing."""
+
+
+class UndecidedRunError(OutputError):
+    """A run that may or may not have been committed, as the store gave no answer; the next one finds out."""
 
 
 class AccountError(KafkaFormatError):

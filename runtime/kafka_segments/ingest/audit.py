@@ -6,7 +6,6 @@ accounts of a partition have to follow each other, and their parts to add up.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,8 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_segments.errors import StoreError
 from kafka_segments.ingest.account import Account
 from kafka_segments.ingest.history import History, files_of
+from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
@@ -72,9 +73,7 @@ def audit_table(table: Table, history: History) -> tuple[list[AuditedPartition],
         Its partitions, by topic and number; and problems of the table.
     """
     accounts, files = history.accounts(), table.data_files(history)
-    found = [
-        _Partition(table.destination, key, files_of(files, key)).audited(own) for key, own in accounts.items()
-    ]
+    found = [_Partition(table.log, key, files_of(files, key)).audited(own) for key, own in accounts.items()]
     return found, list(_of_table(table, history, files, set(accounts)))
 
 
@@ -87,29 +86,20 @@ def _of_table(
     for one in files.values():
         if one.topic is not None and (one.topic, one.partition) not in keys:
             yield Problem(one.topic, one.partition, f"{one.path} has rows of which no run has an account")
-    for path in () if table.has_typed_partitions else _data_files(destination):
+    for path in () if table.has_typed_partitions else table.log.files.parquet_paths(destination):
         if path not in files:
             yield Problem(None, None, f"{path} is in the table's directory, and no run has written it")
     for run in history.runs:
         for kept in run.damaged:
-            if not os.path.exists(os.path.join(destination, kept.path)):
+            if not table.log.files.has(f"{destination}/{kept.path}"):
                 yield Problem(kept.topic, kept.partition, f"{kept.path}, with damaged bytes, is missing")
-
-
-def _data_files(destination: str) -> Iterator[str]:
-    """Paths of Parquet files that readers of the directory see."""
-    for directory, names, files in os.walk(destination):
-        names[:] = sorted(name for name in names if not name.startswith(("_", ".")))
-        for name in sorted(files):
-            if name.endswith(".parquet"):
-                yield os.path.relpath(os.path.join(directory, name), destination)
 
 
 class _Partition:
     """One pass over a partition's files."""
 
-    def __init__(self, destination: str, key: TopicPartition, files: Sequence[DataFile]) -> None:
-        self._destination, self._key, self._files = destination, key, files
+    def __init__(self, log: RunLog, key: TopicPartition, files: Sequence[DataFile]) -> None:
+        self._log, self._key, self._files = log, key, files
         self._problems: list[Problem] = []
 
     def audited(self, accounts: Sequence[tuple[int, Account]]) -> AuditedPartition:
@@ -149,9 +139,10 @@ class _Partition:
         """The offsets of some files in order, each once; adds problems."""
         parts = [np.empty(0, np.int64)]
         for file in files:
-            path = os.path.join(self._destination, file.path)
             try:
-                own = np.concatenate([np.empty(0, np.int64), *_offsets_in(path)])
+                own = np.concatenate([np.empty(0, np.int64), *_offsets_in(self._log, file)])
+            except StoreError:
+                raise
             except (OSError, pa.ArrowException) as error:
                 self._say(f"{file.path} cannot be read: {str(error).splitlines()[0]}")
                 continue
@@ -167,17 +158,17 @@ class _Partition:
         return unique
 
 
-def _offsets_in(path: str) -> Iterator[Offsets]:
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(columns=["offset"], batch_size=1 << 20):
+def _offsets_in(log: RunLog, file: DataFile) -> Iterator[Offsets]:
+    with pq.ParquetFile(log.files.reader(f"{log.destination}/{file.path}")) as opened:
+        for batch in opened.iter_batches(columns=["offset"], batch_size=1 << 20):
             yield batch.column(0).to_numpy()
 
 
-def offsets_between(destination: str, files: Iterable[DataFile], start: int, end: int) -> Offsets:
+def offsets_between(log: RunLog, files: Iterable[DataFile], start: int, end: int) -> Offsets:
     """Return the offsets of a range that some files have, ascending.
 
     Args:
-        destination: of the table.
+        log: of the table.
         files: of one partition.
         start: first offset.
         end: after the last one.
@@ -186,7 +177,7 @@ def offsets_between(destination: str, files: Iterable[DataFile], start: int, end
     for one in files:
         if one.last_offset is None or one.last_offset < start or (one.first_offset or 0) >= end:
             continue
-        for offsets in _offsets_in(os.path.join(destination, one.path)):
+        for offsets in _offsets_in(log, one):
             parts.append(offsets[(offsets >= start) & (offsets < end)])
     return np.unique(np.concatenate(parts))
 

@@ -17,6 +17,7 @@ from kafka_segments.ingest.account import account_of, lost_spans
 from kafka_segments.ingest.audit import AuditedPartition, Problem, offsets_between
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
 from kafka_segments.ingest.history import History, files_of
+from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
 from kafka_segments.ingest.tables import Table
 from kafka_segments.io.filesystems import Places
@@ -83,16 +84,14 @@ def audit_logs(
         if log is None or not log.pieces:
             yield ComparedPartition(one, None)
             continue
-        yield _Comparison(table.destination, files_of(files, key), key, places).compared(one, log, query)
+        yield _Comparison(table.log, files_of(files, key), key, places).compared(one, log, query)
 
 
 class _Comparison:
     """One pass over a partition's log."""
 
-    def __init__(
-        self, destination: str, files: Sequence[DataFile], key: TopicPartition, places: Places
-    ) -> None:
-        self._destination, self._files, self._key, self._places = destination, files, key, places
+    def __init__(self, log: RunLog, files: Sequence[DataFile], key: TopicPartition, places: Places) -> None:
+        self._log, self._files, self._key, self._places = log, files, key, places
 
     def compared(self, table: AuditedPartition, log: PartitionLog, query: Query) -> ComparedPartition:
         account, key = table.account, self._key
@@ -125,7 +124,7 @@ class _Comparison:
         reading = Reading(("offset",), max_decompressed=DEFAULT_MAX_DECOMPRESSED)
         reader = CountingReader(split, self._places, reading, findings)
         end = split.end if split.end is not None else (split.asked[1] or split.start)
-        known = offsets_between(self._destination, self._files, split.start, end)
+        known = offsets_between(self._log, self._files, split.start, end)
         missing = [np.empty(0, np.int64)]
         try:
             for batch in reader.rows():

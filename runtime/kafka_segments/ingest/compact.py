@@ -18,12 +18,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_segments.errors import OptionError, OutputError, ReadError
+from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError, UndecidedRunError
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.engines import Engine, Progress
 from kafka_segments.ingest.history import read_history
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.ingest.tables import Table
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 
@@ -38,6 +39,7 @@ class MergeTask:
 
     Attributes:
         destination: of the table.
+        table_files: where it is.
         root: where the new file's path begins.
         files: in order, of one directory.
         columns: of the table.
@@ -45,6 +47,7 @@ class MergeTask:
     """
 
     destination: str
+    table_files: TableFiles
     root: str
     files: tuple[DataFile, ...]
     columns: tuple[str, ...]
@@ -66,10 +69,10 @@ class MergeTask:
         name = f"{first.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
         path = f"{os.path.dirname(first.path)}/{name}"
         schema = schema_of(self.columns)
-        target = os.path.join(self.root, path)
-        with ParquetFile(target, schema, bloom_filter=self.bloom_filter) as output:
+        options: dict[str, Any] = {"bloom_filter": self.bloom_filter, "files": self.table_files}
+        with ParquetFile(f"{self.root}/{path}", schema, **options) as output:
             for file in self.files:
-                for batch in read_rows(os.path.join(self.destination, file.path), schema):
+                for batch in read_rows(self.table_files, f"{self.destination}/{file.path}", schema):
                     output.write(batch)
         expected = sum(file.num_rows for file in self.files)
         if output.num_rows != expected:
@@ -80,10 +83,11 @@ class MergeTask:
         return replace(first, path=path, num_rows=expected, num_bytes=output.size, last_offset=last_offset)
 
 
-def read_rows(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_rows(files: TableFiles, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a data file; columns that were added to the table later are null.
 
     Args:
+        files: of the table.
         path: of the file.
         schema: of the table, without the partition's columns.
 
@@ -91,7 +95,7 @@ def read_rows(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         ReadError: it cannot be read.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(files.reader(path)) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                 columns: list[Any] = [
                     batch.column(field.name) if field.name in batch.schema.names else _nulls(batch, field)
@@ -99,7 +103,7 @@ def read_rows(path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
                 ]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
     except (OSError, pa.ArrowException) as error:
-        if isinstance(error, OutputError):
+        if isinstance(error, KafkaFormatError):
             raise
         raise ReadError(str(error).splitlines()[0], path=path) from error
 
@@ -141,12 +145,13 @@ def compact(
     groups = list(_groups(list(table.data_files(history).values()), target_bytes))
     if not groups:
         return 0, None
-    run_id = staging.new_run(table.destination, before.number)
+    run_id = staging.new_run(table.log, before.number)
     columns, root = before.settings.columns, table.root_of(run_id)
-    tasks = [MergeTask(table.destination, root, group, columns, bloom_filter) for group in groups]
+    files = table.log.files
+    tasks = [MergeTask(table.destination, files, root, group, columns, bloom_filter) for group in groups]
     try:
         merged = engine.run(tasks, show)
-        staging.sync_all(staging.staging_of(table.destination, run_id))
+        files.sync(staging.staging_of(table.destination, run_id))
         removed = tuple(file.path for group in groups for file in group)
         run = RunState(
             before.number + 1,
@@ -159,11 +164,13 @@ def compact(
             placeholder=before.placeholder,
         )
         table.log.create(run)
+    except UndecidedRunError:
+        raise  # see `ingest`
     except BaseException:
-        staging.discard(table.destination, run_id)
+        staging.discard(table.log, run_id)
         raise
     table.publish(run)
-    staging.sweep(table.destination, run.number)
+    staging.sweep(table.log, run.number)
     return len(removed), run
 
 

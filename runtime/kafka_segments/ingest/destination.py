@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.run_log import STATE_DIRECTORY
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.object_store import split_address
 from kafka_segments.log.log_dir import log_dir_root
 
 __all__ = ["check_destination", "is_surely_text", "partition_path"]
@@ -67,14 +69,22 @@ def is_surely_text(topic: str) -> bool:
     return re.match("[A-Za-z]", bare) is not None and bare.lower() not in _WORDS
 
 
-def check_destination(destination: str, sources: Sequence[str]) -> str:
-    """The destination with links resolved.
+def check_destination(destination: str, sources: Sequence[str], places: Places) -> str:
+    """The destination with links resolved; an address without a slash at its end.
+
+    Args:
+        destination: a path or an address.
+        sources: of the run.
+        places: filesystems by path.
 
     Raises:
         OptionError: it exists and is neither an empty directory nor a table of `ingest`, or it lies in (or
             is) a source.
         OutputError: it cannot be looked at.
+        StoreError: the store refused or failed.
     """
+    if is_address(destination):
+        return _checked_address(destination, sources, places)
     resolved = os.path.realpath(destination)
     for source in sources:
         if is_address(source):
@@ -94,6 +104,43 @@ def check_destination(destination: str, sources: Sequence[str]) -> str:
     except OSError as error:
         raise OutputError(f"{error.strerror or error}", path=destination) from error
     return resolved
+
+
+def _checked_address(destination: str, sources: Sequence[str], places: Places) -> str:
+    bucket, key = _bucket_and_key(destination)
+    for source in sources:
+        if not is_address(source) or not source.partition("://")[1]:
+            continue
+        other, above = source.partition("://")[2].rstrip("/").partition("/")[::2]
+        if other == bucket and f"{key}/".startswith(f"{above}/" if above else ""):
+            raise OptionError(
+                f"it lies in the source {source}, where nothing may be written; choose another",
+                path=destination,
+            )
+    entry = places.entry(destination)
+    if entry is None:
+        return destination.rstrip("/")
+    names = [one.name for one in places.entries(destination)] if entry.is_directory else [entry.name]
+    if names and (STATE_DIRECTORY not in names or not entry.is_directory):
+        raise OptionError(
+            "it is neither an empty directory nor one that ingest has written; choose another",
+            path=destination,
+        )
+    return destination.rstrip("/")
+
+
+def _bucket_and_key(destination: str) -> tuple[str, str]:
+    """Bucket and key of an address that can be written to.
+
+    Raises:
+        OptionError: it cannot.
+    """
+    _, bucket, key = split_address(destination)
+    if not key:
+        raise OptionError(
+            "this is a whole bucket: name a directory in it, which ingest has to itself", path=destination
+        )
+    return bucket, key
 
 
 def _is_usable(path: str) -> bool:

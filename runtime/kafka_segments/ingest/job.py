@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_segments.errors import ConflictError, OutputError
+from kafka_segments.errors import ConflictError, OutputError, UndecidedRunError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.account import account_of, lost_spans
@@ -45,7 +45,7 @@ class Request:
 
     Attributes:
         sources: log directories, partitions' directories, segments; addresses and patterns.
-        destination: a directory: new, empty, or a table.
+        destination: a directory or its address: new, empty, or a table.
         query: topics, where partitions begin that are new to the table, where they end, isolation.
         files: which files of the sources count.
         kind: of the table.
@@ -140,8 +140,8 @@ def plan_ingest(request: Request) -> IngestPlan:
     """
     places = Places(request.store_settings)
     logs, hidden = _logs(request, places)
-    destination = check_destination(request.destination, request.sources)
-    table = open_table(request.kind, destination)
+    destination = check_destination(request.destination, request.sources, places)
+    table = open_table(request.kind, destination, request.store_settings)
     before, said = _recover(table)
     if before is not None:
         check_settings(before.settings, request.settings, request.destination)
@@ -165,7 +165,7 @@ def _recover(table: Table) -> tuple[RunState | None, list[str]]:
     if before is None:
         return None, []
     table.publish(before)
-    swept = staging.sweep(table.destination, before.number)
+    swept = staging.sweep(table.log, before.number)
     return before, [f"{path}: removed; an ingest that was killed left it" for path in swept]
 
 
@@ -226,24 +226,26 @@ def ingest(
         run, reports = _run_of(plan, "", [])
         if _is_nothing_new(plan, run):
             return Ingest(plan.before or run, tuple(reports), engine.start_seconds, 0.0)
-    run_id = staging.new_run(table.destination, plan.number)
+    run_id = staging.new_run(table.log, plan.number)
     try:
         tasks = _tasks(plan, table.root_of(run_id))
         outputs = engine.run(tasks, show) if tasks else []
         run, reports = _run_of(plan, run_id, outputs)
         if _is_nothing_new(plan, run):
-            staging.discard(table.destination, run_id)
+            staging.discard(table.log, run_id)
             return Ingest(plan.before or run, tuple(reports), engine.start_seconds, 0.0)
         run = _with_placeholder(plan, run)
-        staging.sync_all(staging.staging_of(table.destination, run_id))
+        table.log.files.sync(staging.staging_of(table.destination, run_id))
         table.log.create(run)
+    except UndecidedRunError:
+        raise  # it may exist: what it wrote is published, or swept, by the next run
     except BaseException as error:
-        staging.discard(table.destination, run_id)
+        staging.discard(table.log, run_id)
         if isinstance(error, OutputError) and _is_fenced_out(plan):
             raise _conflict(plan) from error
         raise
     table.publish(run)
-    staging.sweep(table.destination, run.number)
+    staging.sweep(table.log, run.number)
     job_seconds = time.monotonic() - started - engine.start_seconds
     places = Places(plan.request.store_settings)
     told = report_uncommitted(reports, _uncommitted(plan), plan.planned.splits, places)
@@ -332,7 +334,8 @@ def _with_placeholder(plan: IngestPlan, run: RunState) -> RunState:
         return run if before is None else replace(run, removed=(*run.removed, before))
     if plan.before is not None:
         return replace(run, placeholder=before)
-    placeholder = write_placeholder(plan.table.root_of(run.run_id), plan.request.columns)
+    root = plan.table.root_of(run.run_id)
+    placeholder = write_placeholder(root, plan.request.columns, plan.table.log.files)
     return replace(run, files=(placeholder,), placeholder=placeholder.path)
 
 

@@ -6,22 +6,25 @@ Row groups depend on the rows alone, so that equal rows make equal bytes.
 from __future__ import annotations
 
 import inspect
-import os
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.ingest.local_table_files import LocalTableFiles
+from kafka_segments.ingest.table_files import TableFiles, TableOutput
 
 __all__ = ["ParquetFile", "check_bloom_filter"]
 
 _ROW_GROUP_BYTES = 32 << 20
 _ROW_GROUP_ROWS = 1 << 20
 _ZSTD_LEVEL = 3
+_BUFFER_BYTES = 1 << 20
 _FILTERED = "key"
 
 
@@ -47,19 +50,28 @@ class ParquetFile:
         path: must not exist; its directories are made.
         schema: of every batch.
         bloom_filter: write a bloom filter of the keys.
+        files: where the path is.
 
     Attributes:
         size: bytes of the finished file, 0 if there is none.
         num_rows: rows written.
     """
 
-    def __init__(self, path: str, schema: pa.Schema, *, bloom_filter: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        schema: pa.Schema,
+        *,
+        bloom_filter: bool = False,
+        files: TableFiles | None = None,
+    ) -> None:
         self.schema = schema
         self.size = self.num_rows = 0
         self._has_filter = bloom_filter and _FILTERED in schema.names
-        self._path = path
-        self._file: BinaryIO | None = None
+        self._path, self._files = path, files or LocalTableFiles()
+        self._file: TableOutput | None = None
         self._writer: pq.ParquetWriter | None = None
+        self._sink: Any = None
         self._batches: list[pa.RecordBatch] = []
         self._num_bytes = 0
         self._num_waiting = 0
@@ -75,16 +87,16 @@ class ParquetFile:
         try:
             if error is None:
                 self._finish(self._file)
+                self._file = None
         finally:
-            self._abandon(self._file)
+            if self._file is not None:
+                self._abandon(self._file)
 
     def open(self) -> None:
         """Create the file, if it is not there yet."""
         if self._file is not None:
             return
-        with self._writing():
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            self._file = open(self._path, "xb")  # noqa: SIM115
+        self._file = self._files.output(self._path)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows.
@@ -101,7 +113,7 @@ class ParquetFile:
             with self._writing():
                 self._flush()
 
-    def _new_writer(self, file: BinaryIO) -> pq.ParquetWriter:
+    def _new_writer(self, sink: io.BufferedWriter) -> pq.ParquetWriter:
         options: dict[str, Any] = {}
         if "offset" in self.schema.names:
             options["sorting_columns"] = pq.SortingColumn.from_ordering(
@@ -111,37 +123,59 @@ class ParquetFile:
             # As many distinct keys as rows at most; the first row group is as large as the others.
             options["bloom_filter_options"] = {_FILTERED: {"ndv": max(1, self._num_waiting), "fpp": 0.01}}
         level = _ZSTD_LEVEL
-        return pq.ParquetWriter(file, self.schema, compression="zstd", compression_level=level, **options)
+        return pq.ParquetWriter(sink, self.schema, compression="zstd", compression_level=level, **options)
 
     def _flush(self) -> None:
         """Write what was gathered as one row group."""
         if self._writer is None and self._file is not None:
-            self._writer = self._new_writer(self._file)
+            self._sink = io.BufferedWriter(_Sink(self._file), _BUFFER_BYTES)
+            self._writer = self._new_writer(self._sink)
         if self._batches and self._writer is not None:
             self._writer.write_table(pa.Table.from_batches(self._batches), row_group_size=_ROW_GROUP_ROWS)
         self._batches, self._num_bytes, self._num_waiting = [], 0, 0
 
-    def _finish(self, file: BinaryIO) -> None:
+    def _finish(self, file: TableOutput) -> None:
         with self._writing():
             self._flush()
             if self._writer is not None:
                 self._writer.close()
-            file.flush()
-            os.fsync(file.fileno())
-            self.size = os.fstat(file.fileno()).st_size
+            if self._sink is not None:
+                self._sink.flush()
+            file.finish()
+        self.size = file.size
 
-    def _abandon(self, file: BinaryIO) -> None:
-        """Close all; a failed write has been reported, and must not raise a second error."""
+    def _abandon(self, file: TableOutput) -> None:
+        """Leave nothing; a failed write has been reported, and must not raise a second error."""
+        if self._sink is not None:
+            self._sink.raw.is_abandoned = True
         if self._writer is not None and self._writer.is_open:  # else its destructor would try, and complain
             with suppress(OSError):
                 self._writer.close()
             self._writer.is_open = False
-        with suppress(OSError):
-            file.close()
+        file.discard()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
             yield
+        except OutputError:
+            raise
         except OSError as error:
             raise OutputError(f"{error.strerror or error}", path=self._path) from error
+
+
+class _Sink(io.RawIOBase):
+    """A new file, as a library's writer takes it; who began the file ends it."""
+
+    def __init__(self, output: TableOutput) -> None:
+        super().__init__()
+        self.is_abandoned = False
+        self._output = output
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if not self.is_abandoned:
+            self._output.write(data)
+        return len(data)

@@ -5,13 +5,11 @@ What a disk does not give back is filled with zeros, so that positions stay.
 
 from __future__ import annotations
 
-import os
-
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
 from kafka_segments.ingest.run_log import STATE_DIRECTORY
 from kafka_segments.ingest.run_state import DamagedBytes
+from kafka_segments.ingest.table_files import TableFiles, TableOutput
 from kafka_segments.io.filesystems import Places
-from kafka_segments.io.outputs import OutputFile
 from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import StoredSegment
@@ -23,7 +21,7 @@ _STEP = 1 << 20
 
 
 def keep_bytes(
-    finding: Finding, segment: StoredSegment, root: str, name: str, places: Places
+    finding: Finding, segment: StoredSegment, root: str, name: str, places: Places, *, files: TableFiles
 ) -> DamagedBytes | None:
     """Copy the bytes of damage to a file.
 
@@ -33,6 +31,7 @@ def keep_bytes(
         root: where the path of the file begins.
         name: of the file, unique in the run.
         places: filesystems by path.
+        files: where the root is.
 
     Returns:
         The file; None for damage without bytes, or of another segment.
@@ -53,7 +52,8 @@ def keep_bytes(
         raise_unless_file_at_fault(error)
         return None
     try:
-        _copy(source, (damage.position, min(damage.end_position, source.size)), os.path.join(root, path))
+        span = damage.position, min(damage.end_position, source.size)
+        _copy(source, span, files.output(f"{root}/{path}"))
     finally:
         source.close()
     return DamagedBytes(
@@ -69,12 +69,7 @@ def keep_bytes(
     )
 
 
-def _copy(source: Source, span: tuple[int, int], path: str) -> None:
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror or error}", path=path) from error
-    output = OutputFile(path, path)
+def _copy(source: Source, span: tuple[int, int], output: TableOutput) -> None:
     try:
         for position in range(*span, _STEP):
             size = min(_STEP, span[1] - position)

@@ -21,6 +21,7 @@ from kafka_segments.ingest.history import History, files_of, read_history
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.placeholder import write_placeholder
 from kafka_segments.ingest.run_state import DataFile, PartitionState, Rewound, RunState
+from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.segment.columnar.arrow_schema import schema_of
@@ -57,6 +58,7 @@ class CutTask:
         file: to cut.
         end: offset after the last one that is kept.
         columns: of the table.
+        table_files: of the table.
     """
 
     destination: str
@@ -64,6 +66,7 @@ class CutTask:
     file: DataFile
     end: int
     columns: tuple[str, ...]
+    table_files: TableFiles
 
     @property
     def num_bytes(self) -> int:
@@ -80,8 +83,8 @@ class CutTask:
         schema, last = schema_of(self.columns), None
         name = f"{self.file.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
         path = f"{os.path.dirname(self.file.path)}/{name}"
-        with ParquetFile(os.path.join(self.root, path), schema) as output:
-            for batch in read_rows(os.path.join(self.destination, self.file.path), schema):
+        with ParquetFile(f"{self.root}/{path}", schema, files=self.table_files) as output:
+            for batch in read_rows(self.table_files, f"{self.destination}/{self.file.path}", schema):
                 offsets = batch.column("offset").to_numpy()
                 kept = batch.slice(0, int((offsets < self.end).sum()))  # files are sorted by offset
                 if kept.num_rows:
@@ -115,17 +118,17 @@ def rewind(
     cuts = [one for one in cuts if one.state is None or one.state.next_offset < one.known.next_offset]
     if not cuts:
         return []
-    run_id = staging.new_run(table.destination, history.newest.number)
+    run_id = staging.new_run(table.log, history.newest.number)
     try:
         made = engine.run([task for one in cuts for task in one.tasks(table.root_of(run_id))])
         run = _with_placeholder(table, history, _run_of(history, run_id, cuts, made))
-        staging.sync_all(staging.staging_of(table.destination, run_id))
+        table.log.files.sync(staging.staging_of(table.destination, run_id))
         table.log.create(run)
     except BaseException:
-        staging.discard(table.destination, run_id)
+        staging.discard(table.log, run_id)
         raise
     table.publish(run)
-    staging.sweep(table.destination, run.number)
+    staging.sweep(table.log, run.number)
     kept = {(one.topic, one.partition): 0 for one in made}
     for one in made:
         kept[one.topic, one.partition] += one.num_rows
@@ -150,7 +153,7 @@ class _Cut:
     """
 
     def __init__(self, table: Table, history: History, key: TopicPartition, to_offset: int) -> None:
-        self.key, self._destination = key, table.destination
+        self.key, self._destination, self._table_files = key, table.destination, table.log.files
         self.known = history.newest.by_partition()[key]
         self.state = _state_at(history, key, to_offset, table.destination)
         self._end = -1 if self.state is None else self.state.next_offset
@@ -161,7 +164,8 @@ class _Cut:
     def tasks(self, root: str) -> list[CutTask]:
         """The files of which a part stays."""
         cut = [one for one in self.removed if (one.first_offset or 0) < self._end]
-        return [CutTask(self._destination, root, one, self._end, self._columns) for one in cut]
+        destination, columns, files = self._destination, self._columns, self._table_files
+        return [CutTask(destination, root, one, self._end, columns, files) for one in cut]
 
     def result(self, num_kept: int) -> RewoundPartition:
         """The result, less the rows that were written again."""
@@ -211,5 +215,5 @@ def _with_placeholder(table: Table, history: History, run: RunState) -> RunState
     left = table.data_files(history).keys() - set(run.removed)
     if table.has_typed_partitions or left or run.files or run.placeholder is not None:
         return run
-    placeholder = write_placeholder(table.root_of(run.run_id), run.settings.columns)
+    placeholder = write_placeholder(table.root_of(run.run_id), run.settings.columns, table.log.files)
     return replace(run, files=(placeholder,), placeholder=placeholder.path)

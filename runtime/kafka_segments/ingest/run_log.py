@@ -1,18 +1,18 @@
 """Runs of a table, one file each; a run exists when its file does, and one run gets each number.
 
-Strategy: `DEST/_kafka_segments/runs/NUMBER.json` is written under another name, fsynced and linked: of two
-runs that continue the same one, the second finds the file there and is refused (`ConflictError`).
+Strategy: `DEST/_kafka_segments/runs/NUMBER.json` is created in one act if it is absent: of two runs that
+continue the same one, the second finds the file there and is refused (`ConflictError`).
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
+from collections.abc import Mapping
 
-from kafka_segments.errors import ConflictError, OutputError, ReadError
+from kafka_segments.errors import ConflictError
 from kafka_segments.ingest.run_state import RunState, from_json, to_json
-from kafka_segments.io.outputs import OutputFile, hidden_sibling, publish_files
+from kafka_segments.ingest.table_files import table_files
 
 __all__ = ["STATE_DIRECTORY", "RunLog"]
 
@@ -27,10 +27,17 @@ class RunLog:
     """The runs of a table.
 
     Args:
-        destination: of the table.
+        destination: of the table: a path or an address.
+        settings: of stores, see `Places`.
+
+    Attributes:
+        destination: likewise.
+        directory: of the runs.
+        files: where the table is.
     """
 
-    def __init__(self, destination: str) -> None:
+    def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
+        self.destination, self.files = destination, table_files(destination, settings)
         self.directory = os.path.join(destination, STATE_DIRECTORY, _RUNS)
 
     def numbers(self) -> list[int]:
@@ -38,13 +45,9 @@ class RunLog:
 
         Raises:
             ReadError: the directory cannot be listed.
+            StoreError: the store refused or failed.
         """
-        try:
-            names = os.listdir(self.directory)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            raise ReadError(f"{error.strerror or error}", path=self.directory, errno=error.errno) from error
+        names = self.files.names(self.directory)
         return sorted(int(match[1]) for match in map(_NAME.fullmatch, names) if match)
 
     def newest(self) -> RunState | None:
@@ -57,14 +60,16 @@ class RunLog:
 
         Raises:
             ReadError: its file cannot be read.
+            StoreError: the store refused or failed.
             OptionError: it is no run, or one of another version.
         """
         path = self._path(number)
-        try:
-            with open(path, "rb") as file:
-                return from_json(file.read(), path)
-        except OSError as error:
-            raise ReadError(f"{error.strerror or error}", path=path, errno=error.errno) from error
+        return from_json(self.files.read(path), path)
+
+    def has(self, run_id: str) -> bool:
+        """Whether a run was committed; errors as `read`."""
+        number = int(run_id.partition("-")[0]) + 1
+        return self.files.has(self._path(number)) and self.read(number).run_id == run_id
 
     def create(self, run: RunState) -> None:
         """Add a run: from then on it exists.
@@ -72,25 +77,15 @@ class RunLog:
         Raises:
             ConflictError: there is one of this number.
             OutputError: it cannot be written.
+            UndecidedRunError: nobody knows whether it exists.
         """
         path = self._path(run.number)
-        output = OutputFile(hidden_sibling(path), path)
-        try:
-            output.write(to_json(run))
-            output.finish()
-            publish_files([(output.path, path)])
-        except OutputError as error:
-            output.discard()
-            if error.errno == errno.EEXIST or os.path.lexists(path):
-                raise ConflictError(
-                    f"another run was committed meanwhile (number {run.number}), and this one wrote nothing: "
-                    "run it again to take what is new since then",
-                    path=path,
-                ) from error
-            raise
-        except BaseException:
-            output.discard()
-            raise
+        if not self.files.create(path, to_json(run)):
+            raise ConflictError(
+                f"another run was committed meanwhile (number {run.number}), and this one wrote nothing: "
+                "run it again to take what is new since then",
+                path=path,
+            )
 
     def _path(self, number: int) -> str:
         return os.path.join(self.directory, f"{number:020}.json")

@@ -30,6 +30,7 @@ from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.quarantine import keep_bytes
 from kafka_segments.ingest.report import SegmentFindings
 from kafka_segments.ingest.run_state import DamagedBytes, DataFile
+from kafka_segments.ingest.table_files import table_files
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.retry import RequestCounts, requests_so_far
 from kafka_segments.log.findings import Finding, Kind
@@ -55,7 +56,7 @@ class WriteSettings:
         divided_by: see `DividedFiles`.
         bloom_filter: whether files have a bloom filter of the keys.
         has_typed_partitions: see `Table`.
-        store_settings: of stores, for reading.
+        store_settings: of stores.
     """
 
     root: str
@@ -184,6 +185,7 @@ class _Writer:
             self._clock = "timestamp_ms"  # read, and not written
         self._read = [*names, *({self._clock, "offset"} - {None, *names})]
         self._places = Places(self._settings.store_settings)
+        self._files = table_files(self._settings.root, self._settings.store_settings)
         self._output = Output()
 
     def run(self) -> Output:
@@ -214,7 +216,7 @@ class _Writer:
             self._output.slowest = SplitTime(round(seconds, 6), *where)
 
     def _new_file(self, path: str) -> ParquetFile:
-        return ParquetFile(path, self._schema, bloom_filter=self._settings.bloom_filter)
+        return ParquetFile(path, self._schema, bloom_filter=self._settings.bloom_filter, files=self._files)
 
     def _write_split(self, split: Split, partition: PartitionOutput, files: DividedFiles) -> None:
         key = split.topic, split.partition
@@ -268,6 +270,7 @@ class _Writer:
         for finding in findings:
             base, random = split.segment.base_offset, uuid.uuid4().hex
             name = f"{split.topic}-{split.partition}-{base:020}-{finding.position or 0}-{random}.bin"
-            kept = keep_bytes(finding, split.segment, self._settings.root, name, self._places)
+            root = self._settings.root
+            kept = keep_bytes(finding, split.segment, root, name, self._places, files=self._files)
             if kept is not None:
                 yield kept

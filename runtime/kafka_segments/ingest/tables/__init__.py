@@ -6,6 +6,7 @@ wins (`run_log`). A run's data are then published, which can be done again by th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from kafka_segments.errors import OptionError
@@ -23,7 +24,7 @@ class Table(Protocol):
 
     Attributes:
         kind: one of `KINDS`.
-        destination: its directory.
+        destination: its directory, or its address.
         log: its runs.
         has_typed_partitions: the table says that topics are text; else readers guess from directories' names.
     """
@@ -50,8 +51,13 @@ class Table(Protocol):
         ...
 
 
-def open_table(kind: str, destination: str) -> Table:
+def open_table(kind: str, destination: str, settings: Mapping[str, str] | None = None) -> Table:
     """Open a table, or one that is to be.
+
+    Args:
+        kind: one of `KINDS`.
+        destination: a path or an address.
+        settings: of stores, see `Places`.
 
     Raises:
         OptionError: an unknown kind.
@@ -60,9 +66,9 @@ def open_table(kind: str, destination: str) -> Table:
     if kind == "parquet":
         from kafka_segments.ingest.tables.parquet_table import ParquetTable
 
-        return ParquetTable(destination)
+        return ParquetTable(destination, settings)
     if kind == "delta":
         from kafka_segments.ingest.tables.delta_table import DeltaLakeTable
 
-        return DeltaLakeTable(destination)
+        return DeltaLakeTable(destination, settings)
     raise OptionError(f"there is no table of kind {kind}; there are {', '.join(KINDS)}")

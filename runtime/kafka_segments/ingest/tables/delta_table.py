@@ -1,7 +1,7 @@
 """Delta table, by the package `deltalake`.
 
 Strategy: the run's file decides which run wins, as for a directory of Parquet files. Its data files are
-renamed to their places, which readers of the table do not see, and added in one transaction of the table that
+brought to their places, which readers of the table do not see, and added in one transaction of the table that
 also has the run's number (an application transaction). That number shows whether a run that was killed
 was added. The transaction is tried at one version of the table at a time, so of two processes that add the
 same run one fails, looks again, and finds it done.
@@ -10,9 +10,8 @@ same run one fails, looks again, and finds it done.
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,10 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import MissingExtraError, OutputError
+from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.history import History
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile, RunState
-from kafka_segments.ingest.staging import move_all, staging_of
+from kafka_segments.ingest.staging import staging_of
+from kafka_segments.ingest.table_files import TableFiles
+from kafka_segments.io.object_store import object_store_options, split_address
 from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
 
 try:
@@ -54,9 +56,10 @@ class DeltaLakeTable:
     kind = "delta"
     has_typed_partitions = True
 
-    def __init__(self, destination: str) -> None:
+    def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
         self.destination = destination
-        self.log = RunLog(destination)
+        self.log = RunLog(destination, settings)
+        self._address, self._options = _for_library(destination, settings or {})
 
     def root_of(self, run_id: str) -> str:
         """Return the directory in which the tasks of a run write."""
@@ -65,7 +68,7 @@ class DeltaLakeTable:
     def publish(self, run: RunState) -> None:
         """Add the files of a committed run to the table, and remove those that it removes."""
         paths = [file.path for file in run.files] + [file.path for file in run.damaged]
-        move_all(self.root_of(run.run_id), self.destination, paths)
+        self.log.files.publish(self.root_of(run.run_id), self.destination, paths)
         try:
             self._retry(lambda: self._add(run))
         except (DeltaError, OSError) as error:
@@ -73,7 +76,7 @@ class DeltaLakeTable:
 
     def data_files(self, history: History) -> dict[str, DataFile]:  # noqa: ARG002
         """Return the files of the table, by path."""
-        table = DeltaTable(self.destination)
+        table = self._table()
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         return {one.path: one for one in map(_file_of, rows)}
 
@@ -111,12 +114,21 @@ class DeltaLakeTable:
 
     def _opened(self, run: RunState) -> DeltaTable:
         try:
-            return DeltaTable(self.destination)
+            return self._table()
         except TableNotFoundError:
             fields = _fields_of(run)
             names = [*OF_PARTITION.names, *(one.name for one in _DIVISIONS[run.settings.divided_by])]
-            DeltaTable.create(self.destination, pa.schema(fields), "ignore", partition_by=names)
-            return DeltaTable(self.destination)
+            DeltaTable.create(
+                self._address,
+                pa.schema(fields),
+                "ignore",
+                partition_by=names,
+                storage_options=self._options,
+            )
+            return self._table()
+
+    def _table(self) -> DeltaTable:
+        return DeltaTable(self._address, storage_options=self._options)
 
     def _add_columns(self, table: DeltaTable, run: RunState) -> None:
         known = {field.name for field in table.schema().fields}
@@ -126,10 +138,10 @@ class DeltaLakeTable:
             table.update_incremental()
 
     def _add_action(self, run: RunState, file: DataFile) -> AddAction:
-        path = os.path.join(self.destination, file.path)
+        path = f"{self.destination}/{file.path}"
         values = _partition_values(file, run.settings.divided_by)
-        modified = os.stat(path).st_mtime_ns // 1_000_000
-        return AddAction(file.path, file.num_bytes, values, modified, _changes_rows(run), _stats(path, file))
+        stats = _stats(self.log.files, path, file)
+        return AddAction(file.path, file.num_bytes, values, run.written_ms, _changes_rows(run), stats)
 
     def _remove_actions(self, table: DeltaTable, run: RunState) -> Iterator[RemoveAction]:
         rows = pa.table(table.get_add_actions(flatten=False)).to_pylist()
@@ -162,10 +174,19 @@ def _partition_values(file: DataFile, divided_by: str | None) -> dict[str, str |
     return values
 
 
-def _stats(path: str, file: DataFile) -> str:
+def _for_library(destination: str, settings: Mapping[str, str]) -> tuple[str, dict[str, str] | None]:
+    """The table's address as `deltalake` writes it, and its options for stores."""
+    if not is_address(destination):
+        return destination, None
+    scheme, authority, key = split_address(destination)
+    scheme = "s3" if scheme in ("s3a", "s3n") else scheme
+    return f"{scheme}://{authority}/{key}", object_store_options(scheme, authority, settings)
+
+
+def _stats(files: TableFiles, path: str, file: DataFile) -> str:
     lowest: dict[str, Any] = {"offset": file.first_offset}
     highest: dict[str, Any] = {"offset": file.last_offset}
-    times = _times_in(path)
+    times = _times_in(files, path)
     if times is not None:
         lowest["timestamp"], highest["timestamp"] = map(_text_of, times)
     return json.dumps(
@@ -173,9 +194,9 @@ def _stats(path: str, file: DataFile) -> str:
     )
 
 
-def _times_in(path: str) -> tuple[datetime, datetime] | None:
+def _times_in(files: TableFiles, path: str) -> tuple[datetime, datetime] | None:
     """The least and the greatest timestamp of a file; None without any, or if they are not known."""
-    found = pq.read_metadata(path)
+    found = pq.read_metadata(files.reader(path))
     lows, highs = [], []
     for group in range(found.num_row_groups):
         columns = (found.row_group(group).column(at) for at in range(found.num_columns))

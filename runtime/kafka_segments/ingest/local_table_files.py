@@ -1,0 +1,159 @@
+"""Files of a table in a directory of this machine: fsynced, linked where one act decides, renamed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from kafka_segments.errors import OutputError, ReadError
+from kafka_segments.io.outputs import OutputFile, hidden_sibling, publish_files, sync_directory
+
+__all__ = ["LocalTableFiles"]
+
+
+class LocalTableFiles:
+    """See `TableFiles`."""
+
+    def make_directory(self, path: str) -> None:
+        """See `TableFiles`."""
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"cannot be written: {error.strerror or error}", path=path, errno=error.errno
+            ) from error
+
+    def names(self, directory: str) -> list[str]:
+        """See `TableFiles`."""
+        try:
+            return sorted(os.listdir(directory))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise ReadError(f"{error.strerror or error}", path=directory, errno=error.errno) from error
+
+    def has(self, path: str) -> bool:
+        """See `TableFiles`."""
+        return os.path.lexists(path)
+
+    def parquet_paths(self, directory: str) -> Iterator[str]:
+        """See `TableFiles`."""
+        for parent, names, files in os.walk(directory):
+            names[:] = sorted(name for name in names if not name.startswith(("_", ".")))
+            for name in sorted(files):
+                if name.endswith(".parquet"):
+                    yield os.path.relpath(os.path.join(parent, name), directory)
+
+    def read(self, path: str) -> bytes:
+        """See `TableFiles`."""
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise ReadError(f"{error.strerror or error}", path=path, errno=error.errno) from error
+
+    def reader(self, path: str) -> str:
+        """See `TableFiles`."""
+        return path
+
+    def output(self, path: str) -> OutputFile:
+        """See `TableFiles`."""
+        self.make_directory(os.path.dirname(path))
+        return OutputFile(path, path)
+
+    def create(self, path: str, data: bytes) -> bool:
+        """See `TableFiles`."""
+        output = OutputFile(hidden_sibling(path), path)
+        try:
+            output.write(data)
+            output.finish()
+            publish_files([(output.path, path)])
+        except OutputError as error:
+            output.discard()
+            if error.errno == errno.EEXIST or os.path.lexists(path):
+                return False
+            raise
+        except BaseException:
+            output.discard()
+            raise
+        return True
+
+    def sync(self, directory: str) -> None:
+        """See `TableFiles`."""
+        for parent, _, _ in os.walk(directory):
+            _sync(parent)
+
+    def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
+        """See `TableFiles`."""
+        directories = set()
+        for path in paths:
+            source, target = os.path.join(root, path), os.path.join(destination, path)
+            try:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                try:
+                    os.rename(source, target)
+                except FileNotFoundError:
+                    if not os.path.lexists(target):
+                        raise
+                directories.add(os.path.dirname(target))
+            except OSError as error:
+                raise OutputError(
+                    f"cannot be published: {error.strerror or error}", path=target, errno=error.errno
+                ) from error
+        _sync_upwards(directories, destination)
+
+    def remove(self, destination: str, paths: Sequence[str]) -> None:
+        """See `TableFiles`."""
+        for path in paths:
+            target = os.path.join(destination, path)
+            try:
+                with suppress(FileNotFoundError):
+                    os.unlink(target)
+            except OSError as error:
+                raise OutputError(
+                    f"cannot be removed: {error.strerror or error}", path=target, errno=error.errno
+                ) from error
+            directory = os.path.dirname(target)
+            while directory != destination and self.remove_empty(directory):
+                directory = os.path.dirname(directory)
+
+    def remove_tree(self, directory: str) -> bool:
+        """See `TableFiles`."""
+        shutil.rmtree(directory, ignore_errors=True)
+        return not os.path.lexists(directory)
+
+    def remove_empty(self, directory: str) -> bool:
+        """See `TableFiles`."""
+        try:
+            os.rmdir(directory)
+        except OSError:
+            return False
+        return True
+
+
+def _sync(directory: str) -> None:
+    try:
+        sync_directory(directory)
+    except OSError as error:
+        raise OutputError(f"{error.strerror or error}", path=directory, errno=error.errno) from error
+
+
+def _sync_upwards(directories: Iterable[str], top: str) -> None:
+    """Fsync directories, and those above them up to one.
+
+    Raises:
+        OutputError: the disk fails.
+    """
+    found = set()
+    for one in directories:
+        directory = one
+        while directory not in found:
+            found.add(directory)
+            if directory in (top, os.path.dirname(directory)):
+                break
+            directory = os.path.dirname(directory)
+    for directory in sorted(found, reverse=True):
+        _sync(directory)

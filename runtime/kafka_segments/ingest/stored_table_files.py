@@ -1,0 +1,115 @@
+"""Files of a table in a store.
+
+Strategy: a store has no rename. Committed files are copied to their places by the store itself, so that their
+bytes are not sent again, and the directory of the run is removed then: while it has objects, the run is not
+published to its end, and doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+
+from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, StoreError, UndecidedRunError
+from kafka_segments.io.stored_objects import ObjectOutput, ObjectReader, StoredObjects
+
+__all__ = ["StoredTableFiles"]
+
+
+class StoredTableFiles:
+    """See `TableFiles`.
+
+    Args:
+        settings: of stores, see `Places`.
+    """
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._objects = StoredObjects(settings)
+
+    def make_directory(self, path: str) -> None:
+        """Do nothing: a store has no directories."""
+
+    def names(self, directory: str) -> list[str]:
+        """See `TableFiles`."""
+        return self._objects.names(directory)
+
+    def has(self, path: str) -> bool:
+        """See `TableFiles`."""
+        return self._objects.size(path) is not None
+
+    def parquet_paths(self, directory: str) -> Iterator[str]:
+        """See `TableFiles`."""
+        for path in sorted(self._objects.sizes(directory)):
+            is_hidden = any(name.startswith(("_", ".")) for name in path.split("/")[:-1])
+            if path.endswith(".parquet") and not is_hidden:
+                yield path
+
+    def read(self, path: str) -> bytes:
+        """See `TableFiles`."""
+        found = self._objects.read(path)
+        if found is None:
+            raise ReadError("it does not exist", path=path, errno=errno.ENOENT)
+        return found
+
+    def reader(self, path: str) -> ObjectReader:
+        """See `TableFiles`."""
+        return self._objects.reader(path)
+
+    def output(self, path: str) -> ObjectOutput:
+        """See `TableFiles`."""
+        return self._objects.output(path)
+
+    def create(self, path: str, data: bytes) -> bool:
+        """See `TableFiles`."""
+        try:
+            return self._objects.create(path, data)
+        except (OutputError, StoreError) as error:
+            if error.errno == errno.EACCES:
+                raise
+            raise UndecidedRunError(
+                "the store gave no answer, so it is not known whether this run was committed. Nothing is "
+                f"lost, and nothing is taken twice: run it again, which finds out ({error.detail})",
+                path=path,
+                errno=error.errno,
+            ) from None
+
+    def sync(self, directory: str) -> None:
+        """Do nothing: an object that was acknowledged is durable."""
+
+    def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
+        """See `TableFiles`."""
+        try:
+            left = self._objects.sizes(root)
+            if not left:
+                return  # all was copied, and the directory removed, by this process or another one
+            pairs = [(f"{root}/{path}", f"{destination}/{path}") for path in paths if path in left]
+            self._copy(pairs)
+            absent = [path for path in paths if path not in left]
+            gone = [path for path in absent if not self.has(f"{destination}/{path}")]
+            if gone:
+                raise OutputError("cannot be published: it is nowhere", path=f"{destination}/{gone[0]}")
+            self._objects.delete_all([f"{root}/{path}" for path in left])
+        except StoreError as error:
+            raise OutputError(error.detail, path=error.path, errno=error.errno) from None
+
+    def _copy(self, pairs: Sequence[tuple[str, str]]) -> None:
+        for source, target in self._objects.copy_all(pairs):
+            # Another process may have published the same run, and removed its directory, meanwhile.
+            if not self.has(target) and self._objects.sizes(source.rpartition("/")[0]):
+                raise OutputError("cannot be published: it is nowhere", path=target)
+
+    def remove(self, destination: str, paths: Sequence[str]) -> None:
+        """See `TableFiles`."""
+        self._objects.delete_all([f"{destination}/{path}" for path in paths])
+
+    def remove_tree(self, directory: str) -> bool:
+        """See `TableFiles`."""
+        try:
+            self._objects.delete_all([f"{directory}/{path}" for path in self._objects.sizes(directory)])
+        except KafkaFormatError:
+            return False
+        return True
+
+    def remove_empty(self, directory: str) -> bool:  # noqa: ARG002
+        """Return False: a store has no directories."""
+        return False

@@ -1,0 +1,355 @@
+"""Objects of a store that are made, listed, copied and removed; and their errors.
+
+Strategy: the library retries what is temporary, for two minutes. An object of more than one part is uploaded
+by a thread that takes bytes from a short queue: the library aborts the upload if that ends with an error.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, StoreError
+from kafka_segments.io.object_store import object_store, split_address
+from kafka_segments.io.store_settings import secrets_of
+
+__all__ = ["ObjectOutput", "ObjectReader", "StoredObjects"]
+
+_PART_BYTES = 8 << 20
+_NUM_PARTS_AT_ONCE = 2
+_NUM_REQUESTS_AT_ONCE = 16
+_NUM_CREATES = 5
+_POLL_SECONDS = 0.2
+_LONGEST = 400
+_REFUSED = ("PermissionDeniedError", "UnauthenticatedError")
+
+
+class StoredObjects:
+    """Objects by address; can be pickled.
+
+    Args:
+        settings: Hadoop's names without `spark.hadoop.`. They may hold secrets, and are never shown.
+    """
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._settings = dict(settings)
+
+    def __repr__(self) -> str:
+        return "StoredObjects(...)"
+
+    def create(self, address: str, data: bytes) -> bool:
+        """Create an object if there is none (`If-None-Match: *`).
+
+        Returns:
+            Whether there is one with these bytes now: made by this request, or by one whose answer was lost.
+
+        Raises:
+            OutputError: it is not known whether the object is there, or will be: no answer came.
+        """
+        import obstore
+
+        store, key = self._resolve(address)
+        for _ in range(_NUM_CREATES):
+            with self.errors_of(address, OutputError):
+                try:
+                    obstore.put(store, key, data, mode="create", use_multipart=False)
+                except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
+                    found = self.read(address)
+                    if found is not None:
+                        return found == data
+                    continue  # refused because of another request, which then failed
+                return True
+        raise OutputError("other requests for it keep this one from being served", path=address)
+
+    def read(self, address: str) -> bytes | None:
+        """Return an object's bytes; None if there is none.
+
+        Raises:
+            StoreError: the store refused or failed.
+        """
+        import obstore
+
+        store, key = self._resolve(address)
+        with self.errors_of(address, StoreError):
+            try:
+                return bytes(obstore.get(store, key).bytes())
+            except (obstore.exceptions.NotFoundError, FileNotFoundError):
+                return None
+
+    def size(self, address: str) -> int | None:
+        """Return an object's size in bytes; None if there is none; errors as for `read`."""
+        import obstore
+
+        store, key = self._resolve(address)
+        with self.errors_of(address, StoreError):
+            try:
+                return int(obstore.head(store, key)["size"])
+            except (obstore.exceptions.NotFoundError, FileNotFoundError):
+                return None
+
+    def names(self, address: str) -> list[str]:
+        """Return the names of objects and prefixes in a directory; errors as for `read`."""
+        import obstore
+
+        store, key = self._resolve(address)
+        with self.errors_of(address, StoreError):
+            found = obstore.list_with_delimiter(store, key or None)
+        paths = [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
+
+    def sizes(self, address: str) -> dict[str, int]:
+        """Return the sizes of all objects below a directory by their paths in it; errors as for `read`."""
+        import obstore
+
+        store, key = self._resolve(address)
+        prefix = f"{key}/" if key else ""
+        with self.errors_of(address, StoreError):
+            pages = list(obstore.list(store, key or None))
+        return {one["path"].removeprefix(prefix): one["size"] for page in pages for one in page}
+
+    def copy_all(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Copy objects within their store, some at a time.
+
+        Args:
+            pairs: of address and new address.
+
+        Returns:
+            Those of which there is no object to copy.
+
+        Raises:
+            OutputError: one cannot be copied.
+        """
+        with ThreadPoolExecutor(_NUM_REQUESTS_AT_ONCE) as pool:
+            done = list(pool.map(self._copy, pairs))
+        return [pair for pair, is_done in zip(pairs, done, strict=True) if not is_done]
+
+    def _copy(self, pair: tuple[str, str]) -> bool:
+        import obstore
+
+        store, source = self._resolve(pair[0])
+        target = self._resolve(pair[1])[1]
+        with self.errors_of(pair[1], OutputError):
+            try:
+                obstore.copy(store, source, target)
+            except (obstore.exceptions.NotFoundError, FileNotFoundError):
+                return False
+        return True
+
+    def delete_all(self, addresses: Sequence[str]) -> None:
+        """Remove objects of one bucket, where they are.
+
+        Raises:
+            OutputError: one cannot be removed.
+        """
+        import obstore
+
+        if not addresses:
+            return
+        store = self._resolve(addresses[0])[0]
+        keys = [self._resolve(one)[1] for one in addresses]
+        with self.errors_of(addresses[0], OutputError):
+            try:
+                obstore.delete(store, keys)
+            except (obstore.exceptions.NotFoundError, FileNotFoundError):
+                for key in keys:  # stores without bulk requests, where one was missing
+                    _delete_one(store, key)
+
+    def output(self, address: str) -> ObjectOutput:
+        """Begin an object; it is there when the output is finished."""
+        store, key = self._resolve(address)
+        return ObjectOutput(self, store, key, address)
+
+    def reader(self, address: str) -> ObjectReader:
+        """Open an object.
+
+        Raises:
+            ReadError: there is none.
+            StoreError: the store refused or failed.
+        """
+        size = self.size(address)
+        if size is None:
+            raise ReadError("it does not exist", path=address, errno=errno.ENOENT)
+        store, key = self._resolve(address)
+        return ObjectReader(self, store, key, address, size)
+
+    def _resolve(self, address: str) -> tuple[Any, str]:
+        scheme, authority, key = split_address(address)
+        return object_store(scheme, authority, self._settings), key
+
+    @contextmanager
+    def errors_of(self, address: str, kind: type[OutputError | StoreError]) -> Iterator[None]:
+        """Convert the library's errors, without their secrets and without the exception as cause."""
+        import obstore
+
+        said: str
+        try:
+            yield
+            return
+        except KafkaFormatError:
+            raise
+        except (obstore.exceptions.BaseError, OSError, ValueError) as error:
+            is_refused = type(error).__name__ in _REFUSED
+            said = " ".join(str(error).partition("\n\nDebug source")[0].split())
+        for secret in secrets_of(self._settings):
+            said = said.replace(secret, "***")
+        said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
+        if is_refused:
+            detail = (
+                "the store refused: the credentials are wrong, expired or missing, or do not permit this. "
+                f"Renew the token or look at the store's settings (docs/stores.md); it said: {said}"
+            )
+            raise kind(detail, path=address, errno=errno.EACCES)
+        raise kind(f"the store failed: {said}", path=address, errno=errno.EIO)
+
+
+def _delete_one(store: Any, key: str) -> None:
+    import obstore
+
+    try:
+        obstore.delete(store, key)
+    except (obstore.exceptions.NotFoundError, FileNotFoundError):
+        return
+
+
+class ObjectOutput:
+    """A new object, open for writing; it is there when `finish` returns, and never if `discard` is called.
+
+    Attributes:
+        size: bytes written.
+    """
+
+    def __init__(self, objects: StoredObjects, store: Any, key: str, address: str) -> None:
+        self.size = 0
+        self._objects, self._store, self._key, self._address = objects, store, key, address
+        self._part = bytearray()
+        self._parts: queue.Queue[bytes | None] = queue.Queue(1)
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._is_ended = False
+
+    def write(self, data: Any) -> int:
+        """Append bytes.
+
+        Raises:
+            OutputError: the store refused or failed.
+        """
+        view = memoryview(data).cast("B")
+        self._part += view
+        self.size += len(view)
+        while len(self._part) >= _PART_BYTES:
+            self._send(bytes(self._part[:_PART_BYTES]))
+            del self._part[:_PART_BYTES]
+        return len(view)
+
+    def finish(self) -> None:
+        """Send what is left; errors as for `write`."""
+        self._is_ended = True
+        if self._thread is None:
+            self._put(bytes(self._part), use_multipart=False)
+        else:
+            self._send(bytes(self._part))
+            self._send(None)
+            self._thread.join()
+        self._raise()
+
+    def discard(self) -> None:
+        """Abort the upload, without raising."""
+        is_running = self._thread is not None and not self._is_ended
+        self._is_ended = True
+        if is_running and self._thread is not None:
+            self._error = self._error or InterruptedError()
+            with suppress(InterruptedError, OutputError):
+                self._send(b"")  # wakes the thread, which ends with that error
+            self._thread.join()
+
+    def _send(self, data: bytes | None) -> None:
+        """Hand bytes over to the thread; None is the end."""
+        if self._thread is None:
+            options = {
+                "use_multipart": True,
+                "chunk_size": _PART_BYTES,
+                "max_concurrency": _NUM_PARTS_AT_ONCE,
+            }
+            name = "kafka-segments-upload"
+            arguments = (self._handed_over(),)
+            self._thread = threading.Thread(
+                target=self._put, args=arguments, kwargs=options, name=name, daemon=True
+            )
+            self._thread.start()
+        while self._thread.is_alive():
+            with suppress(queue.Full):
+                self._parts.put(data, timeout=_POLL_SECONDS)
+                return
+        self._raise()
+
+    def _handed_over(self) -> Iterator[bytes]:
+        while (data := self._parts.get()) is not None:
+            if self._error is not None:
+                raise self._error
+            yield data
+
+    def _put(self, data: Any, **options: Any) -> None:
+        import obstore
+
+        try:
+            with self._objects.errors_of(self._address, OutputError):
+                obstore.put(self._store, self._key, data, **options)
+        except BaseException as error:
+            self._error = self._error or error
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+class ObjectReader(io.RawIOBase):
+    """An object, open for reading by ranges, one request each.
+
+    Raises:
+        StoreError: (when it is read) the store refused or failed.
+    """
+
+    def __init__(self, objects: StoredObjects, store: Any, key: str, address: str, size: int) -> None:
+        super().__init__()
+        self._objects, self._store, self._key, self._address = objects, store, key, address
+        self._size, self._position = size, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Change the position."""
+        self._position = (
+            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        )
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; return the number of bytes, 0 at the end."""
+        import obstore
+
+        view = memoryview(buffer).cast("B")
+        end = min(self._position + len(view), self._size)
+        if end <= self._position:
+            return 0
+        with self._objects.errors_of(self._address, StoreError):
+            data = obstore.get_range(self._store, self._key, start=self._position, end=end)
+        count = len(data)
+        view[:count] = memoryview(data).cast("B")
+        self._position += count
+        return count
