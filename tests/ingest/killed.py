@@ -15,12 +15,10 @@ from functools import wraps
 from typing import Any
 
 from kafka_segments.cli.main import main
-from kafka_segments.ingest import engines, staging
+from kafka_segments.ingest import engines, local_table_files
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.tables.parquet_table import ParquetTable
-
-MOVES = "kafka_segments.ingest.staging.os.rename"
 
 
 def die(*_arguments: Any) -> None:
@@ -63,10 +61,10 @@ POINTS: dict[str, Callable[[], None]] = {
     "the tasks are done": _patch(engines.LocalEngine, "run", after),
     "before the commit": _patch(RunLog, "create", before),
     "the commit is made": _patch(RunLog, "create", after),
-    "the first file is published": _patch(staging.os, "rename", before, 2),
-    "some files are published": _patch(staging.os, "rename", before, 3),
+    "the first file is published": _patch(local_table_files.os, "rename", before, 2),
+    "some files are published": _patch(local_table_files.os, "rename", before, 3),
     "everything is published": _patch(ParquetTable, "publish", after),
-    "in the sweep": _patch(staging.shutil, "rmtree", before),
+    "in the sweep": _patch(local_table_files.shutil, "rmtree", before),
 }
 
 

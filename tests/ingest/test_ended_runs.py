@@ -18,6 +18,7 @@ from tests.ingest.ingested import Run, parquet_rows
 from tests.spark import kafka_rows
 
 from kafka_segments.ingest import staging
+from kafka_segments.ingest.run_log import RunLog
 
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 
@@ -58,10 +59,10 @@ def test_a_full_disk_leaves_the_table_as_it_was(
 
 def test_what_was_swept_is_told(ingest: Run, tmp_path: Path) -> None:
     logs, out = append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent, tmp_path / "out"
-    run_id = staging.new_run(str(out), 0)
+    run_id = staging.new_run(RunLog(str(out)), 0)
     (Path(staging.staging_of(str(out), run_id)) / "part.parquet").touch()
     ingest(logs, out)
-    left = staging.new_run(str(out), 0)
+    left = staging.new_run(RunLog(str(out)), 0)
     status, _, err = ingest(logs, out)
     assert status == 0
     assert f"{staging.staging_of(str(out), left)}: removed; an ingest that was killed left it" in err

@@ -21,6 +21,7 @@ from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import RunState, TableSettings, from_json, to_json
 from kafka_segments.ingest.splits import pack
 from kafka_segments.ingest.task import WriteSettings, WriteTask
+from kafka_segments.io.filesystems import Places
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
 
 MEBI = 1 << 20
@@ -77,8 +78,9 @@ def test_tasks() -> None:
 def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     directory = append(tmp_path / "t-0", *run_of(0, 6))
     path = directory / f"{0:020}.log"
-    run_id = staging.new_run(str(tmp_path / "out"), 0)
-    root = staging.staging_of(str(tmp_path / "out"), run_id)
+    log = RunLog(str(tmp_path / "out"))
+    run_id = staging.new_run(log, 0)
+    root = staging.staging_of(log.destination, run_id)
     task = WriteTask(
         (split_of(str(path), 0, path.stat().st_size),), frozenset(), WriteSettings(root, ("offset",))
     )
@@ -86,14 +88,14 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     assert lost.partitions == kept.partitions
     (file,) = kept.files
     assert (file.num_rows, file.first_offset, file.last_offset) == (6, 0, 5)
-    staging.move_all(root, str(tmp_path / "out"), [file.path])
-    staging.move_all(root, str(tmp_path / "out"), [file.path])  # again, as a run does after a kill
-    assert staging.sweep(str(tmp_path / "out"), 0) == []
-    assert staging.sweep(str(tmp_path / "out"), 1) == [root]
+    log.files.publish(root, log.destination, [file.path])
+    log.files.publish(root, log.destination, [file.path])  # again, as a run does after a kill
+    assert staging.sweep(log, 0) == []
+    assert staging.sweep(log, 1) == [root]
     found = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert [path.relative_to(tmp_path / "out").as_posix() for path in found] == [file.path]
     with pytest.raises(OutputError, match="cannot be published"):
-        staging.move_all(root, str(tmp_path / "out"), lost.files[0].path.splitlines())
+        log.files.publish(root, log.destination, lost.files[0].path.splitlines())
 
 
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,8 +140,8 @@ def test_destination_through_a_link(tmp_path: Path) -> None:
     for name in ("real", "logs"):
         (tmp_path / name).mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert check_destination(str(tmp_path / "link"), [str(tmp_path / "logs")]) == str(tmp_path / "real")
-    assert check_destination(str(tmp_path / "link"), ["s3a://bucket/logs"]) == str(tmp_path / "real")
+    for source in (str(tmp_path / "logs"), "s3a://bucket/logs"):
+        assert check_destination(str(tmp_path / "link"), [source], Places()) == str(tmp_path / "real")
 
 
 def test_runs_come_back_as_they_were(tmp_path: Path) -> None:
@@ -155,14 +157,14 @@ def test_runs_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_what_is_left_is_removed_as_far_as_it_is_ours(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
-    run_id = staging.new_run(str(out), 0)
-    staging.discard(str(out), run_id)
+    log = RunLog(str(out))
+    staging.discard(log, staging.new_run(log, 0))
     assert not out.exists()
     assert (tmp_path / "deep").exists()
     out.mkdir()
     (out / "mine").touch()
-    staging.discard(str(out), staging.new_run(str(out), 0))
+    staging.discard(log, staging.new_run(log, 0))
     assert os.listdir(out) == ["mine"]
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
-        staging.new_run(str(tmp_path / "file" / "out"), 0)
+        staging.new_run(RunLog(str(tmp_path / "file" / "out")), 0)
