@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from tests.ingest.ingested import Run, auditor, locally
+from tests.ingest.stored import bucket, impatient, s3_server, table
+
+__all__ = ["bucket", "impatient", "s3_server", "table"]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["Asked", "Fault", "Proxy", "cut", "refused", "running", "stalled", "waited"]
+__all__ = ["Asked", "Fault", "Proxy", "cut", "lost", "refused", "running", "stalled", "waited"]
 
 _STEP = 64 << 10
 
@@ -92,6 +92,17 @@ def cut(after: int) -> Fault:
     return answer
 
 
+def lost() -> Fault:
+    """The store does what it is asked to do, and the connection breaks before its answer."""
+
+    def answer(handler: _Handler, asked: Asked) -> bool:
+        handler.ask()
+        handler.close_connection = True
+        return True
+
+    return answer
+
+
 def waited(seconds: float) -> Fault:
     """The answer comes late."""
 
@@ -123,6 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
     proxy: Proxy
     upstream: int
     _link: http.client.HTTPConnection | None = None
+    _sent: bytes | None = None
 
     def _serve(self) -> None:
         first, length = None, 0
@@ -130,6 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
         if span.startswith("bytes="):
             start, _dash, end = span.removeprefix("bytes=").partition("-")
             first, length = int(start), int(end) - int(start) + 1
+        size = int(self.headers.get("Content-Length", 0))
+        self._sent = self.rfile.read(size) if size else None
         asked = Asked(self.command, self.path, first, length)
         fault = self.proxy.take(asked)
         if fault is not None and fault(self, asked):
@@ -142,14 +156,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def ask(self) -> tuple[int, list[tuple[str, str]], bytes]:
         """Ask the true store. The host stays as the client has signed it."""
-        size = int(self.headers.get("Content-Length", 0))
-        sent = self.rfile.read(size) if size else None
         if self._link is None:
             self._link = http.client.HTTPConnection("127.0.0.1", self.upstream)
         self._link.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
             self._link.putheader(name, value)
-        self._link.endheaders(sent)
+        self._link.endheaders(self._sent)
         reply = self._link.getresponse()
         return reply.status, reply.getheaders(), reply.read()
 

@@ -15,7 +15,7 @@ from typing import Any
 from kafka_segments.errors import MissingExtraError, OptionError
 from kafka_segments.io.store_settings import SCHEMES, arguments_of
 
-__all__ = ["object_store", "object_store_options", "split_address"]
+__all__ = ["library", "object_store", "object_store_options", "split_address"]
 
 _CONNECT_SECONDS, _REQUEST_SECONDS, _PATIENCE_SECONDS = 5, 60, 120
 _NUM_RETRIES = 20
@@ -65,6 +65,21 @@ def split_address(address: str) -> tuple[str, str, str]:
     return scheme, authority, key.strip("/")
 
 
+def library() -> Any:
+    """Import `obstore`.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import obstore.store
+    except ImportError as error:
+        raise MissingExtraError(
+            "writing to a store needs obstore: pip install 'kafka-segments[stores]'", extra="stores"
+        ) from error
+    return obstore
+
+
 def object_store(scheme: str, authority: str, settings: Mapping[str, str]) -> Any:
     """Open the store of a bucket or container.
 
@@ -95,12 +110,7 @@ def object_store_options(scheme: str, authority: str, settings: Mapping[str, str
 
 @lru_cache(maxsize=64)
 def _opened(family: str, config: tuple[tuple[str, str], ...], proxy: str | None) -> Any:
-    try:
-        from obstore import store
-    except ImportError as error:
-        raise MissingExtraError(
-            "writing to a store needs obstore: pip install 'kafka-segments[stores]'", extra="stores"
-        ) from error
+    store = library().store
     kinds = {"S3FileSystem": store.S3Store, "GcsFileSystem": store.GCSStore}
     kind: Any = kinds.get(family, store.AzureStore)
     client: dict[str, Any] = {

@@ -9,17 +9,21 @@ from __future__ import annotations
 import errno
 import io
 import queue
+import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
 from kafka_segments.errors import KafkaFormatError, OutputError, ReadError, StoreError
-from kafka_segments.io.object_store import object_store, split_address
+from kafka_segments.io.object_store import library, object_store, split_address
 from kafka_segments.io.store_settings import secrets_of
 
 __all__ = ["ObjectOutput", "ObjectReader", "StoredObjects"]
+
+T = TypeVar("T")
 
 _PART_BYTES = 8 << 20
 _NUM_PARTS_AT_ONCE = 2
@@ -27,7 +31,7 @@ _NUM_REQUESTS_AT_ONCE = 16
 _NUM_CREATES = 5
 _POLL_SECONDS = 0.2
 _LONGEST = 400
-_REFUSED = ("PermissionDeniedError", "UnauthenticatedError")
+_REFUSED = re.compile(r"status code: 40[13]\b|PermissionDenied|Unauthenticated")
 
 
 class StoredObjects:
@@ -51,20 +55,26 @@ class StoredObjects:
 
         Raises:
             OutputError: it is not known whether the object is there, or will be: no answer came.
+            StoreError: likewise.
         """
-        import obstore
-
         store, key = self._resolve(address)
+        obstore = library()
+        taken = obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError
+
+        def put() -> bool:
+            try:
+                obstore.put(store, key, data, mode="create", use_multipart=False)
+            except taken:
+                return False
+            return True
+
         for _ in range(_NUM_CREATES):
-            with self.errors_of(address, OutputError):
-                try:
-                    obstore.put(store, key, data, mode="create", use_multipart=False)
-                except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
-                    found = self.read(address)
-                    if found is not None:
-                        return found == data
-                    continue  # refused because of another request, which then failed
+            if self.ask(address, OutputError, put):
                 return True
+            found = self.read(address)
+            if found is not None:
+                return found == data
+            # It was refused because of another request, which then failed.
         raise OutputError("other requests for it keep this one from being served", path=address)
 
     def read(self, address: str) -> bytes | None:
@@ -73,45 +83,26 @@ class StoredObjects:
         Raises:
             StoreError: the store refused or failed.
         """
-        import obstore
-
         store, key = self._resolve(address)
-        with self.errors_of(address, StoreError):
-            try:
-                return bytes(obstore.get(store, key).bytes())
-            except (obstore.exceptions.NotFoundError, FileNotFoundError):
-                return None
+        return self.ask(address, StoreError, lambda: bytes(library().get(store, key).bytes()))
 
     def size(self, address: str) -> int | None:
         """Return an object's size in bytes; None if there is none; errors as for `read`."""
-        import obstore
-
         store, key = self._resolve(address)
-        with self.errors_of(address, StoreError):
-            try:
-                return int(obstore.head(store, key)["size"])
-            except (obstore.exceptions.NotFoundError, FileNotFoundError):
-                return None
+        return self.ask(address, StoreError, lambda: int(library().head(store, key)["size"]))
 
     def names(self, address: str) -> list[str]:
         """Return the names of objects and prefixes in a directory; errors as for `read`."""
-        import obstore
-
         store, key = self._resolve(address)
-        with self.errors_of(address, StoreError):
-            found = obstore.list_with_delimiter(store, key or None)
-        paths = [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
+        found = self.ask(address, StoreError, lambda: library().list_with_delimiter(store, key)) or {}
+        paths = [*found.get("common_prefixes", ()), *(one["path"] for one in found.get("objects", ()))]
         return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
 
     def sizes(self, address: str) -> dict[str, int]:
         """Return the sizes of all objects below a directory by their paths in it; errors as for `read`."""
-        import obstore
-
         store, key = self._resolve(address)
-        prefix = f"{key}/" if key else ""
-        with self.errors_of(address, StoreError):
-            pages = list(obstore.list(store, key or None))
-        return {one["path"].removeprefix(prefix): one["size"] for page in pages for one in page}
+        pages = self.ask(address, StoreError, lambda: list(library().list(store, key))) or []
+        return {one["path"].removeprefix(f"{key}/"): one["size"] for page in pages for one in page}
 
     def copy_all(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Copy objects within their store, some at a time.
@@ -130,16 +121,10 @@ class StoredObjects:
         return [pair for pair, is_done in zip(pairs, done, strict=True) if not is_done]
 
     def _copy(self, pair: tuple[str, str]) -> bool:
-        import obstore
-
         store, source = self._resolve(pair[0])
         target = self._resolve(pair[1])[1]
-        with self.errors_of(pair[1], OutputError):
-            try:
-                obstore.copy(store, source, target)
-            except (obstore.exceptions.NotFoundError, FileNotFoundError):
-                return False
-        return True
+        copied = self.ask(pair[1], OutputError, lambda: (library().copy(store, source, target),))
+        return copied is not None
 
     def delete_all(self, addresses: Sequence[str]) -> None:
         """Remove objects of one bucket, where they are.
@@ -147,18 +132,14 @@ class StoredObjects:
         Raises:
             OutputError: one cannot be removed.
         """
-        import obstore
-
         if not addresses:
             return
         store = self._resolve(addresses[0])[0]
         keys = [self._resolve(one)[1] for one in addresses]
-        with self.errors_of(addresses[0], OutputError):
-            try:
-                obstore.delete(store, keys)
-            except (obstore.exceptions.NotFoundError, FileNotFoundError):
-                for key in keys:  # stores without bulk requests, where one was missing
-                    _delete_one(store, key)
+        delete = library().delete
+        if self.ask(addresses[0], OutputError, lambda: (delete(store, keys),)) is None:
+            for address, key in zip(addresses, keys, strict=True):  # a store without bulk requests
+                self.ask(address, OutputError, partial(delete, store, key))
 
     def output(self, address: str) -> ObjectOutput:
         """Begin an object; it is there when the output is finished."""
@@ -182,20 +163,28 @@ class StoredObjects:
         scheme, authority, key = split_address(address)
         return object_store(scheme, authority, self._settings), key
 
-    @contextmanager
-    def errors_of(self, address: str, kind: type[OutputError | StoreError]) -> Iterator[None]:
-        """Convert the library's errors, without their secrets and without the exception as cause."""
-        import obstore
+    def ask(self, address: str, kind: type[OutputError | StoreError], function: Callable[[], T]) -> T | None:
+        """Ask the library for something; None if there is no such object.
 
-        said: str
+        Args:
+            address: of the object, for errors.
+            kind: of errors.
+            function: asks.
+
+        Raises:
+            KafkaFormatError: the error `kind`, without secrets and without the library's exception as cause.
+        """
+        exceptions = library().exceptions
         try:
-            yield
-            return
+            return function()
         except KafkaFormatError:
             raise
-        except (obstore.exceptions.BaseError, OSError, ValueError) as error:
-            is_refused = type(error).__name__ in _REFUSED
+        except (exceptions.NotFoundError, FileNotFoundError):
+            return None
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            is_refused = _REFUSED.search(f"{type(error).__name__} {error}") is not None
             said = " ".join(str(error).partition("\n\nDebug source")[0].split())
+        # Raised outside of the handler, without the library's exception as context.
         for secret in secrets_of(self._settings):
             said = said.replace(secret, "***")
         said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
@@ -206,15 +195,6 @@ class StoredObjects:
             )
             raise kind(detail, path=address, errno=errno.EACCES)
         raise kind(f"the store failed: {said}", path=address, errno=errno.EIO)
-
-
-def _delete_one(store: Any, key: str) -> None:
-    import obstore
-
-    try:
-        obstore.delete(store, key)
-    except (obstore.exceptions.NotFoundError, FileNotFoundError):
-        return
 
 
 class ObjectOutput:
@@ -295,11 +275,10 @@ class ObjectOutput:
             yield data
 
     def _put(self, data: Any, **options: Any) -> None:
-        import obstore
-
+        put = partial(library().put, self._store, self._key, data, **options)
         try:
-            with self._objects.errors_of(self._address, OutputError):
-                obstore.put(self._store, self._key, data, **options)
+            if self._objects.ask(self._address, OutputError, put) is None:
+                raise OutputError("there is no such bucket", path=self._address, errno=errno.ENOENT)
         except BaseException as error:
             self._error = self._error or error
 
@@ -341,15 +320,14 @@ class ObjectReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer; return the number of bytes, 0 at the end."""
-        import obstore
-
         view = memoryview(buffer).cast("B")
         end = min(self._position + len(view), self._size)
         if end <= self._position:
             return 0
-        with self._objects.errors_of(self._address, StoreError):
-            data = obstore.get_range(self._store, self._key, start=self._position, end=end)
-        count = len(data)
-        view[:count] = memoryview(data).cast("B")
-        self._position += count
-        return count
+        get = partial(library().get_range, self._store, self._key, start=self._position, end=end)
+        data = self._objects.ask(self._address, StoreError, get)
+        if data is None:
+            raise StoreError("it was removed while it was read", path=self._address, errno=errno.ENOENT)
+        view[: len(data)] = memoryview(data).cast("B")
+        self._position += len(data)
+        return len(data)

@@ -1,0 +1,81 @@
+"""Tables in a bucket of a real S3 server: fixtures, and the words that lead the commands there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.io import faults, server
+from tests.io.conftest import settings_for
+
+from kafka_segments.io import object_store
+
+BUCKET = "tables"
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A bucket whose objects are also files, and a proxy before its server."""
+
+    folder: Path
+    proxy: faults.Proxy
+    port: int
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """For a store that is asked through the proxy."""
+        return settings_for(self.proxy.address)
+
+    @property
+    def words(self) -> list[str]:
+        """Options of the commands, through the proxy."""
+        return words_for(self.settings)
+
+    @property
+    def plain_words(self) -> list[str]:
+        """Options of the commands, without the proxy: for other processes."""
+        return words_for(settings_for(f"127.0.0.1:{self.port}"))
+
+    def uploads(self) -> list[str]:
+        """Parts of uploads that were neither completed nor aborted."""
+        return [path.as_posix() for path in (self.folder / ".sgwtmp").rglob("*") if path.is_file()]
+
+    def state_of(self, table: str) -> list[str]:
+        """Names in the directory of a table's state that hold something."""
+        state = self.folder / table / "_kafka_segments"
+        paths = (path.relative_to(state) for path in state.rglob("*") if path.is_file())
+        return sorted({path.parts[0] for path in paths})
+
+
+def words_for(settings: dict[str, str]) -> list[str]:
+    return [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Store]:
+    with server.running(tmp_path_factory.mktemp("s3")) as running:
+        (running.folder / BUCKET).mkdir()
+        yield running
+
+
+@pytest.fixture
+def bucket(s3_server: server.Store) -> Iterator[Bucket]:
+    with faults.running(s3_server.port) as proxy:
+        yield Bucket(s3_server.folder / BUCKET, proxy, s3_server.port)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """The name of a table that no other test has."""
+    return f"{tmp_path.parent.name}-{tmp_path.name}"
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that are given up after a second, and repeated for four."""
+    monkeypatch.setattr(object_store, "_REQUEST_SECONDS", 1)
+    monkeypatch.setattr(object_store, "_PATIENCE_SECONDS", 4)
+    object_store._opened.cache_clear()
+    monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)

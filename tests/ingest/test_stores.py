@@ -1,0 +1,196 @@
+"""Tables in a store: a real S3 server has what a directory has, whoever writes at the same time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.builders.directories import append, run_of
+from tests.forms import pick
+from tests.ingest.ingested import Run, data_files, parquet_rows
+from tests.ingest.stored import BUCKET, Bucket
+from tests.spark import kafka_rows
+
+from kafka_segments.cli.main import main
+from kafka_segments.errors import MissingExtraError, OptionError
+from kafka_segments.ingest.destination import check_destination
+from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.table_files import table_files
+from kafka_segments.io import object_store
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.object_store import object_store_options
+
+pytest.importorskip("obstore")
+pytestmark = pytest.mark.s3
+
+ROOT = Path(__file__).resolve().parents[2]
+DAMAGED = kafka_rows.RECORDED / "kafka-4.3/clean"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    for number in range(3):
+        append(tmp_path / "logs" / f"t-{number}", *run_of(0, 30))
+    return tmp_path / "logs"
+
+
+def grow(logs: Path, start: int, end: int) -> None:
+    for number in range(3):
+        append(logs / f"t-{number}", *run_of(start, end))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_runs_audits_and_compact(
+    ingest: Run, audit: Run, logs: Path, bucket: Bucket, table: str, tmp_path: Path, kind: str
+) -> None:
+    out, words = f"s3a://{BUCKET}/{table}", [*bucket.words, "--table", kind]
+    for end in (40, 50):
+        assert ingest(*words, logs, out)[0] == 0
+        grow(logs, end - 10, end)
+    assert ingest(*words, logs, out)[1]["total", -1]["records"] == "30"
+    assert ingest(*words, logs, f"{out}/")[1]["total", -1]["records"] == "0"
+    status, rows, err = audit(*bucket.words, out, logs)
+    assert (status, rows["total", -1]["records"], rows["total", -1]["files"]) == (0, "150", "9"), err
+    assert main(["compact", "--engine", "local", *bucket.words, out]) == 0
+    status, rows, err = audit(*bucket.words, out, logs)
+    assert (status, rows["total", -1]["records"], rows["total", -1]["files"]) == (0, "150", "3"), err
+    assert ingest(logs, tmp_path / "local")[0] == 0
+    assert bucket.state_of(table) == ["runs"]
+    if kind == "parquet":
+        assert len(data_files(bucket.folder / table)) == 3
+        assert parquet_rows(bucket.folder / table) == parquet_rows(tmp_path / "local")
+        return
+    deltalake = pytest.importorskip("deltalake")
+    options = object_store_options("s3", BUCKET, bucket.settings)
+    found = deltalake.DeltaTable(f"s3://{BUCKET}/{table}", storage_options=options).to_pyarrow_table()
+    keys = sorted(zip(*(found[name].to_pylist() for name in ("partition", "offset")), strict=True))
+    assert keys == [(number, offset) for number in range(3) for offset in range(50)]
+
+
+def test_a_recorded_set_and_its_quarantine(
+    ingest: Run, audit: Run, bucket: Bucket, table: str, tmp_path: Path
+) -> None:
+    """With a batch whose checksum is wrong: its bytes are kept in the store, too."""
+    logs, out = tmp_path / "logs", f"s3a://{BUCKET}/{table}"
+    path = append(logs / "t-0", *run_of(0, 30)) / f"{0:020}.log"
+    data = bytearray(path.read_bytes())
+    data[200] ^= 0xFF
+    path.write_bytes(data)
+    sources = logs, DAMAGED
+    for one in (out, tmp_path / "local"):
+        status, rows, err = ingest(*bucket.words, *sources, one)
+        assert (status, rows["t", 0]["damage"]) == (1, "1"), err
+    assert parquet_rows(bucket.folder / table) == parquet_rows(tmp_path / "local")
+    kept = [
+        [one.read_bytes() for one in (root / "_kafka_segments/quarantine").iterdir()]
+        for root in (bucket.folder / table, tmp_path / "local")
+    ]
+    assert kept[0] == kept[1] != []
+    assert audit(*bucket.words, out)[0] == audit(tmp_path / "local")[0] == 1  # offsets were lost
+
+
+def test_two_runs_at_once_leave_one_result(
+    audit: Run, logs: Path, bucket: Bucket, table: str, tell: object
+) -> None:
+    """Two processes that wait for the same moment, in each round."""
+    command = [sys.executable, "-m", "tests.ingest.rounds"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    out = f"s3a://{BUCKET}/{table}"
+    words = ["ingest", "--engine", "local", *bucket.plain_words, str(logs), out]
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+    runners = [subprocess.Popen([*command, *words], **options) for _ in range(2)]  # type: ignore[call-overload]
+    num_rounds, conflicts = pick(4, 60), 0
+    try:
+        assert [one.stdout.readline() for one in runners] == ["ready\n"] * 2
+        for number in range(num_rounds):
+            for one in runners:
+                one.stdin.write("go\n")
+                one.stdin.flush()
+            statuses = sorted(int(one.stdout.readline()) for one in runners)
+            assert statuses in ([0, 0], [0, 3])
+            conflicts += statuses == [0, 3]
+            end = 30 + 3 * number
+            found = [(row.partition, row.offset) for row in parquet_rows(bucket.folder / table)]
+            assert found == [(part, offset) for part in range(3) for offset in range(end)]
+            grow(logs, end, end + 3)
+    finally:
+        for one in runners:
+            one.kill()
+            one.communicate()
+    assert conflicts, "no two runs ever met"
+    assert bucket.state_of(table) == ["runs"]
+    assert audit(*bucket.words, out)[0] == 0
+
+
+def test_a_file_that_is_given_up_leaves_no_upload(bucket: Bucket, table: str) -> None:
+    files = table_files(f"s3a://{BUCKET}/{table}", bucket.settings)
+    schema = pa.schema([("value", pa.binary())])
+    row = pa.record_batch([pa.array([os.urandom(20 << 20)])], schema=schema)
+    path = f"s3a://{BUCKET}/{table}/x.parquet"
+    with pytest.raises(ZeroDivisionError), ParquetFile(path, schema, files=files) as file:
+        file.write(row)
+        file.write(row)
+        assert any("uploads" in asked.path for asked in bucket.proxy.asked)
+        raise ZeroDivisionError
+    assert (files.has(path), bucket.uploads()) == (False, [])
+    with ParquetFile(path, schema, files=files) as file:
+        file.write(row)
+        file.write(row)
+    found = pa.parquet.ParquetFile(bucket.folder / table / "x.parquet")
+    assert (found.read().num_rows, found.metadata.num_row_groups, bucket.uploads()) == (2, 1, [])
+    assert file.size == (bucket.folder / table / "x.parquet").stat().st_size
+
+
+def test_an_object_that_is_there_is_not_written_over(bucket: Bucket, table: str) -> None:
+    files = table_files(f"s3a://{BUCKET}/{table}", bucket.settings)
+    path = f"s3a://{BUCKET}/{table}/one.json"
+    assert [files.create(path, data) for data in (b"one", b"two", b"one")] == [True, False, True]
+    assert files.read(path) == b"one"
+
+
+@pytest.mark.parametrize(
+    ("destination", "said"),
+    [
+        ("hdfs://name/table", "nothing can be written to hdfs"),
+        (f"s3a://{BUCKET}", "this is a whole bucket"),
+        ("s3a:///table", "no bucket is named"),
+        ("s3a://KEY:SECRET@bucket/table", "do not belong in an address"),
+        ("s3://logs/here/table", "it lies in the source s3a://logs/here"),
+    ],
+)
+def test_destinations_that_are_refused(bucket: Bucket, destination: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        check_destination(destination, ["s3a://logs/here/"], Places(bucket.settings))
+
+
+def test_a_place_with_other_objects_is_refused(ingest: Run, logs: Path, bucket: Bucket, table: str) -> None:
+    (bucket.folder / table).mkdir()
+    (bucket.folder / table / "mine.txt").touch()
+    for out in (f"s3a://{BUCKET}/{table}", f"s3a://{BUCKET}/{table}/mine.txt"):
+        status, _, err = ingest(*bucket.words, logs, out)
+        assert (status, "neither an empty directory nor" in err) == (2, True), err
+
+
+def test_a_refusal_has_no_secret(ingest: Run, logs: Path, bucket: Bucket, table: str) -> None:
+    wrong = ["-o", "fs.s3a.secret.key=canary-wrong-secret"]
+    status, _, err = ingest(*bucket.words, *wrong, logs, f"s3a://{BUCKET}/{table}")
+    assert (status, "the store refused" in err, "canary" in err) == (2, True, False), err
+    files = table_files(
+        f"s3a://{BUCKET}/{table}", {**bucket.settings, wrong[1].partition("=")[0]: "canary-wrong"}
+    )
+    assert "canary" not in repr(files)
+    with pytest.raises(Exception, match="the store refused") as caught:
+        files.names(f"s3a://{BUCKET}/{table}")
+    assert "canary" not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -> None:
+    monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MissingExtraError, match=r"kafka-segments\[stores\]"):
+        table_files(f"s3a://{BUCKET}/x", bucket.settings).names(f"s3a://{BUCKET}/x")
