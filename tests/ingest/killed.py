@@ -15,10 +15,11 @@ from functools import wraps
 from typing import Any
 
 from kafka_segments.cli.main import main
-from kafka_segments.ingest import engines, local_table_files
+from kafka_segments.ingest import engines, local_table_files, stored_table_files
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.tables.parquet_table import ParquetTable
+from kafka_segments.io import stored_objects
 
 
 def die(*_arguments: Any) -> None:
@@ -66,6 +67,22 @@ POINTS: dict[str, Callable[[], None]] = {
     "everything is published": _patch(ParquetTable, "publish", after),
     "in the sweep": _patch(local_table_files.shutil, "rmtree", before),
 }
+
+_Files, _Objects = stored_table_files.StoredTableFiles, stored_objects.StoredObjects
+STORE_POINTS: dict[str, Callable[[], None]] = {
+    "a file is half written": POINTS["a file is half written"],
+    "in an upload": _patch(stored_objects.ObjectOutput, "_send", before, 2),
+    "an upload is about to end": _patch(stored_objects.ObjectOutput, "finish", before),
+    "the tasks are done": POINTS["the tasks are done"],
+    "before the commit": POINTS["before the commit"],
+    "the commit is made": POINTS["the commit is made"],
+    "the first file is copied": _patch(_Objects, "_copy", after),
+    "some files are copied": _patch(_Objects, "_copy", before, 3),
+    "all files are copied": _patch(_Objects, "copy_all", after),
+    "everything is published": _patch(_Files, "publish", after),
+    "in the sweep": _patch(_Files, "remove_tree", before),
+}
+POINTS |= {name: kill for name, kill in STORE_POINTS.items() if name not in POINTS}
 
 
 def kill_later(seconds: float) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.io import faults, server
 from tests.io.conftest import settings_for
 
-from kafka_segments.io import object_store
+from kafka_segments.io import object_store, stored_objects
 
 BUCKET = "tables"
 
@@ -74,8 +74,7 @@ def table(tmp_path: Path) -> str:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests that are given up after a second, and repeated for four."""
-    monkeypatch.setattr(object_store, "_REQUEST_SECONDS", 1)
-    monkeypatch.setattr(object_store, "_PATIENCE_SECONDS", 4)
-    object_store._opened.cache_clear()
+    """Requests that are repeated three times, and uploads in small parts."""
+    monkeypatch.setattr(object_store, "_NUM_RETRIES", 3)
     monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)
+    monkeypatch.setattr(stored_objects, "_PART_BYTES", 5 << 20)

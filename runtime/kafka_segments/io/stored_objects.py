@@ -69,7 +69,10 @@ class StoredObjects:
             return True
 
         for _ in range(_NUM_CREATES):
-            if self.ask(address, OutputError, put):
+            is_put = self.ask(address, OutputError, put)
+            if is_put is None:
+                raise OutputError("there is no such bucket", path=address, errno=errno.ENOENT)
+            if is_put:
                 return True
             found = self.read(address)
             if found is not None:
