@@ -79,8 +79,8 @@ STORE_POINTS: dict[str, Callable[[], None]] = {
     "the first file is copied": _patch(_Objects, "_copy", after),
     "some files are copied": _patch(_Objects, "_copy", before, 3),
     "all files are copied": _patch(_Objects, "copy_all", after),
-    "everything is published": _patch(_Files, "publish", after),
-    "in the sweep": _patch(_Files, "remove_tree", before),
+    "all copies are removed": _patch(_Files, "publish", after),
+    "in the sweep of the store": _patch(_Files, "remove_tree", before),
 }
 POINTS |= {name: kill for name, kill in STORE_POINTS.items() if name not in POINTS}
 

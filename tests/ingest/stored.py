@@ -22,6 +22,7 @@ class Bucket:
     folder: Path
     proxy: faults.Proxy
     port: int
+    known: frozenset[str] = frozenset()
 
     @property
     def settings(self) -> dict[str, str]:
@@ -39,14 +40,19 @@ class Bucket:
         return words_for(settings_for(f"127.0.0.1:{self.port}"))
 
     def uploads(self) -> list[str]:
-        """Parts of uploads that were neither completed nor aborted."""
-        return [path.as_posix() for path in (self.folder / ".sgwtmp").rglob("*") if path.is_file()]
+        """Parts of uploads that were neither completed nor aborted, since the test began."""
+        return sorted(set(parts_in(self.folder)) - self.known)
 
     def state_of(self, table: str) -> list[str]:
         """Names in the directory of a table's state that hold something."""
         state = self.folder / table / "_kafka_segments"
         paths = (path.relative_to(state) for path in state.rglob("*") if path.is_file())
         return sorted({path.parts[0] for path in paths})
+
+
+def parts_in(folder: Path) -> list[str]:
+    """Parts of uploads in the server's own directory."""
+    return [path.as_posix() for path in (folder / ".sgwtmp").rglob("*") if path.is_file()]
 
 
 def words_for(settings: dict[str, str]) -> list[str]:
@@ -63,7 +69,8 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Store
 @pytest.fixture
 def bucket(s3_server: server.Store) -> Iterator[Bucket]:
     with faults.running(s3_server.port) as proxy:
-        yield Bucket(s3_server.folder / BUCKET, proxy, s3_server.port)
+        folder = s3_server.folder / BUCKET
+        yield Bucket(folder, proxy, s3_server.port, frozenset(parts_in(folder)))
 
 
 @pytest.fixture

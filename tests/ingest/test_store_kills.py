@@ -22,7 +22,7 @@ pytestmark = pytest.mark.s3
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ("in an upload", "the commit is made", "some files are copied")
-DELTA = ("the commit is made", "all files are copied", "everything is published")
+DELTA = ("the commit is made", "all files are copied", "all copies are removed")
 NUM_PARTITIONS = 3
 
 
@@ -72,7 +72,7 @@ def test_a_kill_at_a_point(
     out, words = f"s3a://{BUCKET}/{table}", [*bucket.plain_words, "--table", kind]
     assert ingest(*words, logs, out)[0] == 0
     grow(logs)
-    if point == "in the sweep":  # there has to be something to sweep
+    if point == "in the sweep of the store":  # there has to be something to sweep
         assert run_killed("before the commit", "ingest", "--engine", "local", *words, logs, out) < 0
     assert run_killed(point, "ingest", "--engine", "local", *words, logs, out) == -signal.SIGKILL
     seen = partition_rows(bucket, table, kind)
