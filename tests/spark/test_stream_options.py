@@ -26,7 +26,7 @@ pytest.importorskip("pyspark.sql.streaming.datasource", reason="streams need Spa
 from pyspark.sql.streaming import datasource as streams
 from tests.spark.streamed import Streamed, offsets_of, span
 
-from kafka_segments.spark.stream import shared_out
+from kafka_segments.spark.stream_reader import shared_out
 
 
 @pytest.mark.parametrize(

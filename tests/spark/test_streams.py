@@ -156,8 +156,8 @@ def test_a_query_that_is_killed(
     check_rerun(spark, sink, logs, tmp_path)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(pick(0, 20)))
+@pytest.mark.long(short=False)
+@pytest.mark.parametrize("seed", range(20))
 def test_a_query_that_is_killed_at_some_moment(
     spark: SparkSession, logs: Path, tmp_path: Path, seed: int
 ) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from operator import index
 from typing import Any
 
 from kafka_segments.errors import OptionError
@@ -87,11 +88,11 @@ def from_offset(offset: Mapping[str, Any]) -> dict[TopicPartition, PartitionStat
 
 def _states(topic: str, numbers: Mapping[str, int], own: Mapping[str, str]) -> Iterable[PartitionState]:
     for partition, number in numbers.items():
-        if not isinstance(number, int):
-            raise TypeError(number)
         words = dict(word.split("=") for word in own.get(partition, "").split())
         epochs = (LeaderEpoch(int(words.pop(_EPOCH)), 0),) if _EPOCH in words else ()
-        yield PartitionState(topic, int(partition), number, own.get(_TOPIC_ID), epochs, _to_mark(words))
+        yield PartitionState(
+            topic, int(partition), index(number), own.get(_TOPIC_ID), epochs, _to_mark(words)
+        )
 
 
 def _to_text(state: PartitionState) -> str:
