@@ -293,7 +293,7 @@ def test_damage_is_met_by_the_batch_that_crosses_it(logs: Path, caplog: pytest.L
     append(logs / "t-0", flipped(run_of(9, 12)[0]))
     with caplog.at_level(logging.WARNING):
         assert streamed.batch() is None
-    assert "t-0: there is damage after offset 8" in caplog.text
+    assert "t-0: there is damage where offset 9 is to come" in caplog.text
     append(logs / "t-0", *run_of(12, 15))
     with pytest.raises(KafkaFormatError, match="mode=PERMISSIVE"):
         streamed.batch()

@@ -124,8 +124,11 @@ POINTS = {
 ALL = [(sink, point) for sink in ("parquet", "delta") for point in POINTS]
 
 
-def kill_at(sink: str, logs: Path, folder: Path, point: str, seconds: float = 0.0) -> None:
-    """Run the query in processes that are killed so long after one of the point's files has appeared."""
+def kill_at(sink: str, logs: Path, folder: Path, point: str, seconds: float = 0.0) -> int:
+    """Run the query, and kill its processes so long after one of the point's files has appeared.
+
+    Returns how it ended: 0 if it was too late.
+    """
     paths = os.pathsep.join([str(conftest.ROOT), *sys.path])
     command = [sys.executable, "-m", "tests.spark.stream_job", sink, str(logs), str(folder)]
     with subprocess.Popen(
@@ -137,7 +140,7 @@ def kill_at(sink: str, logs: Path, folder: Path, point: str, seconds: float = 0.
             job.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(job.pid, signal.SIGKILL)
-        assert job.wait() in (0, -signal.SIGKILL)
+        return job.wait()
 
 
 def check_rerun(spark: SparkSession, sink: str, logs: Path, folder: Path) -> None:
@@ -152,7 +155,7 @@ def check_rerun(spark: SparkSession, sink: str, logs: Path, folder: Path) -> Non
 def test_a_query_that_is_killed(
     spark: SparkSession, logs: Path, tmp_path: Path, sink: str, point: str
 ) -> None:
-    kill_at(sink, logs, tmp_path, point)
+    assert kill_at(sink, logs, tmp_path, point) == -signal.SIGKILL
     check_rerun(spark, sink, logs, tmp_path)
 
 
@@ -162,7 +165,8 @@ def test_a_query_that_is_killed_at_some_moment(
     spark: SparkSession, logs: Path, tmp_path: Path, seed: int
 ) -> None:
     sink = ("parquet", "delta")[seed % 2]
-    kill_at(sink, logs, tmp_path, "a batch is planned", Random(seed).uniform(0.0, 4.0))
+    status = kill_at(sink, logs, tmp_path, "a batch is planned", Random(seed).uniform(0.0, 4.0))
+    assert status in (0, -signal.SIGKILL)
     check_rerun(spark, sink, logs, tmp_path)
 
 

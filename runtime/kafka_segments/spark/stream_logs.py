@@ -56,6 +56,8 @@ __all__ = ["StreamLogs"]
 
 _log = get_logger(__name__)
 
+_MOST_TOLD = 10_000  # a query may run for months
+
 _ANEW = "Read it by a new query, with another checkpoint"
 _WAYS_OUT: WaysOut = {
     RecreatedTopicError: _ANEW,
@@ -78,7 +80,7 @@ class StreamLogs:
         self._query = options.query
         self._places = Places(driver_settings(options.settings))
         self._logs: Logs = {}
-        self._told: set[str] = set()
+        self._told: dict[str, None] = {}
 
     def beginnings(self) -> dict[TopicPartition, PartitionState]:
         """Return the positions where a new query begins.
@@ -191,8 +193,8 @@ class StreamLogs:
         for one in found.ranges:
             _check_whole(one, ends[one.topic, one.partition])
         due = apply_to_plan(found.findings, self._options)
-        for text in found.warnings():
-            self._tell(text)
+        for finding in found.of(Kind.DIVERGED, Kind.REMARK, Kind.UNUSED):
+            self._tell(str(finding))
         return [*([Task((), tuple(due))] if due else []), *tasks_of(found)]
 
     def _list(self, known: Collection[TopicPartition] | None) -> Logs:
@@ -255,7 +257,7 @@ class StreamLogs:
         end = _end(view, found)
         if end == view.end and view.is_damaged_after:
             name = f"{log.topic}-{log.partition}"
-            self._tell(f"{name}: there is damage after offset {end - 1}, the last one; a later batch has it")
+            self._tell(f"{name}: there is damage where offset {end} is to come; a later batch has it")
         return end
 
     def _start_of(self, log: PartitionLog, query: Query) -> int:
@@ -281,9 +283,11 @@ class StreamLogs:
             )
 
     def _tell(self, text: str) -> None:
-        """Log a warning, once in the life of this object."""
+        """Log a warning, if it is not among the last ones."""
         if text not in self._told:
-            self._told.add(text)
+            if len(self._told) == _MOST_TOLD:
+                del self._told[next(iter(self._told))]
+            self._told[text] = None
             _log.warning("kafka-segments: %s", text)
 
 
