@@ -2,8 +2,11 @@
 
 Strategy: between planning and reading, a broker may delete, roll, clean (replace and merge) or truncate
 segments. By name, the segment with the greatest base offset at or below an offset holds it. So a range whose
-planned segment is gone is searched by its offsets, in the same directory, then in those of other copies. A
-deleted and recreated partition of the same name is not detected here, only by its topic id at planning.
+planned segment is gone is searched by its offsets, in the same directory, then in those of other copies. The
+cleaner renames the segments that it replaces before it gives a name of theirs to the new one, which ends in
+`.swap` until then (LocalLog.replaceSegments): that one counts, and what goes while it is searched for is
+listed again. A deleted and recreated partition of the same name is not detected here, only by its topic id
+at planning.
 
 Names may be wrong: files may be swapped or renamed, and segments may overlap. So offsets missing at either
 end of a segment are searched in the other segments of its directory, by their content (`segment_extents`). In
@@ -13,17 +16,19 @@ a cleaned log, where most segments lack offsets, only the two neighbours are sea
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
 from kafka_segments.errors import ReadError, raise_unless_file_at_fault
-from kafka_segments.formats.file_names import SEGMENT_NAME, name_in
+from kafka_segments.formats.file_names import SEGMENT_NAME, TopicPartition, name_in
 from kafka_segments.io.filesystem import FileEntry
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
+from kafka_segments.log.checkpoints import Checkpoints
 from kafka_segments.log.model import Split, StoredFile, StoredSegment
+from kafka_segments.log.partition_dirs import Directory
 from kafka_segments.log.segment_extents import extent_of
 from kafka_segments.log.stored_segments import StoredPart
 from kafka_segments.log.stored_segments import open_stored as open_in_form
@@ -34,6 +39,8 @@ from kafka_segments.segment.scan.entry_scan import first_offset_in_name
 __all__ = ["Found", "SegmentFinder", "open_stored"]
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+_NUM_LISTINGS = 5
+"""At most, while segments go between their listing and their opening."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +70,39 @@ class SegmentFinder:
         self._split, self._places = split, places
         self._tried: set[str] = set()
         self._listed: dict[str, list[StoredSegment]] = {}
+        self._swaps: dict[str, list[StoredSegment]] = {}  # beside those listed
+        self._has_gone = self._is_planned_gone = False
 
     def planned(self) -> Found | None:
         """Open the planned segment; None if it was deleted."""
         stored = self._split.segment
-        self._tried.add(stored.file.path)
         source = self._open(stored)
-        if source is None:
+        if source is None:  # there may be another one of its name
+            self._is_planned_gone = True
             return None
+        self._tried.add(stored.file.path)
         return Found(stored, source, self._is_same(stored.file, source))
 
     def holding(self, offset: int, end: int | None) -> Found | None:
         """Open an unread segment that may hold an offset by name, else the next one below `end`."""
+        for at in range(_NUM_LISTINGS):
+            self._has_gone = False
+            found = self._holding(offset, end, is_last=at == _NUM_LISTINGS - 1)
+            # A listing may miss a file that is renamed meanwhile.
+            is_certain = not self._has_gone and (at or not self._is_planned_gone)
+            if found is not None or is_certain:
+                return found
+            self._listed.clear()
+        return None
+
+    def _holding(self, offset: int, end: int | None, *, is_last: bool) -> Found | None:
+        """See `holding`; None, too, if one has gone since the listing and this is not the last."""
         higher: list[StoredSegment] = []
         for candidates in self._candidates(offset):
             below = [one for one in candidates if one.base_offset <= offset]
             if below and below[-1].file.path not in self._tried:
                 found = self._take(below[-1])
-                if found is not None:
+                if found is not None or not is_last:
                     return found
             untried = [one for one in candidates if one.file.path not in self._tried]
             above = [one for one in untried if one.base_offset > offset]
@@ -125,7 +147,15 @@ class SegmentFinder:
     @cached_property
     def traces(self) -> Traces:
         """Traces of the cleaner in the same directory."""
-        return traces_of(self._places, self.own_directory(), self._split.cleaned_up_to)
+        return traces_of(self._places, self.own_directory(), self.cleaned_up_to)
+
+    @cached_property
+    def cleaned_up_to(self) -> int | None:
+        """Offset in the cleaner's checkpoint as it is now, or as it was at planning, if that is greater."""
+        path, key = self._split.segment.file.path, (self._split.topic, self._split.partition)
+        directory = Directory(_directory(path), TopicPartition(*key), [])
+        noted = Checkpoints(self._places).cleaned_up_to(directory), self._split.cleaned_up_to
+        return max((one for one in noted if one is not None), default=None)
 
     def _neighbours(self) -> Iterator[StoredSegment]:
         """Yield the segments before and after the planned one, without listing the directory."""
@@ -143,9 +173,12 @@ class SegmentFinder:
                 yield _stored(entry, base_offset, is_newest=False)
 
     def _take(self, stored: StoredSegment) -> Found | None:
-        self._tried.add(stored.file.path)
         source = self._open(stored)
-        return None if source is None else Found(stored, source, False)
+        if source is None:
+            self._has_gone = True
+            return None
+        self._tried.add(stored.file.path)
+        return Found(stored, source, False)
 
     def _open(self, stored: StoredSegment) -> Source | None:
         try:
@@ -169,31 +202,30 @@ class SegmentFinder:
         """
         own = _directory(self._split.segment.file.path)
         for directory in dict.fromkeys([own, *(copy.rstrip("/") for copy in self._split.copies)]):
-            yield self._listing(directory)
+            listed = self._listing(directory)
+            swaps = self._swaps[directory] if self._is_planned_gone else []
+            yield sorted([*listed, *swaps], key=lambda one: one.base_offset)
         for other in self._split.others:
             if other.end_offset is None or other.end_offset > offset:
                 yield [other]
 
     def _listing(self, directory: str) -> list[StoredSegment]:
         if directory not in self._listed:
-            self._listed[directory] = self._list(directory)
+            self._listed[directory], self._swaps[directory] = self._list(directory)
         return self._listed[directory]
 
-    def _list(self, directory: str) -> list[StoredSegment]:
+    def _list(self, directory: str) -> tuple[list[StoredSegment], list[StoredSegment]]:
+        """List a directory's segments, and those that are to take the place of absent ones."""
         try:
-            entries = self._places.entries(directory or ".")
+            entries = [one for one in self._places.entries(directory or ".") if not one.is_directory]
         except ReadError as error:
             if error.errno not in _GONE:
                 raise
-            return []
-        named = sorted(
-            (offset, entry)
-            for entry in entries
-            if (offset := _base_offset(entry)) is not None and not entry.is_directory
-        )
-        return [
-            _stored(entry, offset, is_newest=at == len(named) - 1) for at, (offset, entry) in enumerate(named)
-        ]
+            return [], []
+        named, swaps = _named(entries, ".log"), _named(entries, ".log.swap")
+        newest = max(named, default=None)
+        listed = [_stored(entry, at, is_newest=at == newest) for at, entry in sorted(named.items())]
+        return listed, [_stored(swaps[at], at, is_newest=False) for at in sorted(swaps.keys() - named.keys())]
 
 
 def open_stored(places: Places, stored: StoredSegment) -> Source:
@@ -223,6 +255,7 @@ def _directory(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _base_offset(entry: FileEntry) -> int | None:
-    """Base offset by name; None for `.log.deleted` and other names."""
-    return first_offset_in_name(entry.name) if entry.name.endswith(".log") else None
+def _named(entries: Iterable[FileEntry], suffix: str) -> dict[int, FileEntry]:
+    """Files by the base offsets in their names, which end with a suffix."""
+    found = {first_offset_in_name(one.name): one for one in entries if one.name.endswith(suffix)}
+    return {offset: one for offset, one in found.items() if offset is not None}
