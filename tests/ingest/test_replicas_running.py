@@ -61,6 +61,9 @@ def test_cut_back_by_a_leader_that_lacks_records(
     for first in (10, 20):
         old.send(TOPIC, values(first, first + 10))
     assert tables.run_both("end offset") == ["30", "30"]
+    err = tables.beside("tables", new.data).refused()
+    assert "it ends at offset 10 now" in err
+    assert "a replica or a copy that lags (then run again later" in err
     old.kill()
     new.start()
     wait_until("an unclean election", lambda: new.ends(TOPIC, [0]) == [10])
@@ -78,5 +81,7 @@ def test_cut_back_by_a_leader_that_lacks_records(
     assert both.run_both("records") == ["0", "0"]
     other = tables.beside("other")
     assert other.run_both("records") == ["35", "35"]
+    # A replica that has all goes on where another one ended.
+    assert tables.beside("early", new.data).run_both("records") == ["0", "0"]
     for good in (early, both, other):
         good.are_consumed()

@@ -113,9 +113,15 @@ def _check(log: PartitionLog, known: PartitionState, places: Places, *, may_have
     end = _end_of(log, places)
     _check_epochs(log, known, end)
     if end is not None and end < known.next_offset:
-        raise _changed(TruncatedLogError, known, f"it ends at offset {end} now", parting_offset=end)
+        raise _changed(TruncatedLogError, known, f"it ends at offset {end} now{_OR_LAGS}", parting_offset=end)
     if known.last is not None and known.last.last_offset >= start:
         _check_last(log, known, known.last, places)
+
+
+_OR_LAGS = (
+    ": it was cut back, or this is a replica or a copy that lags (then run again later, or on the leader's "
+    "directory)"
+)
 
 
 def _check_epochs(log: PartitionLog, known: PartitionState, end: int | None) -> None:
