@@ -93,9 +93,8 @@ def test_a_recorded_set_and_its_quarantine(
     assert audit(*bucket.words, out)[0] == audit(tmp_path / "local")[0] == 1  # offsets were lost
 
 
-def test_two_runs_at_once_leave_one_result(
-    audit: Run, logs: Path, bucket: Bucket, table: str, tell: object
-) -> None:
+@pytest.mark.long
+def test_two_runs_at_once_leave_one_result(audit: Run, logs: Path, bucket: Bucket, table: str) -> None:
     """Two processes that wait for the same moment, in each round."""
     command = [sys.executable, "-m", "tests.ingest.rounds"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
@@ -143,6 +142,16 @@ def test_a_file_that_is_given_up_leaves_no_upload(bucket: Bucket, table: str) ->
     found = pa.parquet.ParquetFile(bucket.folder / table / "x.parquet")
     assert (found.read().num_rows, found.metadata.num_row_groups, bucket.uploads()) == (2, 1, [])
     assert file.size == (bucket.folder / table / "x.parquet").stat().st_size
+
+
+def test_a_name_with_signs_that_addresses_encode(
+    ingest: Run, audit: Run, logs: Path, bucket: Bucket, table: str
+) -> None:
+    out = f"s3a://{BUCKET}/{table}/a table of 100%25 \u00fc+x"
+    for records in ("90", "0"):
+        assert ingest(*bucket.words, logs, out)[1]["total", -1]["records"] == records
+    assert audit(*bucket.words, out)[0] == 0
+    assert len(parquet_rows(bucket.folder / table / "a table of 100%25 \u00fc+x")) == 90
 
 
 def test_an_object_that_is_there_is_not_written_over(bucket: Bucket, table: str) -> None:

@@ -1,0 +1,69 @@
+"""Tables in a store, written by tasks on Spark: the same files as from the local engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import data_files, parquet_rows
+from tests.ingest.stored import BUCKET, Bucket, bucket, s3_server, table
+
+from kafka_segments.ingest.compact import compact
+from kafka_segments.ingest.engines import Engine, LocalEngine
+from kafka_segments.ingest.job import Request, ingest, plan_ingest
+from kafka_segments.ingest.tables import open_table
+from kafka_segments.query.query import Query
+from kafka_segments.segment.columnar.arrow_schema import SCHEMA
+from kafka_segments.spark import task_engine
+from kafka_segments.spark.task_engine import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytest.importorskip("obstore")
+pytestmark = [pytest.mark.spark, pytest.mark.s3]
+
+__all__ = ["bucket", "s3_server", "table"]
+
+
+@pytest.fixture
+def engine(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
+    """The engine, with the session of these tests."""
+
+    @contextmanager
+    def shared(_master: str) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(task_engine, "open_session", shared)
+    return SparkEngine()
+
+
+def contents(folder: Path) -> list[bytes]:
+    return sorted((folder / name).read_bytes() for name in data_files(folder))
+
+
+def test_both_engines_write_the_same(
+    workers_path: None, engine: SparkEngine, bucket: Bucket, table: str, tmp_path: Path
+) -> None:
+    logs, outs = tmp_path / "logs", [f"s3a://{BUCKET}/{table}/{name}" for name in ("spark", "local")]
+    engines: list[Engine] = [engine, LocalEngine(1)]
+    for start in (0, 30):
+        append(logs / "t-0", *run_of(start, start + 30))
+        append(logs / "t-1", *run_of(start, start + 30))
+        for out, own in zip(outs, engines, strict=True):
+            query = Query(isolation="read_uncommitted")
+            settings = bucket.settings
+            request = Request((str(logs),), out, query, tuple(SCHEMA.names), store_settings=settings)
+            ingest(plan_ingest(request), own)
+    folders = [bucket.folder / table / name for name in ("spark", "local")]
+    assert contents(folders[0]) == contents(folders[1])
+    for out, own in zip(outs, engines, strict=True):
+        merged, made = compact(open_table("parquet", out, bucket.settings), own, target_bytes=1 << 20)
+        assert (merged, made is not None) == (4, True)
+    assert contents(folders[0]) == contents(folders[1])
+    assert len(parquet_rows(folders[0])) == 120
+    assert all(bucket.state_of(f"{table}/{folder.name}") == ["runs"] for folder in folders)
