@@ -19,6 +19,7 @@ OPENERS = {
     "io/memory.py",
     "native/cache.py",
     "io/outputs.py",
+    "ingest/local_table_files.py",
     "io/page_cache.py",
     "io/local_files.py",
     "spark/settings.py",
@@ -74,15 +75,18 @@ def test_nothing_at_run_time_reads_the_schemas() -> None:
 
 # Who takes any error of ours for an answer: commands say it; the fast ways leave it to the slow one,
 # `entry_check` to the scan, which raises it; threads hand it over; where memory is short, a size
-# is a courtesy.
+# is a courtesy. What a run of ingest left stays there if it cannot be removed.
 TAKERS = {
     "cli/aborted.py",
     "cli/dump.py",
     "cli/main.py",
     "cli/sources.py",
     "segment/columnar/reader.py",
+    "ingest/staging.py",
+    "ingest/stored_table_files.py",
     "io/readahead.py",
     "io/retry.py",
+    "io/stored_objects.py",
     "segment/scan/entry_check.py",
     "spark/reading.py",
     "write/batch_options.py",

@@ -77,7 +77,7 @@ class RunLog:
         Raises:
             ConflictError: there is one of this number.
             OutputError: it cannot be written.
-            UndecidedRunError: nobody knows whether it exists.
+            UndecidedRunError: it is not known whether it exists.
         """
         path = self._path(run.number)
         if not self.files.create(path, to_json(run)):

@@ -97,7 +97,7 @@ class TableFiles(Protocol):
 
         Raises:
             OutputError: it cannot be written.
-            UndecidedRunError: nobody knows whether it was, as no answer came.
+            UndecidedRunError: it is not known whether it was, as no answer came.
         """
         ...
 

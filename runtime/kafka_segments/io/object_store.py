@@ -89,7 +89,7 @@ def object_store(scheme: str, authority: str, settings: Mapping[str, str]) -> An
         settings: Hadoop's names without `spark.hadoop.`.
 
     Returns:
-        An `obstore.store.ObjectStore`, the same for equal arguments.
+        An `obstore.store.ObjectStore`, kept for the process.
 
     Raises:
         MissingExtraError: obstore is not installed.
