@@ -75,9 +75,9 @@ class RunningBroker:
         assert self.server is not None
         self.server.kill()
 
-    def create(self, topic: str, num_partitions: int = 1, **config: str) -> None:
+    def create(self, topic: str, config: Mapping[str, str] | None = None, num_partitions: int = 1) -> None:
         """Make a topic, and wait until its partitions have a leader."""
-        made = self.admin.create_topics([NewTopic(topic, num_partitions, 1, config=config)])
+        made = self.admin.create_topics([NewTopic(topic, num_partitions, 1, config=dict(config or {}))])
         made[topic].result(60)
         numbers = range(num_partitions)
         wait_until(f"{topic} to have leaders", lambda: len(self.ends(topic, numbers)) == num_partitions)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ from tests.recording.sets import all_cleaned
 pytestmark = pytest.mark.broker
 
 PREALLOCATED = {"preallocate": "true", "internal.segment.bytes": "1048576"}
+# Not before the test lets it.
+COMPACTED = {
+    **SMALL_SEGMENTS,
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": "3600000",
+    "min.cleanable.dirty.ratio": "0.01",
+    "delete.retention.ms": "0",
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +46,7 @@ def values(first: int, end: int) -> list[Value]:
 def tables(
     broker: RunningBroker, ingest: Run, audit: Run, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Tables:
-    """Tables of the test's own topic, which is there."""
+    """Tables of a topic that has the test's name, and that the test makes."""
     topic = request.node.name.removeprefix("test_").replace("[", ".").rstrip("]")
     return Tables(broker, Commands(ingest, audit), tmp_path / "tables", topic)
 
@@ -44,7 +54,7 @@ def tables(
 @pytest.mark.parametrize("kind", ["rolled", "preallocated"])
 def test_appends_between_runs(broker: RunningBroker, tables: Tables, kind: str) -> None:
     topic = tables.topic
-    broker.create(topic, 2, **(SMALL_SEGMENTS if kind == "rolled" else PREALLOCATED))
+    broker.create(topic, SMALL_SEGMENTS if kind == "rolled" else PREALLOCATED, 2)
     for turn in range(3):
         for batch in range(6):
             first = (turn * 6 + batch) * 10
@@ -59,7 +69,7 @@ def test_appends_between_runs(broker: RunningBroker, tables: Tables, kind: str) 
 
 def test_runs_while_producers_go_on(broker: RunningBroker, tables: Tables) -> None:
     topic = tables.topic
-    broker.create(topic, **SMALL_SEGMENTS)
+    broker.create(topic, SMALL_SEGMENTS)
     is_over = threading.Event()
 
     def produce() -> None:
@@ -71,18 +81,23 @@ def test_runs_while_producers_go_on(broker: RunningBroker, tables: Tables) -> No
                 (producer.abort_transaction if number % 40 == 10 else producer.commit_transaction)(60)
             number += 5
 
-    thread = threading.Thread(target=produce)
-    thread.start()
-    try:
-        for isolation in ISOLATIONS * 3:
-            wait_until("a run that takes some", lambda one=isolation: tables.run(one)[0]["records"] != "0")
-    finally:
-        is_over.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as beside:
+        going_on = beside.submit(produce)
+        try:
+            for isolation in ISOLATIONS * 3:
+                wait_until("a run that takes some", partial(takes_some, tables, isolation))
+        finally:
+            is_over.set()
+        going_on.result()
     broker.wait_for(topic)
     for isolation in ISOLATIONS:
         tables.run(isolation)
     assert int(tables.are_consumed()[topic, 0]["runs"]) >= 3
+
+
+def takes_some(tables: Tables, isolation: str) -> bool:
+    """Whether a run takes any records."""
+    return tables.run(isolation)[0]["records"] != "0"
 
 
 @pytest.mark.parametrize("fate", ["commit", "abort"])
@@ -114,10 +129,7 @@ def test_a_transaction_open_over_three_runs(broker: RunningBroker, tables: Table
 
 def test_compacted_between_runs(broker: RunningBroker, tables: Tables) -> None:
     topic = tables.topic
-    lag = {"min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "0"}
-    broker.create(
-        topic, **{"cleanup.policy": "compact", "min.compaction.lag.ms": "3600000"}, **lag, **SMALL_SEGMENTS
-    )
+    broker.create(topic, COMPACTED)
     for turn in range(6):
         broker.through(broker.producer(), topic, [(b"k%d" % key, b"%d" % turn * 60) for key in range(5)])
     broker.send(topic, [(b"k0", None), (b"only here", b"v")])
@@ -192,7 +204,7 @@ def test_recreated(broker: RunningBroker, tables: Tables) -> None:
 
 def test_deleted_past_the_last_run(broker: RunningBroker, tables: Tables, ingest: Run, audit: Run) -> None:
     topic = tables.topic
-    broker.create(topic, **SMALL_SEGMENTS)
+    broker.create(topic, SMALL_SEGMENTS)
     broker.send(topic, values(0, 10))
     tables.run_both()
     for first in range(10, 90, 10):
