@@ -39,6 +39,7 @@ from kafka_segments.errors import (
     TransactionInDoubtError,
     TruncatedError,
     TruncatedLogError,
+    UndecidedRunError,
     UnknownFormatError,
     UnsupportedMagicError,
 )
@@ -63,6 +64,7 @@ TREE: dict[type[KafkaFormatError], tuple[tuple[type, ...], dict[str, object]]] =
     TimestampRangeError: ((KafkaFormatError, OverflowError), {"offset": 5, "timestamp": 2**62}),
     OutputError: ((KafkaFormatError, OSError), {}),
     ConflictError: ((OutputError,), {}),
+    UndecidedRunError: ((OutputError,), {}),
     AccountError: ((KafkaFormatError,), {}),
     LogChangedError: ((KafkaFormatError,), {"topic": "t", "partition": 0, "parting_offset": 5}),
     TruncatedLogError: ((LogChangedError,), {"topic": "t", "partition": 0, "parting_offset": 5}),

@@ -14,8 +14,6 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 # which of its pages are cached.
 OPENERS = {
     "cli/console.py",
-    "ingest/parquet.py",
-    "ingest/run_log.py",
     "io/memory.py",
     "native/cache.py",
     "io/outputs.py",

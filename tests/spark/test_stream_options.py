@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.types import StructType
 from tests.builders.directories import append, data
 from tests.forms import examples
 
@@ -35,13 +36,19 @@ from kafka_segments.spark.stream_reader import shared_out
 )
 def test_wrong_values(name: str, text: str) -> None:
     with pytest.raises(OptionError, match=f"option {name}"):
-        KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", name: text}))
+        KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", name: text})).schema()
 
 
 def test_a_minimum_above_the_maximum() -> None:
     options = {"path": "/a", "minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}
     with pytest.raises(OptionError, match=r"minOffsetsPerTrigger \(5\) is above maxOffsetsPerTrigger \(4\)"):
-        KafkaSegmentsDataSource(CaseInsensitiveDict(options))
+        KafkaSegmentsDataSource(CaseInsensitiveDict(options)).schema()
+
+
+def test_wrong_values_where_the_schema_is_given() -> None:
+    source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": "/a", "maxOffsetsPerTrigger": "0"}))
+    with pytest.raises(OptionError, match="option maxOffsetsPerTrigger"):
+        source.streamReader(StructType()).initialOffset()
 
 
 REFUSED = {

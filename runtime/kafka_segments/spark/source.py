@@ -122,12 +122,26 @@ class KafkaSegmentsDataSource(DataSource):
         try:
             from kafka_segments.spark.stream_reader import KafkaSegmentsStreamReader
         except ModuleNotFoundError:  # pyspark.sql.streaming.datasource
-            return NoStreams()
-        return KafkaSegmentsStreamReader(schema, self._read)
+            return RefusedStream(
+                f"streams of kafka-segments need Spark 4.2 or newer, and this is {pyspark.__version__}, where a "
+                "source in Python has no Trigger.AvailableNow and no limit for a batch; `kafka-segments ingest "
+                "SRC DEST` takes what is new since its last run, exactly once, with this Spark too"
+            )
+        try:
+            return KafkaSegmentsStreamReader(schema, self._read)
+        except OptionError as error:
+            return RefusedStream(error.detail)
 
 
-class NoStreams(DataSourceStreamReader):
-    """A reader that refuses when the stream starts: of Sparks without limits for a stream's batches."""
+class RefusedStream(DataSourceStreamReader):
+    """A reader that refuses when the stream starts.
+
+    Args:
+        why: text of the error.
+    """
+
+    def __init__(self, why: str) -> None:
+        self._why = why
 
     def initialOffset(self) -> NoReturn:  # noqa: N802
         """Refuse.
@@ -135,11 +149,7 @@ class NoStreams(DataSourceStreamReader):
         Raises:
             OptionError: always.
         """
-        raise OptionError(
-            f"streams of kafka-segments need Spark 4.2 or newer, and this is {pyspark.__version__}, where a "
-            "source in Python has no Trigger.AvailableNow and no limit for a batch; `kafka-segments ingest "
-            "SRC DEST` takes what is new since its last run, exactly once, with this Spark too"
-        )
+        raise OptionError(self._why)
 
     def latestOffset(self) -> NoReturn:  # type: ignore[override]  # noqa: N802
         """Refuse, as `initialOffset`, for a query that goes on with a checkpoint."""
