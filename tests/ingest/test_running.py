@@ -178,7 +178,7 @@ def test_truncated_and_written_again(broker: RunningBroker, tables: Tables) -> N
     broker.send(topic, values(1000, 1030))
     err = tables.refused()
     assert re.search(r"offset 29 was of leader epoch \d+, and is of epoch \d+ now", err), err
-    assert "Write the log as it is now to another destination" in err
+    assert "rewind DEST" in err
     # Who had nothing of what was cut off goes on.
     assert early.run_both("records") == ["30", "30"]
     early.are_consumed()

@@ -119,7 +119,7 @@ def test_tasks_share_a_partition_whose_offsets_do_not_overlap(tmp_path: Path) ->
 def test_many_partitions_with_few_files_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions in turns: a writer that is closed for another goes on in a segment of its own."""
     monkeypatch.setattr(write_tasks, "_MAX_OPEN", 2)
-    monkeypatch.setattr(write_tasks, "_MAX_PENDING_BYTES", 100)
+    monkeypatch.setattr(write_tasks, "_MAX_PENDING_BYTES", 1)
     given = [batch([{"topic": t, "value": b"%d" % n} for t in "abc"]) for n in range(4)]
     write(tmp_path / "to", given)
     for topic in "abc":

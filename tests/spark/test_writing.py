@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka.partitioner.default import murmur2
+from tests.forms import pick
 from tests.spark import kafka_rows
+
+from kafka_segments.errors import OptionError
+from kafka_segments.spark import partition_by_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,11 +38,20 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+TOPICS = pick("multi|shapes|codec-.*|append-time", ".*")
+
+
+@pytest.mark.long
 def test_what_is_read_is_written(spark: SparkSession, tmp_path: Path) -> None:
     """Several tasks, of which some read parts of one partition; then one task a partition."""
-    frame = load(spark, CLEAN, minPartitions="90").filter(WRITABLE)
+    frame = load(spark, CLEAN, subscribePattern=f"^({TOPICS})$", minPartitions="12").filter(WRITABLE)
     save(frame, tmp_path / "to", compression="lz4")
-    expected = [row for row in kafka_rows.source_rows("kafka-4.3/clean") if row.timestamp >= -1000]
+    expected = [
+        row
+        for row in kafka_rows.source_rows("kafka-4.3/clean")
+        if row.timestamp >= -1000 and re.fullmatch(TOPICS, row.topic)
+    ]
+    assert len({row.topic for row in expected}) > 5
     written = load(spark, tmp_path / "to")
     assert sorted(kafka_rows.of_arrow(written.toArrow()), key=place) == sorted(expected, key=place)
     assert names(tmp_path) == ["to"]
@@ -75,6 +90,20 @@ def test_rows_of_ones_own(spark: SparkSession, tmp_path: Path) -> None:
 
 def load_view(spark: SparkSession, path: Path, view: str) -> DataFrame:
     return spark.read.format("kafka-segments").option("view", view).load(str(path))
+
+
+def test_partitions_by_key(spark: SparkSession, tmp_path: Path) -> None:
+    """By two tasks, whose rows Spark has shuffled by the partitions that Kafka would choose."""
+    keys = spark.range(200).selectExpr("cast(id as string) as key", "'v' as value")
+    frame = partition_by_key(keys, 5)
+    save(frame.repartition(2, "partition"), tmp_path / "to", topic="t")
+    found = {(row.partition, row.key.decode()) for row in load(spark, tmp_path / "to").collect()}
+    assert found == {((murmur2(b"%d" % n) & 0x7FFFFFFF) % 5, str(n)) for n in range(200)}
+    with pytest.raises(Exception, match="a row has neither partition nor key"):
+        partition_by_key(keys.selectExpr("cast(null as string) as key", "value"), 5).collect()
+    for wrong, number in ((keys.drop("key"), 5), (keys.selectExpr("1 as key"), 5), (frame, 5), (keys, 0)):
+        with pytest.raises(OptionError, match=r"there must be key|num_partitions is 0"):
+            partition_by_key(wrong, number)
 
 
 @pytest.mark.parametrize("mode", [None, "errorifexists", "ignore"])

@@ -41,7 +41,9 @@ def writer(
     path: Path, schema: pa.Schema | StructType, *, overwrite: bool = False, **options: str
 ) -> KafkaSegmentsWriter:
     """The writer as tasks and the driver get it: pickled."""
-    columns = from_arrow_schema(schema) if isinstance(schema, pa.Schema) else schema
+    columns = (
+        from_arrow_schema(schema, prefer_timestamp_ntz=True) if isinstance(schema, pa.Schema) else schema
+    )
     source = KafkaSegmentsDataSource(CaseInsensitiveDict({"path": str(path), **options}))
     made: KafkaSegmentsWriter = pickle.loads(pickle.dumps(source.writer(columns, overwrite)))
     return made

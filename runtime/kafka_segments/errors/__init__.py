@@ -245,7 +245,7 @@ class AccountError(KafkaFormatError):
 
 
 class LogChangedError(KafkaFormatError):
-    """A log that does not go on where the last ingest of it ended; `.topic` and `.partition` name it.
+    """A log that does not go on where a run or a stream has read it to; `.topic` and `.partition` name it.
 
     Attributes:
         parting_offset: from which on the log has other records, at the latest; None if that is unknown.
@@ -255,7 +255,7 @@ class LogChangedError(KafkaFormatError):
 
 
 class TruncatedLogError(LogChangedError):
-    """A log that ends before the offsets that were ingested, or has other records in their place."""
+    """A log that ends before offsets that were read, or has other records in their place."""
 
 
 class RecreatedTopicError(LogChangedError):
@@ -263,7 +263,7 @@ class RecreatedTopicError(LogChangedError):
 
 
 class ExpiredOffsetsError(LogChangedError):
-    """Offsets that were deleted before an ingest took them: `.first_offset` to `.last_offset`."""
+    """Offsets that were deleted before they were read: `.first_offset` to `.last_offset`."""
 
     first_offset: int | None = None
     last_offset: int | None = None

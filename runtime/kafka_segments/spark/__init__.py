@@ -3,7 +3,8 @@
 Users need no import: `spark.read.format("kafka-segments").load(directory)` finds the format by itself,
 through the module `pyspark_kafka_segments`.
 
-`take_snapshot` pins what is to be read in a file, for `.option("snapshot", ...)`.
+`take_snapshot` pins what is to be read in a file, for `.option("snapshot", ...)`; `partition_by_key` gives
+rows that are to be written the partitions that Kafka would.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ except ImportError as error:
     raise MissingExtraError(message, extra="spark") from error
 
 if TYPE_CHECKING:
+    from kafka_segments.spark.partitioning import partition_by_key
     from kafka_segments.spark.snapshots import take_snapshot
 
-__all__ = ["take_snapshot"]
+__all__ = ["partition_by_key", "take_snapshot"]
 
 
 def __getattr__(name: str) -> Any:
@@ -30,6 +32,10 @@ def __getattr__(name: str) -> Any:
         from kafka_segments.spark.snapshots import take_snapshot
 
         return take_snapshot
+    if name == "partition_by_key":
+        from kafka_segments.spark.partitioning import partition_by_key
+
+        return partition_by_key
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -261,6 +261,8 @@ class StreamLogs:
         return end
 
     def _start_of(self, log: PartitionLog, query: Query) -> int:
+        if query.start.kind in ("earliest", "offsets"):
+            query = replace(query, isolation="read_uncommitted")  # how transactions ended plays no part
         view, found = self._resolved(log, query)
         apply_to_plan(of_kinds(view.findings, Kind.LOST), self._options)
         return found.start

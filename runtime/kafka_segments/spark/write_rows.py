@@ -29,7 +29,7 @@ from kafka_segments.spark.write_options import WriteOptions
 from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments.write.partitioner import partitions_by_key
 
-__all__ = ["KIND", "LOG_APPEND_TIME", "RowSplitter", "check_write_schema"]
+__all__ = ["KIND", "LOG_APPEND_TIME", "RowSplitter", "check_write_schema", "with_partition"]
 
 KIND = "timestamp_type"
 """Column of the parts: the type of each timestamp, as Kafka numbers it."""
@@ -146,25 +146,15 @@ class RowSplitter:
         """Return the partition of each row: its own, or that of its key."""
         column = columns.get("partition")
         if column is None or column.null_count == num_rows:
-            return self._by_key(columns.get("key"), np.ones(num_rows, bool))
+            return _by_key(columns.get("key"), np.ones(num_rows, bool), self._options.num_partitions)
         numbers = column.fill_null(0).to_numpy().astype(np.int64)
         if numbers.min() < 0:
             raise EncodeError(f"a row has partition {numbers.min()}; partitions count from 0")
         if column.null_count:
             is_null = column.is_null().to_numpy(zero_copy_only=False)
-            numbers = np.where(is_null, self._by_key(columns.get("key"), is_null), numbers)
+            by_key = _by_key(columns.get("key"), is_null, self._options.num_partitions)
+            numbers = np.where(is_null, by_key, numbers)
         return numbers
-
-    def _by_key(self, keys: pa.Array | None, are_asked: Any) -> Any:
-        num_partitions = self._options.num_partitions
-        if num_partitions == 1:
-            return np.zeros(len(are_asked), np.int64)
-        if keys is None or (keys.is_null().to_numpy(zero_copy_only=False) & are_asked).any():
-            raise EncodeError(
-                "a row has neither partition nor key. Kafka spreads such rows at random, which a task that "
-                "is repeated must not: give them a partition"
-            )
-        return partitions_by_key(keys.cast(pa.binary()), num_partitions)
 
     def _name(self, topic: str, partition: int) -> TopicPartition:
         name = f"{topic}-{partition}"
@@ -177,6 +167,30 @@ class RowSplitter:
                 )
             self._names[name] = parsed
         return self._names[name]
+
+
+def with_partition(batch: pa.RecordBatch, num_partitions: int) -> pa.RecordBatch:
+    """Return rows with the column `partition`: of each row's key, as Kafka's default partitioner.
+
+    Raises:
+        EncodeError: a row has no key, and there are several partitions.
+    """
+    names = [name.lower() for name in batch.schema.names]
+    keys = batch.column(names.index("key")) if "key" in names else None
+    numbers = _by_key(keys, np.ones(batch.num_rows, bool), num_partitions)
+    return batch.append_column("partition", pa.array(numbers.astype(np.int32)))
+
+
+def _by_key(keys: pa.Array | None, are_asked: Any, num_partitions: int) -> Any:
+    """Return the partition of each key, which those that are asked for must have."""
+    if num_partitions == 1:
+        return np.zeros(len(are_asked), np.int64)
+    if keys is None or (keys.is_null().to_numpy(zero_copy_only=False) & are_asked).any():
+        raise EncodeError(
+            "a row has neither partition nor key. Kafka spreads such rows at random, which a task that is "
+            "repeated must not: give them a partition"
+        )
+    return partitions_by_key(keys.cast(pa.binary()), num_partitions)
 
 
 def _as_written(columns: Mapping[str, pa.Array], num_rows: int) -> pa.RecordBatch:

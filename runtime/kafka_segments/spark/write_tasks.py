@@ -8,6 +8,7 @@ as it does in another task: the driver puts pieces together whose offsets do not
 from __future__ import annotations
 
 import os
+import resource
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -29,7 +30,7 @@ from kafka_segments.write.writer import SegmentWriter, open_partition_writer
 __all__ = ["SORT_ADVICE", "Piece", "TaskOutput", "write_task"]
 
 _MAX_PENDING_BYTES = 32 << 20
-_MAX_OPEN = 128  # writers of a task, each of which has a file open
+_MAX_OPEN = 1024  # writers of a task, each of which has a file open
 SORT_ADVICE = (
     ".repartition('topic', 'partition').sortWithinPartitions('topic', 'partition', 'offset') before .write "
     "puts them in order"
@@ -102,25 +103,24 @@ class _TaskWriter:
 
     def __init__(self, directory: str, existing: str | None, options: WriteOptions) -> None:
         self._directory, self._existing, self._options = directory, existing, options
+        self._rows: dict[TopicPartition, _PendingRows] = {}
         self._open: OrderedDict[TopicPartition, _PieceWriter] = OrderedDict()
-        self._next_offsets: dict[TopicPartition, int] = {}
         self._pieces: list[Piece] = []
         self._num_pieces = self._num_pending = 0
 
     def add(self, name: TopicPartition, rows: pa.RecordBatch) -> None:
         """Add rows of a partition, which follow those that were added before."""
-        if name not in self._open:
-            self._begin(name)
-        self._open.move_to_end(name)
-        self._open[name].add(rows)
+        if name not in self._rows:
+            self._check_absent(name)
+            self._rows[name] = _PendingRows(name)
+        self._rows[name].add(rows)
         self._num_pending += rows.nbytes
         if self._num_pending >= _MAX_PENDING_BYTES:
-            for writer in self._open.values():
-                writer.flush()
-            self._num_pending = 0
+            self._flush()
 
     def finish(self) -> list[Piece]:
         """Finish all pieces, and return them."""
+        self._flush()
         while self._open:
             self._end()
         return self._pieces
@@ -130,97 +130,74 @@ class _TaskWriter:
         for writer in self._open.values():
             writer.abort()
 
-    def _begin(self, name: TopicPartition) -> None:
+    def _check_absent(self, name: TopicPartition) -> None:
         if self._existing is not None and os.path.lexists(os.path.join(self._existing, str(name))):
             raise OptionError(
                 f"partition {name} is there already. Mode append adds partitions, and no rows to one that is "
                 "there: write them elsewhere, or all of the directory anew with mode overwrite",
                 path=self._existing,
             )
-        while len(self._open) >= _MAX_OPEN:
-            self._end()
-        directory = os.path.join(self._directory, str(self._num_pieces))
-        self._num_pieces += 1
-        self._open[name] = _PieceWriter(name, directory, self._next_offsets.get(name, 0), self._options)
+
+    def _flush(self) -> None:
+        """Write the rows that were kept back."""
+        self._num_pending = 0
+        for name, pending in self._rows.items():
+            if pending.batches:
+                writer = self._opened(name)
+                first_offset, rows = pending.take()
+                writer.write(first_offset, pending.next_offset - 1, rows)
+
+    def _opened(self, name: TopicPartition) -> _PieceWriter:
+        if name not in self._open:
+            while len(self._open) >= _max_open():
+                self._end()
+            directory = os.path.join(self._directory, str(self._num_pieces))
+            self._num_pieces += 1
+            self._open[name] = _PieceWriter(name, directory, self._options)
+        self._open.move_to_end(name)
+        return self._open[name]
 
     def _end(self) -> None:
-        """Finish the piece to which no row was added for longest."""
+        """Finish the piece that was not written to for longest."""
         name, writer = next(iter(self._open.items()))
         self._pieces.append(writer.finish())
-        self._next_offsets[name] = writer.next_offset
         del self._open[name]
 
 
-class _PieceWriter:
-    """Writes a piece.
+class _PendingRows:
+    """The rows of a partition that were not written yet.
 
     Attributes:
+        batches: these rows.
         next_offset: of the next row if the rows have none; else the least that it may have.
     """
 
-    def __init__(self, name: TopicPartition, directory: str, next_offset: int, options: WriteOptions) -> None:
-        self.next_offset = next_offset
-        self._name, self._directory = name, directory
-        self._first_offset: int | None = None
-        self._has_own_offsets = False
-        self._pending: list[pa.RecordBatch] = []
-        self._writer: SegmentWriter = open_partition_writer(
-            directory,
-            segment_bytes=options.segment_bytes,
-            index_interval_bytes=options.index_interval_bytes,
-            **options.batches,
-        )
+    def __init__(self, name: TopicPartition) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.next_offset = 0
+        self._name = name
+        self._first_offset = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
-        first = self.next_offset
+        first, last = self.next_offset, self.next_offset + rows.num_rows - 1
         if "offset" in rows.schema.names:
-            self._has_own_offsets = True
             first, last = self._bounds(rows.column("offset"))
-        else:
-            last = first + rows.num_rows - 1
-        if self._first_offset is None:
+        if not self.batches:
             self._first_offset = first
         self.next_offset = last + 1
-        self._pending.append(rows)
+        self.batches.append(rows)
 
-    def flush(self) -> None:
-        """Write the rows that were kept back."""
-        if not self._pending:
-            return
-        rows = pa.Table.from_batches(self._pending).combine_chunks()
-        self._pending = []
-        first = self.next_offset - rows.num_rows
-        try:
-            for part, options in _by_kind(rows):
-                if not self._has_own_offsets:
-                    options["base_offset"] = first
-                self._writer.write(part, **options)
-                first += part.num_rows
-        except KafkaFormatError as error:
-            raise self._named(error) from error.__cause__
-
-    def finish(self) -> Piece:
-        self.flush()
-        try:
-            self._writer.close()
-        except KafkaFormatError as error:
-            raise self._named(error) from error.__cause__
-        assert self._first_offset is not None  # a piece is begun for a row
-        last = self.next_offset - 1
-        return Piece(self._name, self._directory, self._first_offset, last, self._has_own_offsets)
-
-    def abort(self) -> None:
-        self._writer.abort()
-
-    def _named(self, error: KafkaFormatError) -> KafkaFormatError:
-        name = self._name
-        return error.with_context(f" (partition {name})", topic=name.topic, partition=name.partition)
+    def take(self) -> tuple[int, pa.Table]:
+        """Return the first offset and all rows, which are pending no longer."""
+        rows = pa.Table.from_batches(self.batches).combine_chunks()
+        self.batches = []
+        return self._first_offset, rows
 
     def _bounds(self, offsets: pa.Array) -> tuple[int, int]:
         """Return the first and the last offset of rows, which must follow those that were added before."""
         if offsets.null_count:
             detail = "a row has no offset: give all rows one, or drop the column to count from 0"
-            raise self._named(EncodeError(detail, rule="null_offset"))
+            raise _named(EncodeError(detail, rule="null_offset"), self._name)
         found = offsets.to_numpy()
         before = np.concatenate([[self.next_offset - 1], found[:-1]])
         wrong = np.flatnonzero(found <= before)
@@ -229,8 +206,58 @@ class _PieceWriter:
             detail = f"offset {offset} comes after {last}: {SORT_ADVICE}"
             if offset < 0:
                 detail = f"a row has offset {offset}; offsets count from 0"
-            raise self._named(EncodeError(detail, rule="offset_order", offset=offset))
+            raise _named(EncodeError(detail, rule="offset_order", offset=offset), self._name)
         return int(found[0]), int(found[-1])
+
+
+class _PieceWriter:
+    """Writes a piece."""
+
+    def __init__(self, name: TopicPartition, directory: str, options: WriteOptions) -> None:
+        self._name, self._directory = name, directory
+        self._bounds: tuple[int, int] | None = None
+        self._has_own_offsets = False
+        self._writer: SegmentWriter = open_partition_writer(
+            directory,
+            segment_bytes=options.segment_bytes,
+            index_interval_bytes=options.index_interval_bytes,
+            **options.batches,
+        )
+
+    def write(self, first_offset: int, last_offset: int, rows: pa.Table) -> None:
+        """Write rows with these bounds."""
+        self._bounds = (first_offset if self._bounds is None else self._bounds[0]), last_offset
+        self._has_own_offsets = "offset" in rows.schema.names
+        offset = first_offset
+        try:
+            for part, options in _by_kind(rows):
+                if not self._has_own_offsets:
+                    options["base_offset"] = offset
+                self._writer.write(part, **options)
+                offset += part.num_rows
+        except KafkaFormatError as error:
+            raise _named(error, self._name) from error.__cause__
+
+    def finish(self) -> Piece:
+        try:
+            self._writer.close()
+        except KafkaFormatError as error:
+            raise _named(error, self._name) from error.__cause__
+        assert self._bounds is not None  # a piece is begun for rows
+        return Piece(self._name, self._directory, *self._bounds, self._has_own_offsets)
+
+    def abort(self) -> None:
+        self._writer.abort()
+
+
+def _max_open() -> int:
+    """Return how many writers a task may have open: half of the files that its process may."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MAX_OPEN if soft == resource.RLIM_INFINITY else max(1, min(_MAX_OPEN, soft // 2))
+
+
+def _named(error: KafkaFormatError, name: TopicPartition) -> KafkaFormatError:
+    return error.with_context(f" (partition {name})", topic=name.topic, partition=name.partition)
 
 
 def _by_kind(rows: pa.Table) -> Iterator[tuple[pa.Table, dict[str, Any]]]:
