@@ -16,11 +16,11 @@ from tests.ingest.stored import BUCKET, Bucket
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
-from kafka_segments.errors import MissingExtraError, OptionError
+from kafka_segments.errors import MissingExtraError, OptionError, OutputError
 from kafka_segments.ingest.destination import check_destination
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.table_files import table_files
-from kafka_segments.io import object_store
+from kafka_segments.io import object_store, stored_objects
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.object_store import object_store_options
 
@@ -142,6 +142,21 @@ def test_a_file_that_is_given_up_leaves_no_upload(bucket: Bucket, table: str) ->
     found = pa.parquet.ParquetFile(bucket.folder / table / "x.parquet")
     assert (found.read().num_rows, found.metadata.num_row_groups, bucket.uploads()) == (2, 1, [])
     assert file.size == (bucket.folder / table / "x.parquet").stat().st_size
+
+
+def test_a_file_that_could_not_be_copied_is_not_written(
+    bucket: Bucket, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_objects, "_LARGEST", 10 << 20)
+    files = table_files(f"s3a://{BUCKET}/{table}", bucket.settings)
+    schema = pa.schema([("value", pa.binary())])
+    path = f"s3a://{BUCKET}/{table}/x.parquet"
+    with (
+        pytest.raises(OutputError, match="grows beyond 10 MiB"),
+        ParquetFile(path, schema, files=files) as file,
+    ):
+        file.write(pa.record_batch([pa.array([os.urandom(20 << 20)])], schema=schema))
+    assert (files.has(path), bucket.uploads()) == (False, [])
 
 
 def test_a_name_with_signs_that_addresses_encode(

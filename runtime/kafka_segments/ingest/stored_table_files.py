@@ -89,8 +89,9 @@ class StoredTableFiles:
             if gone:
                 raise OutputError("cannot be published: it is nowhere", path=f"{destination}/{gone[0]}")
             self._objects.delete_all([f"{root}/{path}" for path in left])
-        except StoreError as error:
-            raise OutputError(error.detail, path=error.path, errno=error.errno) from None
+        except (OutputError, StoreError) as error:
+            detail = f"{error.detail}. The run is committed: the next one publishes what is left"
+            raise OutputError(detail, path=error.path, errno=error.errno) from None
 
     def _copy(self, pairs: Sequence[tuple[str, str]]) -> None:
         for source, target in self._objects.copy_all(pairs):

@@ -17,7 +17,7 @@ from kafka_segments.io.store_settings import SCHEMES, arguments_of
 
 __all__ = ["library", "object_store", "object_store_options", "split_address"]
 
-_CONNECT_SECONDS, _REQUEST_SECONDS, _PATIENCE_SECONDS = 5, 60, 120
+_CONNECT_SECONDS, _REQUEST_SECONDS, _PATIENCE_SECONDS = 5, 120, 300
 _NUM_RETRIES = 20
 _PREFIXES = {"S3FileSystem": "aws", "GcsFileSystem": "google", "AzureFileSystem": "azure"}
 _NAMES = {

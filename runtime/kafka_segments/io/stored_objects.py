@@ -1,6 +1,6 @@
 """Objects of a store that are made, listed, copied and removed; and their errors.
 
-Strategy: the library retries what is temporary, for two minutes. An object of more than one part is uploaded
+Strategy: the library retries what is temporary, for five minutes. An object of more than one part is uploaded
 by a thread that takes bytes from a short queue: the library aborts the upload if that ends with an error.
 """
 
@@ -29,6 +29,7 @@ _PART_BYTES = 8 << 20
 _NUM_PARTS_AT_ONCE = 2
 _NUM_REQUESTS_AT_ONCE = 16
 _NUM_CREATES = 5
+_LARGEST = 5 << 30  # CopyObject of S3
 _POLL_SECONDS = 0.2
 _LONGEST = 400
 _REFUSED = re.compile(r"status code: 40[13]\b|PermissionDenied|Unauthenticated")
@@ -119,8 +120,11 @@ class StoredObjects:
         Raises:
             OutputError: one cannot be copied.
         """
-        with ThreadPoolExecutor(_NUM_REQUESTS_AT_ONCE) as pool:
+        pool = ThreadPoolExecutor(_NUM_REQUESTS_AT_ONCE)
+        try:
             done = list(pool.map(self._copy, pairs))
+        finally:
+            pool.shutdown(cancel_futures=True)
         return [pair for pair, is_done in zip(pairs, done, strict=True) if not is_done]
 
     def _copy(self, pair: tuple[str, str]) -> bool:
@@ -220,11 +224,18 @@ class ObjectOutput:
         """Append bytes.
 
         Raises:
-            OutputError: the store refused or failed.
+            OutputError: the store refused or failed, or the object grows too large to be copied.
         """
         view = memoryview(data).cast("B")
         self._part += view
         self.size += len(view)
+        if self.size > _LARGEST:
+            raise OutputError(
+                f"it grows beyond {_LARGEST >> 20} MiB, which no store copies in one request: make smaller "
+                "files (compact --target-size)",
+                path=self._address,
+                errno=errno.EFBIG,
+            )
         while len(self._part) >= _PART_BYTES:
             self._send(bytes(self._part[:_PART_BYTES]))
             del self._part[:_PART_BYTES]
