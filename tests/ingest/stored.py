@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.ingest.ingested import parquet_rows
 from tests.io import faults, server
 from tests.io.conftest import settings_for
 
@@ -53,6 +54,16 @@ class Bucket:
 def parts_in(folder: Path) -> list[str]:
     """Parts of uploads in the server's own directory."""
     return [path.as_posix() for path in (folder / ".sgwtmp").rglob("*") if path.is_file()]
+
+
+def partition_rows(bucket: Bucket, table: str, kind: str) -> list[tuple[int, int]]:
+    """Partition and offset of all rows that readers of a table see."""
+    if kind == "parquet":
+        return [(row.partition, row.offset) for row in parquet_rows(bucket.folder / table)]
+    deltalake = pytest.importorskip("deltalake")
+    options = object_store.object_store_options("s3", BUCKET, bucket.settings)
+    found = deltalake.DeltaTable(f"s3://{BUCKET}/{table}", storage_options=options).to_pyarrow_table()
+    return sorted(zip(*(found[name].to_pylist() for name in ("partition", "offset")), strict=True))
 
 
 def words_for(settings: dict[str, str]) -> list[str]:

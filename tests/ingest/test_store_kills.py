@@ -7,15 +7,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 from tests.builders.directories import append, data, run_of
 from tests.forms import pick
 from tests.ingest import killed
-from tests.ingest.ingested import Run, parquet_rows
-from tests.ingest.stored import BUCKET, Bucket
-
-from kafka_segments.io.object_store import object_store_options
+from tests.ingest.ingested import Run
+from tests.ingest.stored import BUCKET, Bucket, partition_rows
 
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3
@@ -48,16 +47,6 @@ def run_killed(point: str, *words: object) -> int:
     return subprocess.run(command, capture_output=True, timeout=120, env=environment, check=False).returncode
 
 
-def partition_rows(bucket: Bucket, table: str, kind: str) -> list[tuple[int, int]]:
-    """Partition and offset of all rows that readers of the table see."""
-    if kind == "parquet":
-        return [(row.partition, row.offset) for row in parquet_rows(bucket.folder / table)]
-    deltalake = pytest.importorskip("deltalake")
-    options = object_store_options("s3", BUCKET, bucket.settings)
-    found = deltalake.DeltaTable(f"s3://{BUCKET}/{table}", storage_options=options).to_pyarrow_table()
-    return sorted(zip(*(found[name].to_pylist() for name in ("partition", "offset")), strict=True))
-
-
 @pytest.mark.parametrize(
     ("kind", "point"),
     [
@@ -75,6 +64,26 @@ def test_a_kill_at_a_point(
     if point == "in the sweep of the store":  # there has to be something to sweep
         assert run_killed("before the commit", "ingest", "--engine", "local", *words, logs, out) < 0
     assert run_killed(point, "ingest", "--engine", "local", *words, logs, out) == -signal.SIGKILL
+    check(ingest, audit, logs, bucket, table, kind)
+
+
+@pytest.mark.parametrize("seed", range(pick(1, 20)))
+@pytest.mark.long
+def test_a_kill_at_some_moment(
+    ingest: Run, audit: Run, logs: Path, bucket: Bucket, table: str, seed: int
+) -> None:
+    out, dice = f"s3a://{BUCKET}/{table}", Random(seed)
+    assert ingest(*bucket.plain_words, logs, out)[0] == 0
+    grow(logs)
+    for _ in range(2):
+        words = ["ingest", "--engine", "local", *bucket.plain_words, logs, out]
+        assert run_killed(f"{dice.uniform(0.0, 0.8):.3f}", *words) in (0, -signal.SIGKILL)
+    check(ingest, audit, logs, bucket, table, "parquet")
+
+
+def check(ingest: Run, audit: Run, logs: Path, bucket: Bucket, table: str, kind: str) -> None:
+    """Readers have seen no row twice, and the next run leaves the table as if nothing had happened."""
+    out, words = f"s3a://{BUCKET}/{table}", [*bucket.plain_words, "--table", kind]
     seen = partition_rows(bucket, table, kind)
     assert len(seen) == len(set(seen)), "a reader sees no row twice, whenever the run was killed"
     status, _, err = ingest(*words, logs, out)
