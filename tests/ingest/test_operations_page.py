@@ -66,6 +66,7 @@ def test_the_tests_know_all_code_of_the_page() -> None:
         ("Sizing", "sh"): 1,
         ("Monitoring", "yaml"): 1,
         ("One topic goes elsewhere", "sh"): 1,
+        ("Rows give way to the log", "sh"): 1,
         ("Offsets that expired", "sh"): 1,
         ("Messages per minute", "python"): 1,
     }
@@ -280,6 +281,15 @@ def test_one_topic_goes_elsewhere(site: Site) -> None:
     done(site, block("One topic goes elsewhere", "sh"))
     assert (offsets(site.table, "orders"), offsets(site.table, "other")) == ([*range(9)], [*range(7)])
     assert offsets(Path(f"{site.table}-orders-2"), "orders") == list(range(6))
+
+
+def test_rows_give_way_to_the_log(site: Site) -> None:
+    ingest = ["ingest", "--engine", "local", str(site.logs), str(site.table)]
+    assert main(ingest) == 0
+    directories.segment_path(site.logs / "orders-0", 0).write_bytes(b"".join(run_of(0, 6, b"other")))
+    assert main(ingest) == 2
+    done(site, block("Rows give way to the log", "sh"))
+    assert offsets(site.table, "orders") == list(range(6))
 
 
 def test_offsets_that_expired(site: Site) -> None:

@@ -55,3 +55,20 @@ def test_a_bar_counts_bytes(ingest: Run, tmp_path: Path) -> None:
     last = err.replace("\r", "\n").splitlines()[-1]
     assert status == 0
     assert re.search(rf"ingest: 100%.*\| {size / 1024:.2f}k/{size / 1024:.2f}k \[.*B/s\]", last), err
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_without_tqdm_there_are_lines_on_a_terminal(
+    ingest: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_asked: bool
+) -> None:
+    append(tmp_path / "logs" / "t-0", *run_of(0, 9))
+    monkeypatch.setattr(jobs, "find_spec", lambda _name: None)
+    monkeypatch.setattr(jobs.console, "is_terminal", lambda _stream: True)
+    words = ["--progress"] if is_asked else []
+    status, _, err = ingest(tmp_path / "logs", tmp_path / "out", *words)
+    assert (status, "0 bytes of" in err, "--progress needs tqdm" in err) == (
+        2 * is_asked,
+        not is_asked,
+        is_asked,
+    )
+    assert (tmp_path / "out").exists() is not is_asked, "it is said before anything is done"

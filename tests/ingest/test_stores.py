@@ -214,6 +214,12 @@ def test_a_refusal_has_no_secret(ingest: Run, logs: Path, bucket: Bucket, table:
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
+def test_with_a_library_that_is_too_old(monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -> None:
+    monkeypatch.setattr("obstore.__version__", "0.9.2")
+    with pytest.raises(MissingExtraError, match=r"obstore 0\.9\.2 changes names"):
+        table_files(f"s3a://{BUCKET}/x", bucket.settings).names(f"s3a://{BUCKET}/x")
+
+
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -> None:
     monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)
     monkeypatch.setitem(sys.modules, "obstore", None)

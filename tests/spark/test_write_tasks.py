@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.forms import pick
 from tests.spark import kafka_rows
 from tests.spark.test_reader import read
 from tests.spark.written_frames import Rows, batch, recorded_batches, write
@@ -31,13 +32,14 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_rows_are_read_again(tmp_path: Path, codec: str) -> None:
-    given = recorded_batches("kafka-4.3/clean")
+    given = recorded_batches("kafka-4.3/clean", topics=pick("multi|shapes|codec-lz4|append-time", ".*"))
     write(tmp_path / "to", given, compression=codec, batchSize="4k")
     found = read(tmp_path / "to", includeHeaders="true")
     expected = [row for one in given for row in plain(one)]
-    assert len(found) > 1000
+    assert len(found) > 300
     assert sorted(found, key=place) == sorted(expected, key=place)
     with ks.open_partition(tmp_path / "to" / "multi-0") as log:
         assert {one.compression for one in log.iter_events() if isinstance(one, ks.Batch)} == {codec}

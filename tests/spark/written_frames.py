@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def write(path: Path, *tasks: Sequence[pa.RecordBatch], overwrite: bool = False,
         raise
 
 
-def recorded_batches(name: str, num_rows: int = 50) -> list[pa.RecordBatch]:
+def recorded_batches(name: str, num_rows: int = 50, topics: str = ".*") -> list[pa.RecordBatch]:
     """What Kafka itself reads of a recorded set, as rows of a DataFrame."""
     rows = [
         {
@@ -76,6 +77,7 @@ def recorded_batches(name: str, num_rows: int = 50) -> list[pa.RecordBatch]:
             "headers": None if row.headers is None else [{"key": k, "value": v} for k, v in row.headers],
         }
         for row in kafka_rows.source_rows(name)
-        if row.timestamp >= -1000  # Kafka's own writer refuses what is before; other clients do not
+        # Kafka's own writer refuses what is before; other clients do not.
+        if row.timestamp >= -1000 and re.fullmatch(topics, row.topic)
     ]
     return [batch(rows[at : at + num_rows]) for at in range(0, len(rows), num_rows)]

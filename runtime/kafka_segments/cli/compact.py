@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from contextlib import ExitStack
 
 from kafka_segments.cli import console
-from kafka_segments.cli.jobs import JobProgress, add_engine_options, ended_by_signals, engine_of
+from kafka_segments.cli.jobs import (
+    JobProgress,
+    add_engine_options,
+    ended_by_signals,
+    engine_of,
+    is_drawn,
+)
 from kafka_segments.cli.parsing import named_options
 from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.store_settings import store_settings
@@ -64,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         progress = JobProgress(
             stack,
             name,
-            draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty()),
+            draw=is_drawn(arguments),
             verb="compact",
         )
         num_files, made = compact(

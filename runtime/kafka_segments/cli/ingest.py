@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
-from kafka_segments.cli.jobs import JobProgress, add_engine_options, ended_by_signals, engine_of
+from kafka_segments.cli.jobs import (
+    JobProgress,
+    add_engine_options,
+    ended_by_signals,
+    engine_of,
+    is_drawn,
+)
 from kafka_segments.cli.parsing import add_options, named_options, options_of
 from kafka_segments.cli.run_files import add_run_file_options, check_run_files, write_run_files
 from kafka_segments.cli.tables import print_table
@@ -123,9 +128,7 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
         f"starting {name}"
     )
     with ExitStack() as stack:
-        progress = JobProgress(
-            stack, name, draw=arguments.progress or (sys.stderr is not None and sys.stderr.isatty())
-        )
+        progress = JobProgress(stack, name, draw=is_drawn(arguments))
         try:
             done = ingest(plan, meter.metered(engine), show=progress.show, say=console.say)
         except TimestampRangeError as error:

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from kafka_segments.errors import MissingExtraError, OptionError
 if TYPE_CHECKING:
     from kafka_segments.ingest.engines import Engine
 
-__all__ = ["JobProgress", "add_engine_options", "ended_by_signals", "engine_of", "size_words"]
+__all__ = ["JobProgress", "add_engine_options", "ended_by_signals", "engine_of", "is_drawn", "size_words"]
 
 _SECONDS_BETWEEN_LINES = 10
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -104,6 +105,18 @@ def _has_spark(arguments: argparse.Namespace) -> bool:
     return has_java and find_spec("pyspark") is not None
 
 
+def is_drawn(arguments: argparse.Namespace) -> bool:
+    """Return whether to draw a bar: on a terminal if tqdm is there, and wherever `--progress` asks for it.
+
+    Raises:
+        MissingExtraError: `--progress` without tqdm.
+    """
+    has_tqdm = find_spec("tqdm") is not None
+    if arguments.progress and not has_tqdm:
+        raise MissingExtraError("--progress needs tqdm: pip install 'kafka-segments[spark]'", extra="spark")
+    return arguments.progress or (has_tqdm and console.is_terminal(sys.stderr))
+
+
 class JobProgress:
     """Progress of the job: a bar, or a line from time to time.
 
@@ -144,12 +157,8 @@ class JobProgress:
 
     def _move(self, done: int, total: int) -> None:
         if self._bar is None:
-            try:
-                from tqdm import tqdm
-            except ImportError as error:
-                raise MissingExtraError(
-                    "--progress needs tqdm: pip install 'kafka-segments[spark]'", extra="spark"
-                ) from error
+            from tqdm import tqdm
+
             bar = tqdm(
                 total=total, unit="B", unit_scale=True, unit_divisor=1024, desc=self._verb, dynamic_ncols=True
             )

@@ -19,6 +19,7 @@ __all__ = ["library", "object_store", "object_store_options", "split_address"]
 
 _CONNECT_SECONDS, _REQUEST_SECONDS, _PATIENCE_SECONDS = 5, 120, 300
 _NUM_RETRIES = 20
+_OLDEST = (0, 10)
 _PREFIXES = {"S3FileSystem": "aws", "GcsFileSystem": "google", "AzureFileSystem": "azure"}
 _NAMES = {
     "access_key": "access_key_id",
@@ -69,7 +70,7 @@ def library() -> Any:
     """Import `obstore`.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: it is not installed, or too old.
     """
     try:
         import obstore.store
@@ -77,6 +78,12 @@ def library() -> Any:
         raise MissingExtraError(
             "writing to a store needs obstore: pip install 'kafka-segments[stores]'", extra="stores"
         ) from error
+    if tuple(map(int, obstore.__version__.split(".")[:2])) < _OLDEST:
+        raise MissingExtraError(
+            f"obstore {obstore.__version__} changes names of objects that have a percent sign: "
+            "pip install 'kafka-segments[stores]'",
+            extra="stores",
+        )
     return obstore
 
 

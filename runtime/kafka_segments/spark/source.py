@@ -123,9 +123,10 @@ class KafkaSegmentsDataSource(DataSource):
             from kafka_segments.spark.stream_reader import KafkaSegmentsStreamReader
         except ModuleNotFoundError:  # pyspark.sql.streaming.datasource
             return RefusedStream(
-                f"streams of kafka-segments need Spark 4.2 or newer, and this is {pyspark.__version__}, where "
-                "a source in Python has no Trigger.AvailableNow and no limit for a batch; `kafka-segments "
-                "ingest SRC DEST` takes what is new since its last run, exactly once, with this Spark too"
+                f"streams of kafka-segments need Spark 4.2 or newer, and this is {pyspark.__version__}, "
+                "where a source in Python has no Trigger.AvailableNow and no limit for a batch; "
+                "`kafka-segments ingest SRC DEST` takes what is new since its last run, exactly once, with "
+                "this Spark too"
             )
         try:
             return KafkaSegmentsStreamReader(schema, self._read)
