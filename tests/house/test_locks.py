@@ -31,7 +31,7 @@ def names(lock: str) -> set[str]:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_pin_is_exact_and_hashed(lock: str) -> None:
     for pin, hashes in pins(lock).items():
-        assert re.match(r"[\w.-]+==[\w.+]+( ; .*)?$", pin), pin
+        assert re.match(r"[\w.-]+(\[[\w,-]+\])?==[\w.+]+( ; .*)?$", pin), pin
         assert re.fullmatch(r"( *--hash=sha256:[0-9a-f]{64}( \\\n)?)+", hashes), pin
 
 

@@ -85,6 +85,19 @@ STORE_POINTS: dict[str, Callable[[], None]] = {
 POINTS |= {name: kill for name, kill in STORE_POINTS.items() if name not in POINTS}
 
 
+def _iceberg(wrap: Callable[..., Callable[..., Any]]) -> None:
+    from pyiceberg.table import Transaction
+
+    _patch(Transaction, "commit_transaction", wrap)()
+
+
+OF_ICEBERG: dict[str, Callable[[], None]] = {
+    "before the Iceberg transaction": lambda: _iceberg(before),
+    "after the Iceberg transaction": lambda: _iceberg(after),
+}
+"""For a table that is there already, whose creation is a transaction of its own."""
+
+
 def kill_later(seconds: float) -> None:
     def wait() -> None:
         time.sleep(seconds)
@@ -95,8 +108,9 @@ def kill_later(seconds: float) -> None:
 
 if __name__ == "__main__":
     point = sys.argv[1]
-    if point in POINTS:
-        POINTS[point]()
+    points = POINTS | OF_ICEBERG
+    if point in points:
+        points[point]()
     else:
         kill_later(float(point))
     sys.exit(main(sys.argv[2:]))

@@ -44,6 +44,11 @@ class Bucket:
         """Parts of uploads that were neither completed nor aborted, since the test began."""
         return sorted(set(parts_in(self.folder)) - self.known)
 
+    def endings(self) -> set[str]:
+        """How uploads were ended: DELETE aborts one, POST completes one."""
+        asked = (one for one in self.proxy.asked if "uploadId=" in one.path)
+        return {one.method for one in asked} & {"DELETE", "POST"}
+
     def state_of(self, table: str) -> list[str]:
         """Names in the directory of a table's state that hold something."""
         state = self.folder / table / "_kafka_segments"

@@ -83,6 +83,7 @@ def test_extreme_timestamps_write_nothing(tmp_path: Path, capsys: pytest.Capture
         ("pyspark", ["--engine", "spark"], "spark"),
         ("pyarrow", [], "arrow"),
         ("deltalake", ["--table", "delta"], "delta"),
+        ("pyiceberg", ["--table", "iceberg"], "iceberg"),
     ],
 )
 def test_missing_packages(
@@ -94,7 +95,7 @@ def test_missing_packages(
     extra: str,
 ) -> None:
     logs = append(tmp_path / "logs" / "t-0", *run_of(0, 3)).parent
-    late = ("kafka_segments.spark", "kafka_segments.ingest", "kafka_segments.segment.columnar")
+    late = ("kafka_segments.spark", "kafka_segments.ingest", "kafka_segments.segment.columnar", "pyiceberg.")
     for name in [name for name in sys.modules if name.startswith(late)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)

@@ -109,7 +109,7 @@ def test_a_recreated_topic(
     check(ingest, audit, logs, out, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta"])
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
 def test_files_that_compact_has_merged_are_cut(
     ingest: Run, audit: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
@@ -133,6 +133,9 @@ def test_files_that_compact_has_merged_are_cut(
 def rows_of(out: Path, kind: str) -> list[kafka_rows.Row]:
     if kind == "parquet":
         return parquet_rows(out)
+    if kind == "iceberg":
+        iceberg = pytest.importorskip("tests.ingest.test_iceberg")
+        return list(iceberg.of_kafka(iceberg.rows(out)))
     deltalake = pytest.importorskip("deltalake")
     rows = kafka_rows.of_parquet(deltalake.DeltaTable(str(out)).to_pyarrow_table())
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))

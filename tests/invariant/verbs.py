@@ -177,7 +177,7 @@ def _number(text: str) -> int | None:
 
 _INGEST_REMARK = re.compile(
     r"kafka-segments: (partitions: |compiling decoders|waiting for another process, which compiles|"
-    r"\d+ of \d+ tasks? done|left out: internal topics"
+    r"\S+ \w+ of \S+ \w+ done|left out: internal topics"
     r"|\S+: [\d,]+ of the records written are not committed|\S+: nothing is read: the log starts at offset)"
 )
 """What `ingest` says when nothing is wrong."""

@@ -79,7 +79,7 @@ def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
         "print(d['License-Expression'], d['Requires-Python'], sorted(d.get_all('Provides-Extra')))"
     )
     said = installed("python", "-c", code).stdout
-    assert said == "Apache-2.0 >=3.11 ['all', 'arrow', 'construct', 'delta', 'spark']\n"
+    assert said == "Apache-2.0 >=3.11 ['all', 'arrow', 'construct', 'delta', 'iceberg', 'spark', 'stores']\n"
 
 
 def test_the_description_leads_to_nothing_that_only_a_clone_has(installed: Run) -> None:

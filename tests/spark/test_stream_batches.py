@@ -175,7 +175,7 @@ def _expired(directory: Path) -> None:
 
 
 CHANGES = {
-    _cut_short: (TruncatedLogError, "it ends at offset 3 now. Read it by a new query"),
+    _cut_short: (TruncatedLogError, "it ends at offset 3 now: .*Read it by a new query"),
     _written_again: (TruncatedLogError, "offset 8 was in a batch with checksum"),
     _made_anew: (RecreatedTopicError, "was deleted and created again"),
     _of_another_epoch: (TruncatedLogError, "offset 8 was of leader epoch 3, and is of epoch 7 now"),

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
-from kafka.partitioner.default import murmur2
 from tests.forms import pick
 from tests.spark import kafka_rows
 
 from kafka_segments.errors import OptionError
 from kafka_segments.spark import partition_by_key
+from kafka_segments.write.partitioner import partitions_by_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,8 +98,10 @@ def test_partitions_by_key(spark: SparkSession, tmp_path: Path) -> None:
     keys = spark.range(200).selectExpr("cast(id as string) as key", "'v' as value")
     frame = partition_by_key(keys, 5)
     save(frame.repartition(2, "partition"), tmp_path / "to", topic="t")
-    found = {(row.partition, row.key.decode()) for row in load(spark, tmp_path / "to").collect()}
-    assert found == {((murmur2(b"%d" % n) & 0x7FFFFFFF) % 5, str(n)) for n in range(200)}
+    found = {(bytes(row.key), row.partition) for row in load(spark, tmp_path / "to").collect()}
+    expected = [b"%d" % number for number in range(200)]
+    assert found == set(zip(expected, partitions_by_key(pa.array(expected), 5).tolist(), strict=True))
+    assert len(list((tmp_path / "to").iterdir())) == 5
     with pytest.raises(Exception, match="a row has neither partition nor key"):
         partition_by_key(keys.selectExpr("cast(null as string) as key", "value"), 5).collect()
     for wrong, number in ((keys.drop("key"), 5), (keys.selectExpr("1 as key"), 5), (frame, 5), (keys, 0)):

@@ -59,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     destination = real_path(arguments.destination)
     settings = store_settings(named_options(arguments.option, ()))
     history = read_history(RunLog(destination, settings), arguments.destination)
-    table = open_table(history.newest.settings.kind, destination, settings)
+    written = history.newest.settings
+    table = open_table(written.kind, destination, settings, written.catalog)
     with console.waiting("counting rows"):
         partitions, problems = audit_table(table, history)
     compared: list[ComparedPartition] = []

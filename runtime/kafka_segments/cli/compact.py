@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.ingest.tables import open_table
 
     destination = real_path(arguments.destination)
-    settings = store_settings(named_options(arguments.option, ()))
-    kind = read_history(RunLog(destination, settings), arguments.destination).newest.settings.kind
+    stores = store_settings(named_options(arguments.option, ()))
+    written = read_history(RunLog(destination, stores), arguments.destination).newest.settings
     target = values.size_from(1)("--target-size", arguments.target_size)
     engine, name = engine_of(arguments)
     with ended_by_signals(), ExitStack() as stack:
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             verb="compact",
         )
         num_files, made = compact(
-            open_table(kind, destination, settings),
+            open_table(written.kind, destination, stores, written.catalog),
             engine,
             target_bytes=target,
             bloom_filter=arguments.bloom_filter,

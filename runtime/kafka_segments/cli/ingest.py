@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafka_segments.ingest.job import Ingest, Request
     from kafka_segments.ingest.report import PartitionReport
     from kafka_segments.ingest.run_report import RunMeter
+    from kafka_segments.ingest.run_state import CatalogTable
 
 __all__ = ["add_parser", "run"]
 
@@ -81,7 +82,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--table", choices=("parquet", "delta"), default="parquet", help="kind of table; default: parquet"
+        "--table",
+        choices=("parquet", "delta", "iceberg"),
+        default="parquet",
+        help="kind of table; default: parquet",
+    )
+    parser.add_argument(
+        "--layout",
+        metavar="NAME",
+        help="columns as in the tables that another system writes: connector (Spark's kafka source), "
+        "connector-headers, redpanda, aiven, automq",
+    )
+    parser.add_argument(
+        "--catalog",
+        metavar="NAME",
+        help="a catalog of pyiceberg's configuration; default: one of SQLite below DEST",
+    )
+    parser.add_argument(
+        "--identifier",
+        metavar="NAMESPACE.TABLE",
+        help="the Iceberg table in that catalog; made if it is not there",
     )
     parser.add_argument(
         "--divide-by",
@@ -150,13 +170,10 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
 def _request(arguments: argparse.Namespace) -> Request:
     from kafka_segments.ingest.job import Request
     from kafka_segments.ingest.parquet import check_bloom_filter
-    from kafka_segments.segment.columnar.arrow_schema import schema_of
 
     options = named_options(arguments.option, _OPTIONS) | options_of(arguments)
     given = GivenOptions(options)
-    columns = tuple(schema_of(given["columns"]).names)
-    if "offset" not in columns:
-        raise OptionError("the option columns lacks offset: without it nobody can tell what a table has")
+    columns = _columns(given["columns"], arguments.layout)
     if arguments.bloom_filter:
         check_bloom_filter()
     return Request(
@@ -171,7 +188,39 @@ def _request(arguments: argparse.Namespace) -> Request:
         given["checkCrc"],
         given["maxDecompressedBytes"],
         store_settings(options),
+        arguments.layout,
+        _catalog(arguments),
     )
+
+
+def _columns(asked: Sequence[str] | None, layout: str | None) -> tuple[str, ...]:
+    """The names of the columns: those that are asked for, or of the layout."""
+    from kafka_segments.ingest.layouts import LAYOUTS, check_layout
+    from kafka_segments.segment.columnar.arrow_schema import schema_of
+
+    if layout is not None:
+        check_layout(layout)
+        if asked is not None:
+            raise OptionError("--layout says what the columns are: leave the option columns out")
+        return tuple(column.field.name for column in LAYOUTS[layout])
+    columns = tuple(schema_of(asked).names)
+    if "offset" not in columns:
+        raise OptionError("the option columns lacks offset: without it nobody can tell what a table has")
+    return columns
+
+
+def _catalog(arguments: argparse.Namespace) -> CatalogTable | None:
+    """Where the Iceberg table is; None below the destination."""
+    from kafka_segments.ingest.run_state import CatalogTable
+
+    catalog, identifier = arguments.catalog, arguments.identifier
+    if catalog is None and identifier is None:
+        return None
+    if arguments.table != "iceberg":
+        raise OptionError("--catalog and --identifier are for --table iceberg")
+    if catalog is None or identifier is None or "." not in identifier.strip("."):
+        raise OptionError("--catalog NAME and --identifier NAMESPACE.TABLE go together")
+    return CatalogTable(catalog, identifier)
 
 
 def _report_findings(partitions: Sequence[PartitionReport]) -> int:

@@ -67,12 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.ingest.tables import open_table
 
     destination = real_path(arguments.destination)
-    settings = store_settings(named_options(arguments.option, ()))
-    newest = read_history(RunLog(destination, settings), arguments.destination).newest
+    stores = store_settings(named_options(arguments.option, ()))
+    newest = read_history(RunLog(destination, stores), arguments.destination).newest
     known = {(one.topic, one.partition) for one in newest.partitions}
     named = [key for name in arguments.partitions for key in _named(name, known, arguments.destination)]
     engine, _ = engine_of(arguments)
-    table = open_table(newest.settings.kind, destination, settings)
+    written = newest.settings
+    table = open_table(written.kind, destination, stores, written.catalog)
     with ended_by_signals():
         done = rewind(table, engine, named, arguments.to_offset)
     for one in done:

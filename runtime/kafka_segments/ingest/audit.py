@@ -16,13 +16,14 @@ import pyarrow.parquet as pq
 
 from kafka_segments.errors import StoreError
 from kafka_segments.ingest.account import Account
+from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.history import History, files_of
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["AuditedPartition", "Problem", "audit_table", "offsets_between"]
+__all__ = ["AuditedPartition", "Problem", "audit_table", "offset_column", "offsets_between"]
 
 Offsets = npt.NDArray[np.int64]
 
@@ -73,7 +74,11 @@ def audit_table(table: Table, history: History) -> tuple[list[AuditedPartition],
         Its partitions, by topic and number; and problems of the table.
     """
     accounts, files = history.accounts(), table.data_files(history)
-    found = [_Partition(table.log, key, files_of(files, key)).audited(own) for key, own in accounts.items()]
+    offset = offset_column(history)
+    found = [
+        _Partition(table.log, key, files_of(files, key), offset, history.files).audited(own)
+        for key, own in accounts.items()
+    ]
     return found, list(_of_table(table, history, files, set(accounts)))
 
 
@@ -96,10 +101,18 @@ def _of_table(
 
 
 class _Partition:
-    """One pass over a partition's files."""
+    """One pass over a partition's files; those that runs have written are sorted."""
 
-    def __init__(self, log: RunLog, key: TopicPartition, files: Sequence[DataFile]) -> None:
+    def __init__(
+        self,
+        log: RunLog,
+        key: TopicPartition,
+        files: Sequence[DataFile],
+        offset: str,
+        written: Mapping[str, DataFile],
+    ) -> None:
         self._log, self._key, self._files = log, key, files
+        self._offset, self._written = offset, written
         self._problems: list[Problem] = []
 
     def audited(self, accounts: Sequence[tuple[int, Account]]) -> AuditedPartition:
@@ -140,7 +153,7 @@ class _Partition:
         parts = [np.empty(0, np.int64)]
         for file in files:
             try:
-                own = np.concatenate([np.empty(0, np.int64), *_offsets_in(self._log, file)])
+                own = np.concatenate([np.empty(0, np.int64), *_offsets_in(self._log, file, self._offset)])
             except StoreError:
                 raise
             except (OSError, pa.ArrowException) as error:
@@ -148,7 +161,7 @@ class _Partition:
                 continue
             if len(own) != file.num_rows:
                 self._say(f"{file.path} has {len(own)} rows, and {file.num_rows} were written")
-            if (np.diff(own) <= 0).any():
+            if file.path in self._written and (np.diff(own) <= 0).any():
                 self._say(f"{file.path}: its offsets do not ascend")
             parts.append(own)
         joined = np.concatenate(parts)
@@ -158,13 +171,24 @@ class _Partition:
         return unique
 
 
-def _offsets_in(log: RunLog, file: DataFile) -> Iterator[Offsets]:
+def offset_column(history: History) -> str:
+    """Return the path of the column with the offsets in the files of a table."""
+    return FileColumns.of(history.newest.settings).offset
+
+
+def _offsets_in(log: RunLog, file: DataFile, column: str) -> Iterator[Offsets]:
+    _, *inner = column.split(".")
     with pq.ParquetFile(log.files.reader(f"{log.destination}/{file.path}")) as opened:
-        for batch in opened.iter_batches(columns=["offset"], batch_size=1 << 20):
-            yield batch.column(0).to_numpy()
+        for batch in opened.iter_batches(columns=[column], batch_size=1 << 20):
+            values = batch.column(0)
+            for name in inner:
+                values = values.field(name)
+            yield values.to_numpy()
 
 
-def offsets_between(log: RunLog, files: Iterable[DataFile], start: int, end: int) -> Offsets:
+def offsets_between(
+    log: RunLog, files: Iterable[DataFile], start: int, end: int, column: str = "offset"
+) -> Offsets:
     """Return the offsets of a range that some files have, ascending.
 
     Args:
@@ -172,12 +196,13 @@ def offsets_between(log: RunLog, files: Iterable[DataFile], start: int, end: int
         files: of one partition.
         start: first offset.
         end: after the last one.
+        column: path of the column with the offsets.
     """
     parts = [np.empty(0, np.int64)]
     for one in files:
         if one.last_offset is None or one.last_offset < start or (one.first_offset or 0) >= end:
             continue
-        for offsets in _offsets_in(log, one):
+        for offsets in _offsets_in(log, one, column):
             parts.append(offsets[(offsets >= start) & (offsets < end)])
     return np.unique(np.concatenate(parts))
 

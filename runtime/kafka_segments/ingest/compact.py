@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,12 +20,11 @@ import pyarrow.parquet as pq
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError, UndecidedRunError
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.engines import Engine, Progress
+from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.history import read_history
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.ingest.tables import Table
-from kafka_segments.segment.columnar.arrow_schema import schema_of
 
 __all__ = ["MergeTask", "compact", "read_rows"]
 
@@ -42,7 +40,7 @@ class MergeTask:
         table_files: where it is.
         root: where the new file's path begins.
         files: in order, of one directory.
-        columns: of the table.
+        settings: of the table.
         bloom_filter: see `ParquetFile`.
     """
 
@@ -50,7 +48,7 @@ class MergeTask:
     table_files: TableFiles
     root: str
     files: tuple[DataFile, ...]
-    columns: tuple[str, ...]
+    settings: TableSettings
     bloom_filter: bool = False
 
     @property
@@ -68,11 +66,11 @@ class MergeTask:
         first = self.files[0]
         name = f"{first.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
         path = f"{os.path.dirname(first.path)}/{name}"
-        schema = schema_of(self.columns)
-        options: dict[str, Any] = {"bloom_filter": self.bloom_filter, "files": self.table_files}
-        with ParquetFile(f"{self.root}/{path}", schema, **options) as output:
+        columns = FileColumns.of(self.settings)
+        target = f"{self.root}/{path}"
+        with columns.new_file(target, self.table_files, bloom_filter=self.bloom_filter) as output:
             for file in self.files:
-                for batch in read_rows(self.table_files, f"{self.destination}/{file.path}", schema):
+                for batch in read_rows(self.table_files, f"{self.destination}/{file.path}", columns):
                     output.write(batch)
         expected = sum(file.num_rows for file in self.files)
         if output.num_rows != expected:
@@ -83,13 +81,13 @@ class MergeTask:
         return replace(first, path=path, num_rows=expected, num_bytes=output.size, last_offset=last_offset)
 
 
-def read_rows(files: TableFiles, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_rows(files: TableFiles, path: str, columns: FileColumns) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a data file; columns that were added to the table later are null.
 
     Args:
         files: of the table.
         path: of the file.
-        schema: of the table, without the partition's columns.
+        columns: of the table's files.
 
     Raises:
         ReadError: it cannot be read.
@@ -97,19 +95,11 @@ def read_rows(files: TableFiles, path: str, schema: pa.Schema) -> Iterator[pa.Re
     try:
         with pq.ParquetFile(files.reader(path)) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-                columns: list[Any] = [
-                    batch.column(field.name) if field.name in batch.schema.names else _nulls(batch, field)
-                    for field in schema
-                ]
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                yield columns.of_older(batch)
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, KafkaFormatError):
             raise
         raise ReadError(str(error).splitlines()[0], path=path) from error
-
-
-def _nulls(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-    return pa.nulls(batch.num_rows, field.type)
 
 
 def compact(
@@ -146,9 +136,9 @@ def compact(
     if not groups:
         return 0, None
     run_id = staging.new_run(table.log, before.number)
-    columns, root = before.settings.columns, table.root_of(run_id)
+    settings, root = before.settings, table.root_of(run_id)
     files = table.log.files
-    tasks = [MergeTask(table.destination, files, root, group, columns, bloom_filter) for group in groups]
+    tasks = [MergeTask(table.destination, files, root, group, settings, bloom_filter) for group in groups]
     try:
         merged = engine.run(tasks, show)
         files.sync(staging.staging_of(table.destination, run_id))
@@ -181,7 +171,7 @@ def _groups(files: Sequence[DataFile], target_bytes: int) -> Iterator[tuple[Data
         return os.path.dirname(one.path)
 
     ordered = sorted(
-        (one for one in files if one.topic is not None),
+        (one for one in files if one.topic is not None and not os.path.isabs(one.path)),
         key=lambda one: (directory(one), one.first_offset or 0),
     )
     for _, own in groupby(ordered, key=directory):

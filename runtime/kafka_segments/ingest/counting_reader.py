@@ -55,14 +55,22 @@ class SplitCounts:
 class CountingReader(SplitReader):
     """One pass over a split.
 
-    Args: as for `read_split`.
+    Args: as for `read_split`; and `counter`, which makes what counts the entries of a segment.
 
     Attributes:
         counts: of what was read; complete when `rows` has ended.
     """
 
-    def __init__(self, split: Split, places: Places, reading: Reading, findings: Findings) -> None:
+    def __init__(
+        self,
+        split: Split,
+        places: Places,
+        reading: Reading,
+        findings: Findings,
+        counter: type[EntryCounts] = EntryCounts,
+    ) -> None:
         super().__init__(split, places, reading, findings)
+        self._counter = counter
         self.counts = SplitCounts()
         self._of_segments: list[tuple[StoredSegment, EntryCounts]] = []
 
@@ -81,9 +89,14 @@ class CountingReader(SplitReader):
         except KafkaFormatError as error:
             raise name_partition(error, self._split) from error.__cause__
 
+    @property
+    def newest_counts(self) -> EntryCounts | None:
+        """What counts the entries of the segment that is being read."""
+        return self._of_segments[-1][1] if self._of_segments else None
+
     def new_counts(self, found: Found, start: int, end: int | None) -> EntryCounts:
         ends = [one for one in (end, self._split.asked[1]) if one is not None]
-        counts = EntryCounts(start, min(ends, default=None))
+        counts = self._counter(start, min(ends, default=None))
         self._of_segments.append((found.stored, counts))
         return counts
 

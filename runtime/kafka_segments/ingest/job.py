@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kafka_segments.errors import ConflictError, OutputError, UndecidedRunError
 from kafka_segments.formats.file_names import is_address
@@ -17,14 +17,14 @@ from kafka_segments.ingest import staging
 from kafka_segments.ingest.account import account_of, lost_spans
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.engines import Engine, Progress
-from kafka_segments.ingest.placeholder import write_placeholder
+from kafka_segments.ingest.placeholder import with_placeholder
 from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
 from kafka_segments.ingest.resume import WAYS_OUT, check_settings
-from kafka_segments.ingest.run_state import PartitionState, RunState, TableSettings, updated
+from kafka_segments.ingest.run_state import CatalogTable, PartitionState, RunState, TableSettings, updated
 from kafka_segments.ingest.splits import Planned, pack, plan_new
 from kafka_segments.ingest.tables import Table, open_table
 from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, WriteTask
-from kafka_segments.ingest.topics import choose, is_internal
+from kafka_segments.ingest.topics import check_topics, choose, is_internal
 from kafka_segments.ingest.transactional import report_uncommitted
 from kafka_segments.ingest.vanishing import again_if_gone
 from kafka_segments.io.filesystems import Places
@@ -55,6 +55,7 @@ class Request:
         check_crc: whether checksums are verified.
         max_decompressed: bytes that one batch may decompress to.
         store_settings: of stores.
+        layout, catalog: see `TableSettings`.
     """
 
     sources: tuple[str, ...]
@@ -68,11 +69,14 @@ class Request:
     check_crc: bool = True
     max_decompressed: int = 256 << 20
     store_settings: dict[str, str] = field(default_factory=dict)
+    layout: str | None = None
+    catalog: CatalogTable | None = None
 
     @property
     def settings(self) -> TableSettings:
         """The settings of the table."""
-        return TableSettings(self.kind, self.columns, self.query.isolation, self.divided_by)
+        own = self.kind, self.columns, self.query.isolation
+        return TableSettings(*own, self.divided_by, self.layout, self.catalog)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,14 @@ def plan_ingest(request: Request) -> IngestPlan:
     places = Places(request.store_settings)
     logs, hidden = _logs(request, places)
     destination = check_destination(request.destination, request.sources, places)
-    table = open_table(request.kind, destination, request.store_settings)
-    before, said = _recover(table)
+    table = open_table(request.kind, destination, request.store_settings, request.catalog)
+    before = table.log.newest()
     if before is not None:
         check_settings(before.settings, request.settings, request.destination)
+    table.check(request.settings)
+    said = [] if before is None else _recover(table, before)
     known = {} if before is None else before.by_partition()
+    check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
     for log in logs:
         partition_path(log.topic, log.partition)
         if (log.topic, log.partition) in known:
@@ -159,14 +166,11 @@ def plan_ingest(request: Request) -> IngestPlan:
     return IngestPlan(request, table, before, tuple(logs), planned, names, tuple(said))
 
 
-def _recover(table: Table) -> tuple[RunState | None, list[str]]:
-    """The newest run, whose data are visible then; and what was removed."""
-    before = table.log.newest()
-    if before is None:
-        return None, []
+def _recover(table: Table, before: RunState) -> list[str]:
+    """Make the data of the newest run visible; return words on what was removed."""
     table.publish(before)
     swept = staging.sweep(table.log, before.number)
-    return before, [f"{path}: removed; an ingest that was killed left it" for path in swept]
+    return [f"{path}: removed; an ingest that was killed left it" for path in swept]
 
 
 def _absent(known: Mapping[TopicPartition, PartitionState], logs: Iterable[PartitionLog]) -> list[str]:
@@ -234,7 +238,7 @@ def ingest(
         if _is_nothing_new(plan, run):
             staging.discard(table.log, run_id)
             return Ingest(plan.before or run, tuple(reports), engine.start_seconds, 0.0)
-        run = _with_placeholder(plan, run)
+        run = with_placeholder(table, run, plan.before, is_empty=plan.before is None)
         table.log.files.sync(staging.staging_of(table.destination, run_id))
         table.log.create(run)
     except UndecidedRunError:
@@ -263,6 +267,8 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
         request.bloom_filter,
         plan.table.has_typed_partitions,
         request.store_settings,
+        request.kind,
+        request.layout,
     )
     live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
     return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
@@ -323,20 +329,6 @@ def _is_nothing_new(plan: IngestPlan, run: RunState) -> bool:
     if before is None or any(one.num_offsets for one in run.accounts) or run.damaged:
         return False
     return (before.partitions, before.settings) == (run.partitions, run.settings)
-
-
-def _with_placeholder(plan: IngestPlan, run: RunState) -> RunState:
-    """Add a file without rows to a directory of Parquet that has no other, and remove it when it has."""
-    before = None if plan.before is None else plan.before.placeholder
-    if plan.table.has_typed_partitions:
-        return run
-    if run.files:
-        return run if before is None else replace(run, removed=(*run.removed, before))
-    if plan.before is not None:
-        return replace(run, placeholder=before)
-    root = plan.table.root_of(run.run_id)
-    placeholder = write_placeholder(root, plan.request.columns, plan.table.log.files)
-    return replace(run, files=(placeholder,), placeholder=placeholder.path)
 
 
 def _by_partition(outputs: Iterable[Output]) -> dict[TopicPartition, PartitionOutput]:

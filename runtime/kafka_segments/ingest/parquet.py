@@ -25,7 +25,6 @@ _ROW_GROUP_BYTES = 32 << 20
 _ROW_GROUP_ROWS = 1 << 20
 _ZSTD_LEVEL = 3
 _BUFFER_BYTES = 1 << 20
-_FILTERED = "key"
 
 
 def check_bloom_filter() -> None:
@@ -51,6 +50,8 @@ class ParquetFile:
         schema: of every batch.
         bloom_filter: write a bloom filter of the keys.
         files: where the path is.
+        offset: path of the column with the offsets.
+        key: of the one with the keys, None without one.
 
     Attributes:
         size: bytes of the finished file, 0 if there is none.
@@ -64,10 +65,13 @@ class ParquetFile:
         *,
         bloom_filter: bool = False,
         files: TableFiles | None = None,
+        offset: str = "offset",
+        key: str | None = "key",
     ) -> None:
         self.schema = schema
         self.size = self.num_rows = 0
-        self._has_filter = bloom_filter and _FILTERED in schema.names
+        self._sorted_by = offset
+        self._filtered = key if bloom_filter else None
         self._path, self._files = path, files or LocalTableFiles()
         self._file: TableOutput | None = None
         self._writer: pq.ParquetWriter | None = None
@@ -115,13 +119,14 @@ class ParquetFile:
 
     def _new_writer(self, sink: io.BufferedWriter) -> pq.ParquetWriter:
         options: dict[str, Any] = {}
-        if "offset" in self.schema.names:
+        if self._sorted_by.partition(".")[0] in self.schema.names:
             options["sorting_columns"] = pq.SortingColumn.from_ordering(
-                self.schema, [("offset", "ascending")]
+                self.schema, [(self._sorted_by, "ascending")]
             )
-        if self._has_filter:
+        if self._filtered is not None:
             # As many distinct keys as rows at most; the first row group is as large as the others.
-            options["bloom_filter_options"] = {_FILTERED: {"ndv": max(1, self._num_waiting), "fpp": 0.01}}
+            distinct = max(1, self._num_waiting)
+            options["bloom_filter_options"] = {self._filtered: {"ndv": distinct, "fpp": 0.01}}
         level = _ZSTD_LEVEL
         return pq.ParquetWriter(sink, self.schema, compression="zstd", compression_level=level, **options)
 

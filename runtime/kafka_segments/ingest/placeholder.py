@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
+from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.run_state import DataFile
-from kafka_segments.ingest.table_files import TableFiles
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
+from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.tables import Table
+from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 
-__all__ = ["write_placeholder"]
+__all__ = ["with_placeholder"]
 
 _NAME = "no-rows.parquet"
 
 
-def write_placeholder(root: str, columns: Sequence[str], files: TableFiles) -> DataFile:
-    """Write the file without rows.
+def with_placeholder(table: Table, run: RunState, before: RunState | None, *, is_empty: bool) -> RunState:
+    """Return a run that adds the file to a table without any other, and removes it from one with others.
 
     Args:
-        root: directory in which a run writes.
-        columns: of the table.
-        files: where tables like it lie.
+        table: a directory of Parquet files; others need no such file.
+        run: to be committed.
+        before: the run before it.
+        is_empty: whether the table has no file but those that the run adds.
 
     Raises:
         OutputError: it cannot be written.
     """
-    schema = pa.schema([*OF_PARTITION, *schema_of(columns)])
-    with ParquetFile(f"{root}/{_NAME}", schema, files=files) as file:
+    known = None if before is None else before.placeholder
+    if table.has_typed_partitions:
+        return run
+    if run.files:
+        return run if known is None else replace(run, removed=(*run.removed, known), placeholder=None)
+    if known is not None or not is_empty:
+        return replace(run, placeholder=known)
+    schema = pa.schema([*OF_PARTITION, *FileColumns.of(run.settings).schema])
+    with ParquetFile(f"{table.root_of(run.run_id)}/{_NAME}", schema, files=table.log.files) as file:
         file.open()
-    return DataFile(_NAME, None, None, 0, file.size)
+    return replace(run, files=(DataFile(_NAME, None, None, 0, file.size),), placeholder=_NAME)

@@ -32,6 +32,8 @@ def check_settings(known: TableSettings, asked: TableSettings, path: str) -> Non
     """
     pairs = {
         "--table": (known.kind, asked.kind),
+        "--catalog and --identifier": (known.catalog, asked.catalog),
+        "--layout": (known.layout, asked.layout),
         "--isolation": (known.isolation, asked.isolation),
         "--divide-by": (known.divided_by, asked.divided_by),
     }

@@ -17,14 +17,13 @@ from kafka_segments.errors import OptionError
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.compact import read_rows
 from kafka_segments.ingest.engines import Engine
+from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.history import History, files_of, read_history
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.placeholder import write_placeholder
-from kafka_segments.ingest.run_state import DataFile, PartitionState, Rewound, RunState
+from kafka_segments.ingest.placeholder import with_placeholder
+from kafka_segments.ingest.run_state import DataFile, PartitionState, Rewound, RunState, TableSettings
 from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
-from kafka_segments.segment.columnar.arrow_schema import schema_of
 
 __all__ = ["CutTask", "RewoundPartition", "rewind"]
 
@@ -57,7 +56,7 @@ class CutTask:
         root: where the new file's path begins.
         file: to cut.
         end: offset after the last one that is kept.
-        columns: of the table.
+        settings: of the table.
         table_files: of the table.
     """
 
@@ -65,7 +64,7 @@ class CutTask:
     root: str
     file: DataFile
     end: int
-    columns: tuple[str, ...]
+    settings: TableSettings
     table_files: TableFiles
 
     @property
@@ -80,12 +79,12 @@ class CutTask:
             ReadError: the old one cannot be read.
             OutputError: the new one cannot be written.
         """
-        schema, last = schema_of(self.columns), None
+        columns, last = FileColumns.of(self.settings), None
         name = f"{self.file.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
         path = f"{os.path.dirname(self.file.path)}/{name}"
-        with ParquetFile(f"{self.root}/{path}", schema, files=self.table_files) as output:
-            for batch in read_rows(self.table_files, f"{self.destination}/{self.file.path}", schema):
-                offsets = batch.column("offset").to_numpy()
+        with columns.new_file(f"{self.root}/{path}", self.table_files) as output:
+            for batch in read_rows(self.table_files, f"{self.destination}/{self.file.path}", columns):
+                offsets = columns.offsets_of(batch)
                 kept = batch.slice(0, int((offsets < self.end).sum()))  # files are sorted by offset
                 if kept.num_rows:
                     output.write(kept)
@@ -121,7 +120,9 @@ def rewind(
     run_id = staging.new_run(table.log, history.newest.number)
     try:
         made = engine.run([task for one in cuts for task in one.tasks(table.root_of(run_id))])
-        run = _with_placeholder(table, history, _run_of(history, run_id, cuts, made))
+        run = _run_of(history, run_id, cuts, made)
+        is_empty = not table.data_files(history).keys() - set(run.removed)
+        run = with_placeholder(table, run, history.newest, is_empty=is_empty)
         table.log.files.sync(staging.staging_of(table.destination, run_id))
         table.log.create(run)
     except BaseException:
@@ -159,13 +160,13 @@ class _Cut:
         self._end = -1 if self.state is None else self.state.next_offset
         files = files_of(table.data_files(history), key)
         self.removed = [one for one in files if (one.last_offset or 0) >= self._end]
-        self._columns = history.newest.settings.columns
+        self._settings = history.newest.settings
 
     def tasks(self, root: str) -> list[CutTask]:
         """The files of which a part stays."""
         cut = [one for one in self.removed if (one.first_offset or 0) < self._end]
-        destination, columns, files = self._destination, self._columns, self._table_files
-        return [CutTask(destination, root, one, self._end, columns, files) for one in cut]
+        destination, settings, files = self._destination, self._settings, self._table_files
+        return [CutTask(destination, root, one, self._end, settings, files) for one in cut]
 
     def result(self, num_kept: int) -> RewoundPartition:
         """The result, less the rows that were written again."""
@@ -208,12 +209,3 @@ def _run_of(history: History, run_id: str, cuts: Sequence[_Cut], made: Sequence[
         rewound=tuple(Rewound(*one.key, one.state.next_offset if one.state else None) for one in cuts),
         placeholder=before.placeholder,
     )
-
-
-def _with_placeholder(table: Table, history: History, run: RunState) -> RunState:
-    """Add a file without rows to a directory of Parquet that has no other any more."""
-    left = table.data_files(history).keys() - set(run.removed)
-    if table.has_typed_partitions or left or run.files or run.placeholder is not None:
-        return run
-    placeholder = write_placeholder(table.root_of(run.run_id), run.settings.columns, table.log.files)
-    return replace(run, files=(placeholder,), placeholder=placeholder.path)

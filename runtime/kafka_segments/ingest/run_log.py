@@ -50,6 +50,11 @@ class RunLog:
         names = self.files.names(self.directory)
         return sorted(int(match[1]) for match in map(_NAME.fullmatch, names) if match)
 
+    def oldest(self) -> RunState | None:
+        """Return the first run that is kept; None without any; errors as `read`."""
+        number = min(self.numbers(), default=None)
+        return None if number is None else self.read(number)
+
     def newest(self) -> RunState | None:
         """Return the newest run; None without any; errors as `read`."""
         number = max(self.numbers(), default=None)

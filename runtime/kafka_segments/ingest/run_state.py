@@ -16,6 +16,7 @@ from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.snapshot import decode, encode
 
 __all__ = [
+    "CatalogTable",
     "DamagedBytes",
     "DataFile",
     "PartitionState",
@@ -32,20 +33,40 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """A table in a catalog of pyiceberg's configuration.
+
+    Attributes:
+        catalog: its name there.
+        identifier: of the table: namespace and name, with dots between.
+    """
+
+    catalog: str
+    identifier: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog}, {self.identifier}"
+
+
+@dataclass(frozen=True, slots=True)
 class TableSettings:
     """What is the same in all runs into a table; a run with other settings is refused.
 
     Attributes:
-        kind: of table: "parquet", "delta".
+        kind: of table: "parquet", "delta", "iceberg".
         columns: names, in order; later runs may add some, which older rows do not have.
         isolation: of transactions.
         divided_by: "date" or "hour": files are also divided by the records' timestamps; None if not.
+        layout: of another system's tables; None for columns of our own.
+        catalog: where an Iceberg table is; None beside its data.
     """
 
     kind: str
     columns: tuple[str, ...]
     isolation: Literal["read_uncommitted", "read_committed"]
     divided_by: str | None = None
+    layout: str | None = None
+    catalog: CatalogTable | None = None
 
 
 @dataclass(frozen=True, slots=True)

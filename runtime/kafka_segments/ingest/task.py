@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -23,9 +23,11 @@ from kafka_segments.errors import (
     UnknownFormatError,
 )
 from kafka_segments.ingest.account import OffsetSpan, crc_failures, lost_spans
+from kafka_segments.ingest.batch_heads import BatchHeads
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
 from kafka_segments.ingest.destination import partition_path
-from kafka_segments.ingest.divided_files import DividedFiles
+from kafka_segments.ingest.divided_files import DividedFiles, check_years
+from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.quarantine import keep_bytes
 from kafka_segments.ingest.report import SegmentFindings
@@ -38,7 +40,8 @@ from kafka_segments.log.model import Split, name_partition
 from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.split_reader import Reading
-from kafka_segments.segment.columnar.arrow_schema import NONE, schema_of
+from kafka_segments.segment.columnar.arrow_schema import NONE
+from kafka_segments.segment.columnar.entry_counts import EntryCounts
 from kafka_segments.segment.columnar.timestamp_range import check_timestamps
 
 __all__ = ["Output", "PartitionOutput", "SplitTime", "WriteSettings", "WriteTask"]
@@ -57,6 +60,8 @@ class WriteSettings:
         bloom_filter: whether files have a bloom filter of the keys.
         has_typed_partitions: see `Table`.
         store_settings: of stores.
+        kind: of the table.
+        layout: see `FileColumns`.
     """
 
     root: str
@@ -67,6 +72,8 @@ class WriteSettings:
     bloom_filter: bool = False
     has_typed_partitions: bool = False
     store_settings: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "parquet"
+    layout: str | None = None
 
 
 @dataclass(slots=True)
@@ -178,12 +185,12 @@ class _Writer:
 
     def __init__(self, task: WriteTask) -> None:
         self._task, self._settings = task, task.settings
-        self._schema = schema_of(self._settings.columns)
-        names = self._schema.names
+        self._columns = FileColumns(self._settings.columns, self._settings.layout, self._settings.kind)
+        names = self._columns.read
         self._clock = next((name for name in ("timestamp", "timestamp_ms") if name in names), None)
         if self._clock is None and self._settings.divided_by is not None:
             self._clock = "timestamp_ms"  # read, and not written
-        self._read = [*names, *({self._clock, "offset"} - {None, *names})]
+        self._read = list(dict.fromkeys([*names, *([self._clock] if self._clock else []), "offset"]))
         self._places = Places(self._settings.store_settings)
         self._files = table_files(self._settings.root, self._settings.store_settings)
         self._output = Output()
@@ -216,15 +223,15 @@ class _Writer:
             self._output.slowest = SplitTime(round(seconds, 6), *where)
 
     def _new_file(self, path: str) -> ParquetFile:
-        return ParquetFile(path, self._schema, bloom_filter=self._settings.bloom_filter, files=self._files)
+        return self._columns.new_file(path, self._files, bloom_filter=self._settings.bloom_filter)
 
     def _write_split(self, split: Split, partition: PartitionOutput, files: DividedFiles) -> None:
         key = split.topic, split.partition
         findings = SegmentFindings(is_live=key in self._task.live)
         reader = self._reader(split, findings)
         try:
-            for batch in reader.rows():
-                self._write_rows(batch, files)
+            for batch in self._rows(reader):
+                self._write_rows(batch, key, files)
             findings.end_segment(key, split.segment.file.path)
         except (OutputError, AccountError):
             raise
@@ -240,17 +247,41 @@ class _Writer:
         reading = Reading(
             self._read, check_crc=settings.check_crc, max_decompressed=settings.max_decompressed
         )
-        return CountingReader(split, self._places, reading, findings)
+        counter = BatchHeads if self._columns.has_batch_columns else EntryCounts
+        return CountingReader(split, self._places, reading, findings, counter)
 
-    def _write_rows(self, batch: pa.RecordBatch, files: DividedFiles) -> None:
+    def _rows(self, reader: CountingReader) -> Iterator[pa.RecordBatch]:
+        """The rows of a split, with columns of their batches if the files have such."""
+        if not self._columns.has_batch_columns:
+            yield from reader.rows()
+            return
+        waiting: list[tuple[pa.RecordBatch, BatchHeads]] = []
+        for batch in reader.rows():
+            heads = reader.newest_counts
+            assert isinstance(heads, BatchHeads)
+            waiting.append((batch, heads))
+            while waiting and (joined := waiting[0][1].joined(waiting[0][0])) is not None:
+                del waiting[0]
+                yield joined
+        for batch, heads in waiting:  # the reader hands on rows before it has shown the last headers
+            found = heads.joined(batch)
+            if found is None:
+                offset = batch.column("offset")[-1].as_py()
+                raise AccountError(
+                    f"offset {offset} is in no batch that was read: this is an error of kafka-segments; "
+                    "please report it"
+                )
+            yield found
+
+    def _write_rows(self, batch: pa.RecordBatch, key: TopicPartition, files: DividedFiles) -> None:
         millis = None
         if self._clock is not None:
             millis = batch.column(self._clock).view("int64").fill_null(NONE).to_numpy()
-            if self._clock == "timestamp":
+            if self._columns.timestamp is not None:
                 check_timestamps(batch, millis)
-        names = self._schema.names
-        rows = batch if batch.schema.names == names else batch.select(names)
-        files.write(rows, batch.column("offset").to_numpy(), millis)
+            if self._settings.kind == "iceberg" and self._settings.divided_by is not None:
+                check_years(batch, millis)
+        files.write(self._columns.rows(batch, key), batch.column("offset").to_numpy(), millis)
 
     def _account(
         self, split: Split, partition: PartitionOutput, findings: SegmentFindings, counts: SplitCounts

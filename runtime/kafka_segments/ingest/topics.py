@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import parse_directory_name
+from kafka_segments.ingest.file_columns import FileColumns
+from kafka_segments.ingest.run_state import TableSettings
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.query import INTERNAL_TOPICS, Topics
 from kafka_segments.query.resolve import select
 
-__all__ = ["choose", "is_internal"]
+__all__ = ["check_topics", "choose", "is_internal"]
+
+
+def check_topics(settings: TableSettings, topics: Collection[str], path: str) -> None:
+    """Check that a table has one topic if its rows do not say of which they are.
+
+    Args:
+        settings: of the table.
+        topics: that it has, or gets.
+        path: of the table, for errors.
+
+    Raises:
+        OptionError: it would have several.
+    """
+    if len(topics) > 1 and not FileColumns.of(settings).has_topic:
+        raise OptionError(
+            f"--layout {settings.layout} has no column for the topic, and an Iceberg table no directories: "
+            f"one topic fits, and these are {', '.join(sorted(topics))}; choose one by --subscribe",
+            path=path,
+        )
 
 
 def choose(

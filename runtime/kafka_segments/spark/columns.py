@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
-from kafka_segments.formats import java_text
+from kafka_segments.segment.columnar.header_text import header_lists
 from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, MICROS, check_timestamps
 
 __all__ = ["SOURCES", "RowColumns"]
@@ -34,7 +33,6 @@ SOURCES = {
     "producerepoch": "producer_epoch",
     "sequence": "sequence",
 }
-pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
 _ADVICE = '; .option("timestampOverflow", "null") or "clamp" reads on, the column timestampMs has it as it is'
 _MANY_ROWS = 1 << 16  # that the decoder puts into a batch at most
 
@@ -142,28 +140,4 @@ class RowColumns:
 
 def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
     """Return headers; null, not an empty list, for a record without any (as in the connector)."""
-    headers = batch.column("headers")
-    if len(headers) == 0:
-        return pa.array([], kind)
-    offsets = headers.offsets
-    first, last = offsets[0].as_py(), offsets[-1].as_py()
-    pairs = headers.values.slice(first, last - first)
-    if offsets.offset or first:  # a part of a batch: from_arrays wants offsets that begin with their buffer
-        offsets = pa.array(offsets.to_numpy() - first)
-    struct = kind.value_type
-    keys, values = pairs.field("key"), pairs.field("value")
-    if struct.field(0).type == pa.string():
-        keys = _text(keys)
-    structs = pa.StructArray.from_arrays([keys, values], fields=[struct.field(0), struct.field(1)])
-    is_empty = pc.equal(pc.list_value_length(headers), 0)
-    return pa.ListArray.from_arrays(offsets, structs, type=kind, mask=is_empty)
-
-
-def _text(keys: pa.Array) -> pa.Array:
-    """Keys as text: as they are if all are UTF-8, else each different one decoded once, as Java does."""
-    try:
-        return keys.cast(pa.string())
-    except pa.ArrowInvalid:
-        encoded = keys.dictionary_encode()
-        texts = pa.array([java_text(key) for key in encoded.dictionary.to_pylist()], pa.string())
-        return texts.take(encoded.indices)
+    return header_lists(batch.column("headers"), kind)

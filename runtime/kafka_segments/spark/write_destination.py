@@ -86,6 +86,14 @@ class WriteDestination:
         """The directory whose partitions stay; None if there is none."""
         return self.real if self.is_added_to else None
 
+    def begin(self) -> None:
+        """Make the directory of the job.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+        outputs.make_directories(self.staging)
+
     def publish(self, pieces: Iterable[Piece], options: WriteOptions) -> None:
         """Make what tasks wrote the partitions of the destination.
 

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from kafka_segments.errors import EncodeError, KafkaFormatError, OptionError
 from kafka_segments.formats.file_names import TopicPartition
-from kafka_segments.io.outputs import discard_directory, make_directories
+from kafka_segments.io.outputs import discard_directory, make_directory
 from kafka_segments.spark.write_options import WriteOptions
 from kafka_segments.spark.write_rows import KIND, LOG_APPEND_TIME, RowSplitter
 from kafka_segments.write.writer import SegmentWriter, open_partition_writer
@@ -74,7 +74,8 @@ def write_task(
 
     Args:
         batches: of the DataFrame.
-        staging: directory of the job, which is created.
+        staging: directory of the job, which is there. A task that goes on after the end must not make it
+            again.
         existing: directory with the partitions that must not be written again; None if there is none.
         options: of the write.
 
@@ -84,7 +85,7 @@ def write_task(
         OutputError: a failed write.
     """
     directory = os.path.join(staging, uuid.uuid4().hex)
-    make_directories(directory)
+    make_directory(directory, options.path)
     task = _TaskWriter(directory, existing, options)
     splitter = RowSplitter(options)
     try:

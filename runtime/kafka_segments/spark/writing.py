@@ -43,6 +43,7 @@ class KafkaSegmentsWriter(DataSourceArrowWriter):
         check_write_schema(schema, options)
         self._options = options
         self._destination = WriteDestination.open(options.path, overwrite=overwrite)
+        self._destination.begin()
         for remark in options.remarks:
             _log.warning("kafka-segments: %s", remark)
 

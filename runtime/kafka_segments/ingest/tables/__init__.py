@@ -12,11 +12,11 @@ from typing import Protocol
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.history import History
 from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.run_state import CatalogTable, DataFile, RunState, TableSettings
 
 __all__ = ["KINDS", "Table", "open_table"]
 
-KINDS = ("parquet", "delta")
+KINDS = ("parquet", "delta", "iceberg")
 
 
 class Table(Protocol):
@@ -33,6 +33,14 @@ class Table(Protocol):
     has_typed_partitions: bool
     destination: str
     log: RunLog
+
+    def check(self, settings: TableSettings) -> None:
+        """Check, before anything is written, that runs with these settings can be published.
+
+        Raises:
+            OptionError: they cannot.
+        """
+        ...
 
     def publish(self, run: RunState) -> None:
         """Make the data of a committed run visible, as far as they are not.
@@ -51,13 +59,19 @@ class Table(Protocol):
         ...
 
 
-def open_table(kind: str, destination: str, settings: Mapping[str, str] | None = None) -> Table:
+def open_table(
+    kind: str,
+    destination: str,
+    settings: Mapping[str, str] | None = None,
+    catalog: CatalogTable | None = None,
+) -> Table:
     """Open a table, or one that is to be.
 
     Args:
         kind: one of `KINDS`.
         destination: a path or an address.
         settings: of stores, see `Places`.
+        catalog: see `TableSettings`.
 
     Raises:
         OptionError: an unknown kind.
@@ -71,4 +85,8 @@ def open_table(kind: str, destination: str, settings: Mapping[str, str] | None =
         from kafka_segments.ingest.tables.delta_table import DeltaLakeTable
 
         return DeltaLakeTable(destination, settings)
+    if kind == "iceberg":
+        from kafka_segments.ingest.tables.iceberg_table import IcebergTable
+
+        return IcebergTable(destination, catalog)
     raise OptionError(f"there is no table of kind {kind}; there are {', '.join(KINDS)}")

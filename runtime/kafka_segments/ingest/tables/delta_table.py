@@ -20,13 +20,14 @@ import pyarrow.parquet as pq
 
 from kafka_segments.errors import MissingExtraError, OutputError
 from kafka_segments.formats.file_names import is_address
+from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.history import History
 from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.staging import staging_of
 from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.io.object_store import object_store_options, split_address
-from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION, schema_of
+from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 
 try:
     from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -65,6 +66,9 @@ class DeltaLakeTable:
         """Return the directory in which the tasks of a run write."""
         return staging_of(self.destination, run_id)
 
+    def check(self, settings: TableSettings) -> None:
+        """Nothing that could be wrong."""
+
     def publish(self, run: RunState) -> None:
         """Add the files of a committed run to the table, and remove those that it removes."""
         paths = [file.path for file in run.files] + [file.path for file in run.damaged]
@@ -74,11 +78,12 @@ class DeltaLakeTable:
         except (DeltaError, OSError) as error:
             raise OutputError(f"the Delta table cannot be written: {error}", path=self.destination) from error
 
-    def data_files(self, history: History) -> dict[str, DataFile]:  # noqa: ARG002
+    def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path."""
         table = self._table()
         rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        return {one.path: one for one in map(_file_of, rows)}
+        offset = FileColumns.of(history.newest.settings).offset
+        return {row["path"]: _file_of(row, offset) for row in rows}
 
     def _retry(self, attempt: Callable[[], None]) -> None:
         """Try again when another process has written the table meanwhile."""
@@ -140,7 +145,7 @@ class DeltaLakeTable:
     def _add_action(self, run: RunState, file: DataFile) -> AddAction:
         path = f"{self.destination}/{file.path}"
         values = _partition_values(file, run.settings.divided_by)
-        stats = _stats(self.log.files, path, file)
+        stats = _stats(self.log.files, path, file, FileColumns.of(run.settings))
         return AddAction(file.path, file.num_bytes, values, run.written_ms, _changes_rows(run), stats)
 
     def _remove_actions(self, table: DeltaTable, run: RunState) -> Iterator[RemoveAction]:
@@ -163,7 +168,7 @@ def _changes_rows(run: RunState) -> bool:
 
 def _fields_of(run: RunState) -> list[pa.Field]:
     divisions = _DIVISIONS[run.settings.divided_by]
-    return [*OF_PARTITION, *divisions, *schema_of(run.settings.columns)]
+    return [*OF_PARTITION, *divisions, *FileColumns.of(run.settings).schema]
 
 
 def _partition_values(file: DataFile, divided_by: str | None) -> dict[str, str | None]:
@@ -183,24 +188,35 @@ def _for_library(destination: str, settings: Mapping[str, str]) -> tuple[str, di
     return f"{scheme}://{authority}/{key}", object_store_options(scheme, authority, settings)
 
 
-def _stats(files: TableFiles, path: str, file: DataFile) -> str:
-    lowest: dict[str, Any] = {"offset": file.first_offset}
-    highest: dict[str, Any] = {"offset": file.last_offset}
-    times = _times_in(files, path)
-    if times is not None:
-        lowest["timestamp"], highest["timestamp"] = map(_text_of, times)
-    return json.dumps(
-        {"numRecords": file.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": {"offset": 0}}
-    )
+def _stats(files: TableFiles, path: str, file: DataFile, columns: FileColumns) -> str:
+    times = None if columns.timestamp is None else _times_in(files, path, columns.timestamp)
+    texts = (None, None) if times is None else tuple(map(_text_of, times))
+    bounds: list[dict[str, Any]] = [{}, {}]
+    for own, offset, text in zip(bounds, (file.first_offset, file.last_offset), texts, strict=True):
+        _put(own, columns.offset, offset)
+        if text is not None and columns.timestamp is not None:
+            _put(own, columns.timestamp, text)
+    nulls: dict[str, Any] = {}
+    _put(nulls, columns.offset, 0)
+    stats = {"minValues": bounds[0], "maxValues": bounds[1], "nullCount": nulls}
+    return json.dumps({"numRecords": file.num_rows, **stats})
 
 
-def _times_in(files: TableFiles, path: str) -> tuple[datetime, datetime] | None:
+def _put(values: dict[str, Any], path: str, value: Any) -> None:
+    """Set the value of a column, which may lie in a struct."""
+    *above, name = path.split(".")
+    for one in above:
+        values = values.setdefault(one, {})
+    values[name] = value
+
+
+def _times_in(files: TableFiles, path: str, column: str) -> tuple[datetime, datetime] | None:
     """The least and the greatest timestamp of a file; None without any, or if they are not known."""
     found = pq.read_metadata(files.reader(path))
     lows, highs = [], []
     for group in range(found.num_row_groups):
         columns = (found.row_group(group).column(at) for at in range(found.num_columns))
-        stats = next((one.statistics for one in columns if one.path_in_schema == "timestamp"), None)
+        stats = next((one.statistics for one in columns if one.path_in_schema == column), None)
         if stats is None or not stats.has_min_max:
             return None
         try:
@@ -215,13 +231,13 @@ def _text_of(time_: datetime) -> str:
     return time_.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
-def _file_of(row: dict[str, Any]) -> DataFile:
+def _file_of(row: dict[str, Any], offset: str) -> DataFile:
     return DataFile(
         row["path"],
         row["partition.topic"],
         int(row["partition.partition"]),
         row["num_records"],
         row["size_bytes"],
-        row.get("min.offset"),
-        row.get("max.offset"),
+        row.get(f"min.{offset}"),
+        row.get(f"max.{offset}"),
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from kafka_segments.ingest.history import History
 from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.staging import staging_of
 
 __all__ = ["ParquetTable"]
@@ -31,6 +31,9 @@ class ParquetTable:
     def root_of(self, run_id: str) -> str:
         """Return the directory in which the tasks of a run write."""
         return staging_of(self.destination, run_id)
+
+    def check(self, settings: TableSettings) -> None:
+        """Nothing that could be wrong."""
 
     def publish(self, run: RunState) -> None:
         """Bring the files of a committed run to their places, and remove those that it removes."""

@@ -1,0 +1,242 @@
+"""Columns of data files: those of records, or a layout's, in the types that the kind of table has.
+
+Strategy: a file's schema is a list of `LayoutColumn`: each names a source, or is a struct of such columns.
+Directories of Parquet and Delta tables have topic and partition in the names of directories; files of Iceberg
+tables have them as columns, which partitioning of any kind can be made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from kafka_segments.errors import EncodeError
+from kafka_segments.ingest.batch_heads import BATCH_COLUMNS
+from kafka_segments.ingest.layouts import LAYOUTS, LayoutColumn
+from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.run_state import TableSettings
+from kafka_segments.ingest.table_files import TableFiles
+from kafka_segments.query.query import TopicPartition
+from kafka_segments.segment.columnar.arrow_schema import NONE, OF_PARTITION, schema_of
+from kafka_segments.segment.columnar.header_text import as_text, header_lists
+from kafka_segments.segment.columnar.timestamp_range import MICROS
+
+__all__ = ["FileColumns"]
+
+pc: Any = pyarrow.compute  # its functions are made while it is imported: no type checker sees them
+
+_OFFSET = "offset"
+_KEY = "key"
+_ICEBERG_TYPES = {pa.int8(): pa.int32(), pa.timestamp("ms", "UTC"): pa.timestamp("us", "UTC")}
+"""Iceberg has neither 8-bit integers nor milliseconds (specification, "Primitive Types")."""
+
+
+class FileColumns:
+    """Columns of the data files of a table.
+
+    Args:
+        columns: names of record columns, in order, if there is no layout.
+        layout: one of `LAYOUTS`, or None.
+        kind: of the table.
+
+    Attributes:
+        schema: of the files.
+        read: names of the record columns that they are made of.
+        offset: path of the column with the offsets, such as `offset` or `redpanda.offset`.
+        key: path of the column with the keys, None without one.
+        timestamp: path of the column with the timestamps, None without one.
+        has_batch_columns: `rows` needs batches with `BATCH_COLUMNS`, too.
+        has_topic: rows say of which topic they are, themselves or by their directory.
+    """
+
+    def __init__(self, columns: Iterable[str], layout: str | None = None, kind: str = "parquet") -> None:
+        is_iceberg = kind == "iceberg"
+        if layout is not None:
+            made = LAYOUTS[layout]
+        else:
+            fields = [*OF_PARTITION, *schema_of(list(columns))]
+            made = tuple(LayoutColumn(_iceberg_field(one) if is_iceberg else one, one.name) for one in fields)
+        self._columns = made if is_iceberg else tuple(one for one in made if not _is_directory(one))
+        self._is_plain = layout is None and not is_iceberg
+        self.schema = pa.schema([one.field for one in self._columns])
+        paths = dict(_paths(self._columns))
+        self.read = tuple(dict.fromkeys(name for one in paths for name in _SOURCES[one].read))
+        self.offset = paths[_OFFSET]
+        self.key = paths.get(_KEY, paths.get("key_text"))
+        self.timestamp = paths.get("timestamp", paths.get("stored_timestamp"))
+        self.has_batch_columns = any(one in BATCH_COLUMNS for one in paths)
+        self.has_topic = "topic" in paths or not is_iceberg
+
+    @classmethod
+    def of(cls, settings: TableSettings) -> FileColumns:
+        """Return the columns of a table."""
+        return cls(settings.columns, settings.layout, settings.kind)
+
+    def new_file(self, path: str, files: TableFiles, *, bloom_filter: bool = False) -> ParquetFile:
+        """Return a Parquet file for such rows, to be written."""
+        has_filter = bloom_filter and self.key is not None
+        return ParquetFile(
+            path, self.schema, bloom_filter=has_filter, files=files, offset=self.offset, key=self.key
+        )
+
+    def rows(self, batch: pa.RecordBatch, key: TopicPartition) -> pa.RecordBatch:
+        """Return rows of a partition as the files have them.
+
+        Args:
+            batch: has the columns `read`.
+            key: topic and partition.
+        """
+        if self._is_plain:
+            names = self.schema.names
+            return batch if batch.schema.names == names else batch.select(names)
+        return pa.RecordBatch.from_arrays(
+            [_values(batch, key, one) for one in self._columns], schema=self.schema
+        )
+
+    def offsets_of(self, batch: pa.RecordBatch) -> Any:
+        """Return the offsets of rows of a file, as an array of NumPy."""
+        name, *inner = self.offset.split(".")
+        values = batch.column(name)
+        for one in inner:
+            values = values.field(one)
+        return values.to_numpy()
+
+    def of_older(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows of an older file, with nulls in columns that were added since."""
+        names = set(batch.schema.names)
+        arrays = [
+            batch.column(one.name) if one.name in names else pa.nulls(batch.num_rows, one.type)
+            for one in self.schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _is_directory(column: LayoutColumn) -> bool:
+    return column.source in OF_PARTITION.names and not column.parts
+
+
+def _iceberg_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_ICEBERG_TYPES.get(field.type, field.type))
+
+
+def _paths(columns: Iterable[LayoutColumn], above: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the sources of columns, and the paths of these."""
+    for one in columns:
+        path = f"{above}{one.field.name}"
+        if one.parts:
+            yield from _paths(one.parts, f"{path}.")
+        else:
+            yield one.source, path
+
+
+def _values(batch: pa.RecordBatch, key: TopicPartition, column: LayoutColumn) -> pa.Array:
+    if not column.parts:
+        return _SOURCES[column.source].make(batch, key, column.field.type)
+    arrays = [_values(batch, key, one) for one in column.parts]
+    return pa.StructArray.from_arrays(arrays, fields=[one.field for one in column.parts])
+
+
+class _Source(NamedTuple):
+    """What values are made of: columns to read, and how."""
+
+    read: tuple[str, ...]
+    make: Callable[[pa.RecordBatch, TopicPartition, pa.DataType], pa.Array]
+
+
+def _constant(at: int) -> _Source:
+    def make(batch: pa.RecordBatch, key: TopicPartition, kind: pa.DataType) -> pa.Array:
+        return pa.repeat(pa.scalar(key[at], kind), batch.num_rows)
+
+    return _Source((), make)
+
+
+def _column(name: str) -> _Source:
+    def make(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
+        values = batch.column(name)
+        return values if values.type == kind else values.cast(kind)
+
+    return _Source((name,), make)
+
+
+def _stored_timestamp(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
+    """The stored number, -1 for none, as the time that it would be."""
+    millis = batch.column("timestamp_ms").to_numpy()
+    return pa.array(millis * MICROS).view(pa.timestamp("us", "UTC")).cast(kind)
+
+
+def _known_timestamp_type(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
+    types = batch.column("timestamp_type")
+    return pc.if_else(pc.equal(types, NONE), pa.scalar(None, types.type), types).cast(kind)
+
+
+def _value_or_empty(batch: pa.RecordBatch, _key: TopicPartition, _kind: pa.DataType) -> pa.Array:
+    return batch.column("value").fill_null(b"")
+
+
+def _key_text(batch: pa.RecordBatch, _key: TopicPartition, _kind: pa.DataType) -> pa.Array:
+    """Keys as text; an empty one for a record without."""
+    return as_text(batch.column(_KEY).fill_null(b""))
+
+
+def _headers_or_null(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
+    return header_lists(batch.column("headers"), kind)
+
+
+def _headers_with_values(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
+    _rows_of_headers(batch)
+    return header_lists(batch.column("headers"), kind, null_if_empty=False)
+
+
+def _rows_of_headers(batch: pa.RecordBatch) -> Any:
+    """The number of the row of each header.
+
+    Raises:
+        EncodeError: a header has no value.
+    """
+    headers = batch.column("headers")
+    rows = np.repeat(np.arange(len(headers)), pc.list_value_length(headers).to_numpy())
+    values = headers.flatten().field("value")
+    if values.null_count:
+        row = int(rows[np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]])
+        raise EncodeError(
+            f"offset {batch.column(_OFFSET)[row].as_py()}: a header has no value, which the layout cannot "
+            "say; take another layout, or none"
+        )
+    return rows
+
+
+def _header_map(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
+    """Headers by their keys as text: of several with one key the last, as a Java map has them."""
+    headers = batch.column("headers")
+    pairs, rows = headers.flatten(), _rows_of_headers(batch)
+    keys = as_text(pairs.field("key")).dictionary_encode()
+    places = np.stack([rows, keys.indices.to_numpy()])[:, ::-1]
+    last = np.sort(len(rows) - 1 - np.unique(places, axis=1, return_index=True)[1])
+    starts = np.searchsorted(rows[last], np.arange(len(headers) + 1)).astype(np.int32)
+    values = pairs.field("value").take(pa.array(last))
+    texts = keys.dictionary.take(keys.indices.take(pa.array(last)))
+    return pa.MapArray.from_arrays(pa.array(starts), texts, values, type=kind)
+
+
+_RECORD_COLUMNS = (
+    _OFFSET, "timestamp", "timestamp_type", _KEY, "value", "headers", "timestamp_ms",
+    "leader_epoch", "producer_id", "producer_epoch", "sequence",
+)  # fmt: skip
+_SOURCES: dict[str, _Source] = {
+    "topic": _constant(0),
+    "partition": _constant(1),
+    **{name: _column(name) for name in _RECORD_COLUMNS},
+    "stored_timestamp": _Source(("timestamp_ms",), _stored_timestamp),
+    "timestamp_type_or_null": _Source(("timestamp_type",), _known_timestamp_type),
+    "value_or_empty": _Source(("value",), _value_or_empty),
+    "key_text": _Source((_KEY,), _key_text),
+    "headers_or_null": _Source(("headers",), _headers_or_null),
+    "raw_headers": _Source(("headers", _OFFSET), _headers_with_values),
+    "nothing": _Source((), lambda batch, _key, kind: pa.nulls(batch.num_rows, kind)),
+    **{name: _Source((), _column(name).make) for name in BATCH_COLUMNS},
+    "header_map": _Source(("headers", _OFFSET), _header_map),
+}
