@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import OptionError, OutputError
+from kafka_segments.ingest.dictionaries import repeating_columns
 from kafka_segments.ingest.local_table_files import LocalTableFiles
 from kafka_segments.ingest.table_files import TableFiles, TableOutput
 
@@ -118,7 +119,8 @@ class ParquetFile:
                 self._flush()
 
     def _new_writer(self, sink: io.BufferedWriter) -> pq.ParquetWriter:
-        options: dict[str, Any] = {}
+        first = pa.Table.from_batches(self._batches, self.schema)
+        options: dict[str, Any] = {"use_dictionary": repeating_columns(first)}
         if self._sorted_by.partition(".")[0] in self.schema.names:
             options["sorting_columns"] = pq.SortingColumn.from_ordering(
                 self.schema, [(self._sorted_by, "ascending")]
