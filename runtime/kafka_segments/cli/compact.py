@@ -9,6 +9,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.jobs import (
     JobProgress,
     add_engine_options,
+    add_progress_option,
     ended_by_signals,
     engine_of,
     is_drawn,
@@ -50,6 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a setting for stores, such as fs.s3a.endpoint",
     )
     add_engine_options(parser)
+    add_progress_option(parser)
     parser.set_defaults(run=run)
 
 

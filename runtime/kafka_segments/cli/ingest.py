@@ -12,6 +12,7 @@ from kafka_segments.cli import console
 from kafka_segments.cli.jobs import (
     JobProgress,
     add_engine_options,
+    add_progress_option,
     ended_by_signals,
     engine_of,
     is_drawn,
@@ -77,6 +78,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_table_options(parser)
     add_run_file_options(parser)
     add_engine_options(parser)
+    add_progress_option(parser)
+    parser.add_argument(
+        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
+    )
     parser.set_defaults(run=run)
 
 

@@ -20,14 +20,22 @@ from kafka_segments.errors import MissingExtraError, OptionError
 if TYPE_CHECKING:
     from kafka_segments.ingest.engines import Engine
 
-__all__ = ["JobProgress", "add_engine_options", "ended_by_signals", "engine_of", "is_drawn", "size_words"]
+__all__ = [
+    "JobProgress",
+    "add_engine_options",
+    "add_progress_option",
+    "ended_by_signals",
+    "engine_of",
+    "is_drawn",
+    "size_words",
+]
 
 _SECONDS_BETWEEN_LINES = 10
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what runs the tasks, and what is said meanwhile."""
+    """Add the options that say what runs the tasks."""
     parser.add_argument(
         "--engine",
         choices=("spark", "local"),
@@ -38,13 +46,14 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         "--master",
         help="Spark's master; default: that of spark-submit, else local[*], all cores of this machine",
     )
+
+
+def add_progress_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--progress`, which `is_drawn` reads."""
     parser.add_argument(
         "--progress",
         action="store_true",
         help="draw a progress bar even if standard error is not a terminal (there, lines say it)",
-    )
-    parser.add_argument(
-        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
     )
 
 

@@ -1,0 +1,21 @@
+"""Each verb takes the options that it reads, and no other; what it says of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_segments.cli.main import main
+
+REWIND = ("rewind", "table", "t", "--to-offset", "0")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("compact", "table", "--timings"), (*REWIND, "--timings"), (*REWIND, "--progress")],
+    ids=lambda words: f"{words[0]} {words[-1]}",
+)
+def test_an_option_that_a_verb_does_not_read_is_refused(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert main([*words]) == 2
+    assert f"unrecognized arguments: {words[-1]}" in capsys.readouterr().err
