@@ -19,3 +19,11 @@ def test_an_option_that_a_verb_does_not_read_is_refused(
 ) -> None:
     assert main([*words]) == 2
     assert f"unrecognized arguments: {words[-1]}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("audit", "table"), ("compact", "table"), REWIND], ids=lambda words: words[0])
+def test_verbs_that_take_settings_of_stores_alone_name_no_other(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert main([*words, "-o", "subscribe=a"]) == 2
+    assert "--option 'subscribe': give NAME=VALUE, NAME one of fs.*\n" in capsys.readouterr().err

@@ -131,7 +131,7 @@ def named_options(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
             # Without the value, also after another character than `=`: it may be a secret.
             shown_name = re.sub(r"[^\w.-].*", "", name, flags=re.DOTALL)
             close = "" if name.lower() in known else did_you_mean(shown_name, names)
-            allowed = ", ".join(names)
-            raise OptionError(f"--option {shown_name!r}{close}: give NAME=VALUE, NAME one of {allowed}, fs.*")
+            allowed = ", ".join([*names, "fs.*"])
+            raise OptionError(f"--option {shown_name!r}{close}: give NAME=VALUE, NAME one of {allowed}")
         found[name] = value
     return found
