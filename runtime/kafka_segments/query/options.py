@@ -175,7 +175,8 @@ _TABLE = (
     Option("stream", "minOffsetsPerTrigger", values.to_positive,
         "a batch of a stream waits for so many offsets", kafka=_SAME, more=_STREAMS),
     Option("stream", "maxTriggerDelay", values.to_milliseconds,
-        "but no longer than this since the last batch", "15m", kafka=_SAME, more=_STREAMS),
+        "the longest that a batch waits for `minOffsetsPerTrigger`, since the last one", "15m", kafka=_SAME,
+        more=_STREAMS),
 )  # fmt: skip
 
 OPTIONS: Mapping[str, Option] = {option.name: option for option in _TABLE}
