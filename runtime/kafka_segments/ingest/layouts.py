@@ -1,4 +1,4 @@
-"""LayoutColumn layouts of other systems' tables: `--layout`.
+"""Column layouts of other systems' tables: `--layout`.
 
 Names, types, nullability, nesting and order are those that each system publishes for the tables that it
 writes itself; where a record lacks a value, its columns have what that system puts there. Each is the layout
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafka_segments.errors import OptionError
 
-__all__ = ["LAYOUTS", "LAYOUT_NAMES", "LayoutColumn", "check_layout"]
+__all__ = ["LAYOUTS", "LayoutColumn", "check_layout"]
 
 _MICROS = pa.timestamp("us", "UTC")
 
@@ -134,8 +134,7 @@ _REFUSED = {
     "tableflow": "Tableflow makes its columns of the schema that a registry has for the topic, and ingest "
     "does not decode keys and values",
 }
-LAYOUT_NAMES = (*LAYOUTS, *_REFUSED)
-"""What `--layout` may be, with those that are refused with a reason."""
+"""Layouts that cannot be written, and why."""
 
 
 def check_layout(name: str) -> None:
