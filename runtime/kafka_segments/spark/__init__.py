@@ -1,4 +1,4 @@
-"""Spark on top: the data source `kafka-segments` and the ingest job.
+"""Spark on top: the data source `kafka-segments`, and the engine of ingest's tasks.
 
 Users need no import: `spark.read.format("kafka-segments").load(directory)` finds the format by itself,
 through the module `pyspark_kafka_segments`.
