@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from kafka_segments.cli.main import main
@@ -21,9 +23,25 @@ def test_an_option_that_a_verb_does_not_read_is_refused(
     assert f"unrecognized arguments: {words[-1]}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [("audit", "table"), ("compact", "table"), REWIND], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "words", [("audit", "table"), ("compact", "table"), REWIND], ids=lambda words: words[0]
+)
 def test_verbs_that_take_settings_of_stores_alone_name_no_other(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     assert main([*words, "-o", "subscribe=a"]) == 2
     assert "--option 'subscribe': give NAME=VALUE, NAME one of fs.*\n" in capsys.readouterr().err
+
+
+def test_ingest_offers_the_tables_and_layouts_that_there_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "999")
+    tables, layouts = (
+        import_module("kafka_segments.ingest.tables"),
+        import_module("kafka_segments.ingest.layouts"),
+    )
+    assert main(["ingest", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"--table {{{','.join(tables.KINDS)}}}" in said
+    assert [name for name in layouts.LAYOUTS if f" {name}" not in said.partition("--layout NAME c")[2]] == []

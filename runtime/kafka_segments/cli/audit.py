@@ -12,6 +12,7 @@ from kafka_segments.cli.parsing import named_options
 from kafka_segments.cli.tables import print_table
 from kafka_segments.formats.file_names import is_address, real_path
 from kafka_segments.io.store_settings import store_settings
+from kafka_segments.query.table_words import COUNTS
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.audit import AuditedPartition, Problem
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-_COUNTS = ("records", "control", "aborted", "absent", "lost")
-_TITLES = ("topic", "partition", "runs", "files", "first offset", "end offset", *_COUNTS, "problems")
+_TITLES = ("topic", "partition", "runs", "files", "first offset", "end offset", *COUNTS, "problems")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -113,6 +113,6 @@ def _totals(partitions: Sequence[AuditedPartition]) -> tuple[str, ...]:
 
 
 def _numbers(partitions: Sequence[AuditedPartition]) -> list[str]:
-    sums = [sum(getattr(one.account, name) for one in partitions) for name in _COUNTS]
+    sums = [sum(getattr(one.account, name) for one in partitions) for name in COUNTS]
     sums.append(sum(len(one.problems) for one in partitions))
     return [f"{number:,}" for number in sums]

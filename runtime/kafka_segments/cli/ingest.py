@@ -25,6 +25,7 @@ from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.findings import Kind
 from kafka_segments.query.options import GivenOptions, option_names
 from kafka_segments.query.query_options import files_of, query_of
+from kafka_segments.query.table_words import COUNTS, DIVISIONS
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.job import Ingest, Request
@@ -110,8 +111,8 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--divide-by",
-        choices=("date", "hour"),
-        metavar="date|hour",
+        choices=DIVISIONS,
+        metavar="|".join(DIVISIONS),
         help="also divide files by the date, or date and hour, of the records' timestamps (UTC)",
     )
     parser.add_argument(
@@ -241,9 +242,8 @@ def _report_findings(partitions: Sequence[PartitionReport]) -> int:
     return status
 
 
-_COUNTS = ("records", "control", "aborted", "absent", "lost")
 _TITLES = (
-    "topic", "partition", "first offset", "end offset", *_COUNTS, "batches", "bytes in", "bytes out", "damage"
+    "topic", "partition", "first offset", "end offset", *COUNTS, "batches", "bytes in", "bytes out", "damage"
 )  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def _totals(reports: Sequence[PartitionReport]) -> tuple[str, ...]:
 
 def _numbers(reports: Sequence[PartitionReport]) -> list[str]:
     """The sums of all columns but the offsets."""
-    names = (*_COUNTS, "batches", "num_bytes")
+    names = (*COUNTS, "batches", "num_bytes")
     sums = [sum(getattr(one.account, name) for one in reports) for name in names]
     sums += [sum(one.bytes_out for one in reports), sum(one.num_damaged for one in reports)]
     return [f"{number:,}" for number in sums]

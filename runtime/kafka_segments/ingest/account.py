@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kafka_segments.errors import AccountError, ChecksumMismatchError
 from kafka_segments.ingest.counting_reader import SplitCounts
 from kafka_segments.log.findings import Finding, Kind
+from kafka_segments.query.table_words import COUNTS
 
 __all__ = ["Account", "OffsetSpan", "account_of", "crc_failures", "lost_spans", "merged"]
 
@@ -55,12 +56,12 @@ class Account:
     @property
     def is_balanced(self) -> bool:
         """Whether the parts add up to the range."""
-        parts = self.records, self.control, self.aborted, self.absent, self.lost
+        parts: list[int] = [getattr(self, name) for name in COUNTS]
         return sum(parts) == self.num_offsets and min(parts) >= 0
 
     def joined(self, after: Account) -> Account:
         """Return the account of this range and the next one together."""
-        names = "records", "control", "aborted", "absent", "lost", "batches", "num_bytes", "crc_failures"
+        names = *COUNTS, "batches", "num_bytes", "crc_failures"
         sums = {name: getattr(self, name) + getattr(after, name) for name in names}
         first = min(self.first_offset, after.first_offset)
         end = max(self.end_offset, after.end_offset)

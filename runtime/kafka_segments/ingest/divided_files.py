@@ -20,17 +20,15 @@ import pyarrow as pa
 from kafka_segments.errors import TimestampRangeError
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.run_state import DataFile
+from kafka_segments.query.table_words import DIVISIONS
 from kafka_segments.segment.columnar.arrow_schema import NONE
 
-__all__ = ["DIVISIONS", "DividedFiles", "check_years"]
+__all__ = ["DividedFiles", "check_years"]
 
 _MAX_OPEN = 16
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _NO_PERIOD = -(1 << 63)
-_MILLIS = {"date": 86_400_000, "hour": 3_600_000}
-
-DIVISIONS = tuple(_MILLIS)
-"""What files may be divided by: columns `date`, or `date` and `hour`, in UTC, made from the timestamps."""
+_MILLIS = dict(zip(DIVISIONS, (86_400_000, 3_600_000), strict=True))
 
 
 @dataclass(slots=True)
@@ -50,7 +48,7 @@ class DividedFiles:
         key: topic and partition.
         start: first offset of what is written; names the files.
         new_file: makes a Parquet file at a path.
-        divided_by: "date", "hour" or None.
+        divided_by: one of `DIVISIONS`, or None.
 
     Attributes:
         finished: the files, when the context has ended.

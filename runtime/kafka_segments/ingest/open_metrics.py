@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from kafka_segments.ingest.run_report import RunReport
+from kafka_segments.query.table_words import COUNTS
 
 __all__ = ["to_open_metrics"]
 
 _PREFIX = "kafka_segments_ingest"
 _Samples = Iterable[tuple[Mapping[str, object], float | int]]
-_KINDS = ("records", "control", "aborted", "absent", "lost")
 
 
 def to_open_metrics(report: RunReport) -> bytes:
@@ -54,7 +54,7 @@ def _families(report: RunReport) -> Iterator[tuple[str, str, _Samples]]:
     phases = asdict(report.seconds).items()
     yield "phase_seconds", "What the phases of the last run took.", [({"phase": n}, s) for n, s in phases]
     yield "tasks", "Tasks of the last run.", [({}, report.num_tasks)]
-    yield "offsets", "Offsets that the last run took.", [({"kind": n}, report.total(n)) for n in _KINDS]
+    yield "offsets", "Offsets that the last run took.", [({"kind": n}, report.total(n)) for n in COUNTS]
     yield "read_bytes", "Bytes of sound batches that were read.", [({}, report.total("num_bytes"))]
     yield "written_bytes", "Bytes of files that were written.", [({}, report.bytes_out)]
     yield "files", "Files that were written.", [({}, report.num_files)]

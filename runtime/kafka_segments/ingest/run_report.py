@@ -23,6 +23,7 @@ from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed
 from kafka_segments.query.offsets import Range
 from kafka_segments.query.query import TopicPartition
+from kafka_segments.query.table_words import COUNTS
 
 __all__ = ["OpenPin", "PartitionProgress", "RunMeter", "RunReport", "RunSeconds", "report_to_json"]
 
@@ -279,7 +280,7 @@ class _MeteredEngine:
 
 def report_to_json(report: RunReport) -> bytes:
     """Return a report as a document of JSON, with the sums of all partitions."""
-    names = "records", "control", "aborted", "absent", "lost", "batches", "crc_failures"
+    names = *COUNTS, "batches", "crc_failures"
     totals: dict[str, Any] = {name: report.total(name) for name in names}
     totals |= {"bytes_in": report.total("num_bytes"), "bytes_out": report.bytes_out}
     totals |= {"damaged_places": report.damaged_places}
