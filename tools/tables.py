@@ -48,6 +48,8 @@ def write_options() -> Iterator[str]:
 def _also_in(option: Option) -> Iterator[str]:
     if option.group in ("query", "file"):
         yield "`plan`"
+    if option.group in ("query", "file") or option.name == "columns":
+        yield "`ingest -o`"
     if option.flag is not None:
         yield f"`ingest {option.flag}`"
     if option.scan is not None:
@@ -65,7 +67,7 @@ def columns() -> Iterator[str]:
         elif name in SCHEMA.names:
             field, readers = SCHEMA.field(name), (usual, usual, usual)
         else:
-            field, readers = schema_of([name]).field(0), (request, request, "")
+            field, readers = schema_of([name]).field(0), (request, request, request)
         spark = next(one for one in RECORD_VIEW if one.name.lower() == name.replace("_", ""))
         kind = re.sub(r"item: | not null", "", str(field.type))
         null = "yes" if field.nullable else "no"
