@@ -267,6 +267,7 @@ def test_the_errors_of_the_page_are_ours_with_their_statuses() -> None:
         "RecreatedTopicError",
         "ExpiredOffsetsError",
         "ConflictError",
+        "UndecidedRunError",
     } <= named.keys()
     found = {name: console.status_of(getattr(errors, name)("")) for name in named}
     assert found == named
