@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,28 @@ with kafka_segments.open_segment(built) as segment:
     print([event.key for event in segment.iter_events() if isinstance(event, kafka_segments.Record)])
 """
 NUM_RECORDS = 24
+PACKAGES = {
+    "core": "crc32c",
+    "arrow": "pyarrow",
+    "construct": "construct",
+    "delta": "deltalake",
+    "iceberg": "pyiceberg.catalog.sql",
+    "spark": "pyspark",
+    "stores": "obstore.store",
+}
+"""What each extra is for."""
+INGESTS = {"arrow": (), "delta": ("--table", "delta"), "iceberg": ("--table", "iceberg"), "stores": ()}
+"""Words of `ingest` that an extra is enough for; with `spark` it has a test of its own."""
+STORES = """
+from kafka_segments.io.object_store import library
+print(library().__name__)
+"""
+
+
+def test_each_extra_of_the_project_is_here() -> None:
+    project = tomllib.loads((extras.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {*extras.EXTRAS, "all"} == {"core", *project["optional-dependencies"]}
+    assert set(extras.EXTRAS) == PACKAGES.keys()
 
 
 @pytest.mark.parametrize("version", PYTHONS)
@@ -119,6 +142,37 @@ def test_construct_builds(environments, extra, version):
 def test_construct_alone_brings_no_arrow(environments, version):
     done = environments("construct", version)("python", "-c", WITHOUT_ARROW)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long(short=False)
+@pytest.mark.parametrize(
+    ("extra", "version"), [one for extra in extras.EXTRAS for one in pairs(extra, PYTHONS)]
+)
+def test_an_extra_brings_what_it_is_for(environments, extra, version):
+    done = environments(extra, version)("python", "-c", f"import kafka_segments, {PACKAGES[extra]}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.long(short=False)
+@pytest.mark.parametrize(("extra", "version"), [one for extra in INGESTS for one in pairs(extra, PYTHONS)])
+def test_an_extra_ingests(environments, extra, version, tmp_path):
+    run = environments(extra, version)
+    words = ("--engine", "local", *INGESTS[extra])
+    done = run("kafka-segments", "ingest", SEGMENT.parent, tmp_path / "out", *words)
+    assert done.returncode == 0, done.stderr[-3000:]
+    done = run("kafka-segments", "audit", tmp_path / "out", SEGMENT.parent)
+    assert (done.returncode, f" {NUM_RECORDS} " in done.stdout) == (0, True), done.stderr[-3000:]
+
+
+@pytest.mark.long(short=False)
+@pytest.mark.parametrize(("extra", "version"), [*pairs("stores", PYTHONS), *pairs("arrow", PYTHONS)])
+def test_stores_are_written_with_their_extra_alone(environments, extra, version):
+    done = environments(extra, version)("python", "-c", STORES)
+    if extra == "stores":
+        assert (done.returncode, done.stdout) == (0, "obstore\n"), done.stderr
+    else:
+        assert "MissingExtraError" in done.stderr
+        assert "pip install 'kafka-segments[stores]'" in done.stderr
 
 
 @pytest.mark.spark
