@@ -30,7 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Merge small files of a table that `kafka-segments ingest` has written into larger ones "
         "with the same rows, in one act. While it ends, readers of the bare directory may see rows twice.",
         epilog="Exit status: 0 done, or nothing to do, 2 wrong usage, or something that cannot be opened, 3 "
-        "the table could not be written (and is as it was).",
+        "the table could not be written (and is as it was, unless the message says that this is not known).",
     )
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
     parser.add_argument(
@@ -40,7 +40,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="size of the new files, about; larger ones are left alone; default: 256m",
     )
     parser.add_argument(
-        "--bloom-filter", action="store_true", help="write a bloom filter of the keys into each file"
+        "--bloom-filter",
+        action="store_true",
+        help="write a bloom filter of the keys into each new file; without it these have none",
     )
     parser.add_argument(
         "-o",

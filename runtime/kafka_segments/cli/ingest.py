@@ -48,9 +48,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "records, what lies below the log start offset, and Kafka's internal topics (if they are not named) "
         "are left out. Nothing is written to the sources; a live broker's are fine.",
         epilog="Exit status: 0 clean, 1 damage, missing offsets, or something left out (the rest was "
-        "written), 2 wrong usage, something that cannot be opened, or a log that does not go on where the "
-        "last run ended, 3 the table could not be written (and is as it was), 130, 143 or 129 ended by "
-        "Ctrl-C, SIGTERM or SIGHUP.",
+        "written), or a report that could not be written, 2 wrong usage, something that cannot be opened, or "
+        "a log that does not go on where the last run ended, 3 the table could not be written (and is as it "
+        "was, unless the message says that this is not known), 130, 143 or 129 ended by Ctrl-C, SIGTERM or "
+        "SIGHUP.",
     )
     parser.add_argument(
         "sources",
