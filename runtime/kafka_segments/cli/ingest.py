@@ -65,6 +65,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="DEST",
         help="a directory that is new, empty, or a table of ingest; not below a source",
     )
+    _add_read_options(parser)
+    _add_table_options(parser)
+    add_run_file_options(parser)
+    add_engine_options(parser)
+    add_progress_option(parser)
+    parser.add_argument(
+        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
+    )
+    parser.set_defaults(run=run)
+
+
+def _add_read_options(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser, "subscribe", "subscribePattern", "kafka.isolation.level", "checkCrc", "maxDecompressedBytes"
     )
@@ -77,14 +89,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="an option of the Spark source that chooses what is read: " + ", ".join(_OPTIONS) + "; or a "
         "setting for stores, such as fs.s3a.endpoint",
     )
-    _add_table_options(parser)
-    add_run_file_options(parser)
-    add_engine_options(parser)
-    add_progress_option(parser)
-    parser.add_argument(
-        "--timings", action="store_true", help="say on standard error how long Spark took to start, and all"
-    )
-    parser.set_defaults(run=run)
 
 
 def _add_table_options(parser: argparse.ArgumentParser) -> None:
