@@ -17,7 +17,7 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError, UndecidedRunError
+from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.engines import Engine, Progress
 from kafka_segments.ingest.file_columns import FileColumns
@@ -135,33 +135,23 @@ def compact(
     groups = list(_groups(list(table.data_files(history).values()), target_bytes))
     if not groups:
         return 0, None
-    run_id = staging.new_run(table.log, before.number)
-    settings, root = before.settings, table.root_of(run_id)
-    files = table.log.files
-    tasks = [MergeTask(table.destination, files, root, group, settings, bloom_filter) for group in groups]
-    try:
-        merged = engine.run(tasks, show)
-        files.sync(staging.staging_of(table.destination, run_id))
-        removed = tuple(file.path for group in groups for file in group)
-        run = RunState(
+    removed = tuple(file.path for group in groups for file in group)
+    with staging.committing(table, before.number) as new:
+        settings, files = before.settings, table.log.files
+        tasks = [
+            MergeTask(table.destination, files, new.root, group, settings, bloom_filter) for group in groups
+        ]
+        new.run = RunState(
             before.number + 1,
-            run_id,
+            new.run_id,
             time.time_ns() // 1_000_000,
             before.settings,
             before.partitions,
-            tuple(merged),
+            tuple(engine.run(tasks, show)),
             removed,
             placeholder=before.placeholder,
         )
-        table.log.create(run)
-    except UndecidedRunError:
-        raise  # see `ingest`
-    except BaseException:
-        staging.discard(table.log, run_id)
-        raise
-    table.publish(run)
-    staging.sweep(table.log, run.number)
-    return len(removed), run
+    return len(removed), new.run
 
 
 def _groups(files: Sequence[DataFile], target_bytes: int) -> Iterator[tuple[DataFile, ...]]:

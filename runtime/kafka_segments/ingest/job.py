@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka_segments.errors import ConflictError, OutputError, UndecidedRunError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.account import account_of, lost_spans
@@ -230,26 +229,13 @@ def ingest(
         run, reports = _run_of(plan, "", [])
         if _is_nothing_new(plan, run):
             return Ingest(plan.before or run, tuple(reports), engine.start_seconds, 0.0)
-    run_id = staging.new_run(table.log, plan.number)
-    try:
-        tasks = _tasks(plan, table.root_of(run_id))
+    with staging.committing(table, plan.number) as new:
+        tasks = _tasks(plan, new.root)
         outputs = engine.run(tasks, show) if tasks else []
-        run, reports = _run_of(plan, run_id, outputs)
+        run, reports = _run_of(plan, new.run_id, outputs)
         if _is_nothing_new(plan, run):
-            staging.discard(table.log, run_id)
             return Ingest(plan.before or run, tuple(reports), engine.start_seconds, 0.0)
-        run = with_placeholder(table, run, plan.before, is_empty=plan.before is None)
-        table.log.files.sync(staging.staging_of(table.destination, run_id))
-        table.log.create(run)
-    except UndecidedRunError:
-        raise  # it may exist: what it wrote is published, or swept, by the next run
-    except BaseException as error:
-        staging.discard(table.log, run_id)
-        if isinstance(error, OutputError) and _is_fenced_out(plan):
-            raise _conflict(plan) from error
-        raise
-    table.publish(run)
-    staging.sweep(table.log, run.number)
+        run = new.run = with_placeholder(table, run, plan.before, is_empty=plan.before is None)
     job_seconds = time.monotonic() - started - engine.start_seconds
     places = Places(plan.request.store_settings)
     told = report_uncommitted(reports, _uncommitted(plan), plan.planned.splits, places)
@@ -272,19 +258,6 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
     )
     live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
     return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
-
-
-def _is_fenced_out(plan: IngestPlan) -> bool:
-    numbers = plan.table.log.numbers()
-    return bool(numbers) and numbers[-1] > plan.number
-
-
-def _conflict(plan: IngestPlan) -> ConflictError:
-    return ConflictError(
-        "another run was committed meanwhile, and this one wrote nothing: run it again to take what is new "
-        "since then",
-        path=plan.request.destination,
-    )
 
 
 def _run_of(

@@ -117,19 +117,11 @@ def rewind(
     cuts = [one for one in cuts if one.state is None or one.state.next_offset < one.known.next_offset]
     if not cuts:
         return []
-    run_id = staging.new_run(table.log, history.newest.number)
-    try:
-        made = engine.run([task for one in cuts for task in one.tasks(table.root_of(run_id))])
-        run = _run_of(history, run_id, cuts, made)
+    with staging.committing(table, history.newest.number) as new:
+        made = engine.run([task for one in cuts for task in one.tasks(new.root)])
+        run = _run_of(history, new.run_id, cuts, made)
         is_empty = not table.data_files(history).keys() - set(run.removed)
-        run = with_placeholder(table, run, history.newest, is_empty=is_empty)
-        table.log.files.sync(staging.staging_of(table.destination, run_id))
-        table.log.create(run)
-    except BaseException:
-        staging.discard(table.log, run_id)
-        raise
-    table.publish(run)
-    staging.sweep(table.log, run.number)
+        new.run = with_placeholder(table, run, history.newest, is_empty=is_empty)
     kept = {(one.topic, one.partition): 0 for one in made}
     for one in made:
         kept[one.topic, one.partition] += one.num_rows

@@ -9,14 +9,85 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kafka_segments.errors import KafkaFormatError
+from kafka_segments.errors import ConflictError, KafkaFormatError, OutputError, UndecidedRunError
 from kafka_segments.ingest.run_log import STATE_DIRECTORY, RunLog
+from kafka_segments.ingest.run_state import RunState
 
-__all__ = ["discard", "new_run", "staging_of", "sweep"]
+if TYPE_CHECKING:
+    from kafka_segments.ingest.tables import Table
+
+__all__ = ["NewRun", "committing", "discard", "new_run", "staging_of", "sweep"]
 
 _STAGING = "staging"
 _NAME = re.compile(r"([0-9]{20})-[0-9a-f]{32}")
+
+
+@dataclass(slots=True)
+class NewRun:
+    """A run that is being written.
+
+    Attributes:
+        run_id: see `RunState`.
+        root: where the paths of its files begin.
+        run: to be committed; None for nothing.
+    """
+
+    run_id: str
+    root: str
+    run: RunState | None = None
+
+
+@contextmanager
+def committing(table: Table, number: int) -> Iterator[NewRun]:
+    """Begin a run, and at the end commit and publish it.
+
+    What was written is removed if there is an error, or nothing to commit.
+
+    Args:
+        table: to write to.
+        number: of the run that it continues; 0 for the first one.
+
+    Raises:
+        ConflictError: another run was committed meanwhile.
+        UndecidedRunError: it is not known whether this one was.
+        OutputError: something could not be written; the table is as it was.
+    """
+    log = table.log
+    run_id = new_run(log, number)
+    new = NewRun(run_id, table.root_of(run_id))
+    try:
+        yield new
+        run = new.run
+        if run is None:
+            discard(log, run_id)
+            return
+        log.files.sync(staging_of(log.destination, run_id))
+        log.create(run)
+    except UndecidedRunError:
+        raise  # it may exist: what it wrote is published, or swept, by the next run
+    except BaseException as error:
+        discard(log, run_id)
+        if isinstance(error, OutputError) and _is_overtaken(log, number):
+            raise ConflictError(
+                "another run was committed meanwhile, and this one wrote nothing: run it again to take what "
+                "is new since then",
+                path=log.destination,
+            ) from error
+        raise
+    table.publish(run)
+    sweep(log, run.number)
+
+
+def _is_overtaken(log: RunLog, number: int) -> bool:
+    try:
+        return max(log.numbers(), default=0) > number
+    except KafkaFormatError:
+        return False
 
 
 def new_run(log: RunLog, number: int) -> str:

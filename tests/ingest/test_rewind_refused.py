@@ -1,0 +1,48 @@
+"""`kafka-segments rewind` where it is cut short, or has to refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import Run, parquet_rows
+from tests.ingest.test_rewind import rewind
+
+from kafka_segments.errors import UndecidedRunError
+from kafka_segments.ingest.local_table_files import LocalTableFiles
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def test_a_commit_without_an_answer_leaves_what_was_written(
+    ingest: Run,
+    audit: Run,
+    logs: Path,
+    out: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert ingest(logs, out)[0] == 0
+    late: list[tuple[str, bytes]] = []
+
+    def create(_self: LocalTableFiles, path: str, data: bytes) -> bool:
+        late.append((path, data))
+        raise UndecidedRunError("no answer came", path=path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalTableFiles, "create", create)
+        assert rewind(capsys, out, "t-0", "--to-offset", "0")[0] == 3
+    assert LocalTableFiles().create(*late[0]), "the request is served after all"
+    status, table, err = ingest(logs, out)
+    assert (status, table["t", 0]["records"]) == (0, "9"), err
+    assert [row.offset for row in parquet_rows(out)] == list(range(9))
+    assert audit(out, logs)[0] == 0
