@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.test_rewind import rewind
 
 from kafka_segments.errors import UndecidedRunError
+from kafka_segments.ingest.history import read_history
 from kafka_segments.ingest.local_table_files import LocalTableFiles
+from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.run_state import PartitionState
 
 
 @pytest.fixture
@@ -46,3 +50,17 @@ def test_a_commit_without_an_answer_leaves_what_was_written(
     assert (status, table["t", 0]["records"]) == (0, "9"), err
     assert [row.offset for row in parquet_rows(out)] == list(range(9))
     assert audit(out, logs)[0] == 0
+
+
+def test_a_history_holds_the_partitions_of_one_run(ingest: Run, logs: Path, out: Path) -> None:
+    for partition in range(1, 5):
+        append(logs / f"t-{partition}", *run_of(0, 1))
+    for end in (9, 10, 11):
+        append(logs / "t-0", *run_of(end, end + 1))
+        assert ingest(logs, out)[0] == 0
+    gc.collect()
+    before = sum(isinstance(one, PartitionState) for one in gc.get_objects())
+    history = read_history(RunLog(str(out)), str(out))
+    gc.collect()
+    assert sum(isinstance(one, PartitionState) for one in gc.get_objects()) - before == 5
+    assert [number for number, _ in history.accounts()["t", 0]] == [1, 2, 3]

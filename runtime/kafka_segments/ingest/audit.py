@@ -94,10 +94,9 @@ def _of_table(
     for path in () if table.has_typed_partitions else table.log.files.parquet_paths(destination):
         if path not in files:
             yield Problem(None, None, f"{path} is in the table's directory, and no run has written it")
-    for run in history.runs:
-        for kept in run.damaged:
-            if not table.log.files.has(f"{destination}/{kept.path}"):
-                yield Problem(kept.topic, kept.partition, f"{kept.path}, with damaged bytes, is missing")
+    for kept in history.damaged:
+        if not table.log.files.has(f"{destination}/{kept.path}"):
+            yield Problem(kept.topic, kept.partition, f"{kept.path}, with damaged bytes, is missing")
 
 
 class _Partition:

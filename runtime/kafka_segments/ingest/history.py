@@ -1,52 +1,66 @@
-"""All runs of a table together: its files, and the accounts of each partition."""
+"""All runs of a table together: its files, and the accounts of each partition.
+
+Strategy: runs are folded one by one as they are read. Each holds the state of all partitions, and a table has
+one a run for years: only the newest one's is kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.account import Account
 from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.run_state import DamagedBytes, DataFile, RunState
 from kafka_segments.query.query import TopicPartition
 
 __all__ = ["History", "files_of", "read_history"]
 
 
-@dataclass(frozen=True, slots=True)
 class History:
-    """The runs of a table, in order.
+    """The runs of a table.
+
+    Args:
+        runs: one or more, in order.
+        missing: see below.
 
     Attributes:
-        runs: one or more.
+        newest: the newest run.
         files: that the table has, by path.
+        damaged: bytes that runs could not decode.
         missing: numbers of runs that are not there.
     """
 
-    runs: tuple[RunState, ...]
-    files: dict[str, DataFile]
-    missing: tuple[int, ...] = ()
+    newest: RunState
 
-    @property
-    def newest(self) -> RunState:
-        """The newest run."""
-        return self.runs[-1]
+    def __init__(self, runs: Iterable[RunState], missing: Iterable[int] = ()) -> None:
+        self.files: dict[str, DataFile] = {}
+        self.damaged: list[DamagedBytes] = []
+        self.missing = tuple(missing)
+        self._accounts: dict[TopicPartition, list[tuple[int, Account]]] = {}
+        for run in runs:
+            self._add(run)
+        self._accounts = {key: own for key, own in sorted(self._accounts.items()) if own}
+
+    def _add(self, run: RunState) -> None:
+        self.newest = run
+        for path in run.removed:
+            self.files.pop(path, None)
+        self.files |= {one.path: one for one in run.files}
+        self.damaged += run.damaged
+        for undone in run.rewound:
+            key, offset = (undone.topic, undone.partition), undone.offset
+            own = [] if offset is None else self._accounts.get(key, [])
+            self._accounts[key] = [(number, one) for number, one in own if one.end_offset <= (offset or 0)]
+        for one in run.accounts:
+            self._accounts.setdefault((one.topic, one.partition), []).append((run.number, one))
 
     def accounts(self) -> dict[TopicPartition, list[tuple[int, Account]]]:
         """The accounts of each partition, with the numbers of their runs, by topic and number.
 
         Those of runs that were undone by a rewind are left out.
         """
-        found: dict[TopicPartition, list[tuple[int, Account]]] = {}
-        for run in self.runs:
-            for undone in run.rewound:
-                key, offset = (undone.topic, undone.partition), undone.offset
-                own = [] if offset is None else found.get(key, [])
-                found[key] = [(number, one) for number, one in own if one.end_offset <= (offset or 0)]
-            for one in run.accounts:
-                found.setdefault((one.topic, one.partition), []).append((run.number, one))
-        return {key: own for key, own in sorted(found.items()) if own}
+        return self._accounts
 
 
 def files_of(files: Mapping[str, DataFile], key: TopicPartition) -> list[DataFile]:
@@ -69,15 +83,5 @@ def read_history(log: RunLog, path: str) -> History:
     numbers = log.numbers()
     if not numbers:
         raise OptionError("this is no table of kafka-segments ingest: no run was ever committed", path=path)
-    runs = tuple(map(log.read, numbers))
     missing = sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
-    return History(runs, _files(runs), tuple(missing))
-
-
-def _files(runs: Sequence[RunState]) -> dict[str, DataFile]:
-    files: dict[str, DataFile] = {}
-    for run in runs:
-        for path in run.removed:
-            files.pop(path, None)
-        files |= {one.path: one for one in run.files}
-    return files
+    return History(map(log.read, numbers), missing)

@@ -148,7 +148,7 @@ class _Cut:
     def __init__(self, table: Table, history: History, key: TopicPartition, to_offset: int) -> None:
         self.key, self._destination, self._table_files = key, table.destination, table.log.files
         self.known = history.newest.by_partition()[key]
-        self.state = _state_at(history, key, to_offset, table.destination)
+        self.state = _state_at(table, history, key, to_offset)
         self._end = -1 if self.state is None else self.state.next_offset
         files = files_of(table.data_files(history), key)
         self.removed = [one for one in files if (one.last_offset or 0) >= self._end]
@@ -167,7 +167,7 @@ class _Cut:
         return RewoundPartition(*self.key, offset, self.known.next_offset, num_rows)
 
 
-def _state_at(history: History, key: TopicPartition, to_offset: int, path: str) -> PartitionState | None:
+def _state_at(table: Table, history: History, key: TopicPartition, to_offset: int) -> PartitionState | None:
     """The state before the run that took an offset; None where no run had taken anything before."""
     known = history.newest.by_partition()[key]
     if to_offset >= known.next_offset:
@@ -177,10 +177,11 @@ def _state_at(history: History, key: TopicPartition, to_offset: int, path: str) 
     if not taken:
         return None
     number = taken[-1][0] - 1
-    earlier = next((run for run in history.runs if run.number == number), None)
-    if earlier is None and number in history.missing:
-        raise OptionError(f"run {number} is missing, to whose state the table would go back", path=path)
-    return None if earlier is None else earlier.by_partition().get(key)
+    if number in history.missing:
+        raise OptionError(
+            f"run {number} is missing, to whose state the table would go back", path=table.destination
+        )
+    return table.log.read(number).by_partition().get(key) if number else None
 
 
 def _run_of(history: History, run_id: str, cuts: Sequence[_Cut], made: Sequence[DataFile]) -> RunState:
