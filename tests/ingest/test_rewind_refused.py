@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,87 @@ def test_a_commit_without_an_answer_leaves_what_was_written(
     assert (status, table["t", 0]["records"]) == (0, "9"), err
     assert [row.offset for row in parquet_rows(out)] == list(range(9))
     assert audit(out, logs)[0] == 0
+
+
+@pytest.mark.parametrize("change", ["z-order", "without statistics"])
+def test_a_delta_table_that_others_have_rewritten(
+    ingest: Run, audit: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    assert ingest(logs, out, "--table", "delta")[0] == 0
+    append(logs / "t-0", *run_of(9, 18))
+    assert ingest(logs, out, "--table", "delta")[0] == 0
+    if change == "z-order":
+        deltalake.DeltaTable(out).optimize.z_order(["value"])
+    else:
+        none = {"delta.dataSkippingNumIndexedCols": "0"}
+        deltalake.DeltaTable(out).alter.set_table_properties(none)
+        deltalake.DeltaTable(out).optimize.compact()
+
+    def offsets() -> list[int]:
+        found: list[int] = deltalake.DeltaTable(out).to_pyarrow_table()["offset"].to_pylist()
+        return found
+
+    assert offsets() != sorted(offsets())
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "9")
+    assert (status, "t-0: 9 rows removed; the next run begins at offset 9" in err) == (0, True), err
+    assert offsets() == list(range(9))
+    assert ingest(logs, out, "--table", "delta")[0] == 0
+    assert sorted(offsets()) == list(range(18))
+    status, _, err = audit(out)
+    assert status == 0, err
+
+
+def test_rows_that_others_have_removed_or_added(
+    ingest: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    assert ingest(logs, out, "--table", "delta")[0] == 0
+    deltalake.DeltaTable(out).delete("offset < 2")
+    newest = RunLog(str(out)).newest()
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
+    assert (status, "t-0: runs have written 9 rows, and the files below this directory have 7" in err) == (
+        2,
+        True,
+    ), err
+    assert RunLog(str(out)).newest() == newest
+    assert os.listdir(out / "_kafka_segments") == ["runs"]
+
+
+def test_destinations_that_share_an_iceberg_table(
+    ingest: Run,
+    logs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    catalogs = pytest.importorskip("pyiceberg.catalog")
+    settings = {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/lake.db",
+        "warehouse": f"file://{tmp_path}/warehouse",
+    }
+    lake = catalogs.load_catalog("lake", **settings)
+    known = catalogs._ENV_CONFIG.config.setdefault("catalog", {})
+    monkeypatch.setitem(known, "lake", settings)
+    lake.create_namespace("kafka")
+    named = ("--table", "iceberg", "--catalog", "lake", "--identifier", "kafka.history")
+    append(tmp_path / "more" / "t-0", *run_of(100, 103, b"other"), base_offset=100)
+    out, other = tmp_path / "out", tmp_path / "other"
+    assert ingest(logs, out, *named)[0] == 0
+    assert ingest(tmp_path / "more", other, *named)[0] == 0
+
+    def offsets() -> list[int]:
+        return sorted(lake.load_table("kafka.history").scan().to_arrow()["offset"].to_pylist())
+
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
+    assert (status, offsets()) == (0, [100, 101, 102]), err
+    assert ingest(logs, out, *named)[0] == 0
+    table = lake.load_table("kafka.history")
+    table.overwrite(table.scan().to_arrow())
+    status, err = rewind(capsys, out, "t-0", "--to-offset", "0")
+    assert (status, f"have 0, and others elsewhere, such as {tmp_path}/warehouse/" in err) == (2, True), err
+    assert offsets() == [*range(9), 100, 101, 102]
 
 
 def test_a_history_holds_the_partitions_of_one_run(ingest: Run, logs: Path, out: Path) -> None:

@@ -14,7 +14,7 @@ from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DamagedBytes, DataFile, RunState
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["History", "files_of", "read_history"]
+__all__ = ["History", "files_by_partition", "files_of", "read_history"]
 
 
 class History:
@@ -67,6 +67,15 @@ def files_of(files: Mapping[str, DataFile], key: TopicPartition) -> list[DataFil
     """Return the files with rows of a partition, by first offset."""
     own = [one for one in files.values() if (one.topic, one.partition) == key]
     return sorted(own, key=lambda one: (one.first_offset or 0, one.path))
+
+
+def files_by_partition(files: Iterable[DataFile]) -> dict[TopicPartition, list[DataFile]]:
+    """Return the files with rows of each partition, by first offset."""
+    found: dict[TopicPartition, list[DataFile]] = {}
+    for one in sorted(files, key=lambda one: (one.first_offset or 0, one.path)):
+        if one.topic is not None and one.partition is not None:
+            found.setdefault((one.topic, one.partition), []).append(one)
+    return found
 
 
 def read_history(log: RunLog, path: str) -> History:

@@ -10,22 +10,28 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from kafka_segments.errors import OptionError
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
+from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.compact import read_rows
 from kafka_segments.ingest.engines import Engine
 from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History, files_of, read_history
+from kafka_segments.ingest.history import History, files_by_partition, read_history
 from kafka_segments.ingest.placeholder import with_placeholder
 from kafka_segments.ingest.run_state import DataFile, PartitionState, Rewound, RunState, TableSettings
 from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["CutTask", "RewoundPartition", "rewind"]
+__all__ = ["CutFile", "CutTask", "RewoundPartition", "rewind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,21 @@ class RewoundPartition:
     offset: int | None
     before: int
     num_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutFile:
+    """Result of a `CutTask`.
+
+    Attributes:
+        old: the file.
+        new: the one in its place: the same if no row goes, None if all do.
+        num_found: rows of the old one.
+    """
+
+    old: DataFile
+    new: DataFile | None
+    num_found: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +93,51 @@ class CutTask:
         """Size of the file."""
         return self.file.num_bytes
 
-    def run(self) -> DataFile:
-        """Write the file.
+    def run(self) -> CutFile:
+        """Write the file, sorted by offset also where others have written the old one in another order.
 
         Raises:
             ReadError: the old one cannot be read.
             OutputError: the new one cannot be written.
         """
-        columns, last = FileColumns.of(self.settings), None
-        name = f"{self.file.first_offset or 0:020}-{uuid.uuid4().hex}.parquet"
-        path = f"{os.path.dirname(self.file.path)}/{name}"
+        columns = FileColumns.of(self.settings)
+        found = self._offsets(columns)
+        kept = found[found < self.end]
+        if len(kept) in (0, len(found)):
+            return CutFile(self.file, self.file if len(kept) else None, len(found))
+        first, last = int(kept.min()), int(kept.max())
+        path = f"{os.path.dirname(self.file.path)}/{first:020}-{uuid.uuid4().hex}.parquet"
         with columns.new_file(f"{self.root}/{path}", self.table_files) as output:
-            for batch in read_rows(self.table_files, f"{self.destination}/{self.file.path}", columns):
-                offsets = columns.offsets_of(batch)
-                kept = batch.slice(0, int((offsets < self.end).sum()))  # files are sorted by offset
-                if kept.num_rows:
-                    output.write(kept)
-                    last = int(offsets[kept.num_rows - 1])
-        return replace(
-            self.file, path=path, num_rows=output.num_rows, num_bytes=output.size, last_offset=last
+            for batch in self._in_order(columns, kept):
+                output.write(batch)
+        new = DataFile(path, self.file.topic, self.file.partition, output.num_rows, output.size, first, last)
+        return CutFile(self.file, new, len(found))
+
+    @property
+    def _path(self) -> str:
+        return f"{self.destination}/{self.file.path}"
+
+    def _offsets(self, columns: FileColumns) -> npt.NDArray[np.int64]:
+        """The offsets as they stand in the file."""
+        try:
+            with pq.ParquetFile(self.table_files.reader(self._path)) as file:
+                batches = file.iter_batches(columns=[columns.offset])
+                return np.concatenate([np.empty(0, np.int64), *map(columns.offsets_of, batches)])
+        except (OSError, pa.ArrowException) as error:
+            if isinstance(error, KafkaFormatError):
+                raise
+            raise ReadError(str(error).splitlines()[0], path=self._path) from error
+
+    def _in_order(self, columns: FileColumns, kept: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that stay; one file is held in memory if it is not sorted."""
+        batches = (
+            batch.filter(pa.array(columns.offsets_of(batch) < self.end))
+            for batch in read_rows(self.table_files, self._path, columns)
         )
+        if (np.diff(kept) < 0).any():
+            rows = pa.Table.from_batches(batches, columns.schema)
+            batches = iter(rows.take(np.argsort(kept, kind="stable")).to_batches())
+        yield from (batch for batch in batches if batch.num_rows)
 
 
 def rewind(
@@ -106,26 +152,30 @@ def rewind(
         to_offset: the highest offset at which the next run may begin.
 
     Raises:
-        OptionError: there is no table, or no such partition; the runs to go back to are missing.
+        OptionError: there is no table, or no such partition; the runs to go back to are missing; the
+            partition has more or fewer rows than runs have written.
         ConflictError: another run was committed meanwhile.
         OutputError: something could not be written; the table is as it was.
     """
     history = read_history(table.log, table.destination)
     table.publish(history.newest)
     _check_known(history, partitions, table.destination)
-    cuts = [_Cut(table, history, key, to_offset) for key in sorted(set(partitions))]
-    cuts = [one for one in cuts if one.state is None or one.state.next_offset < one.known.next_offset]
+    files = table.data_files(history)
+    cuts = _cuts_of(table, history, files.values(), set(partitions), to_offset)
     if not cuts:
         return []
     with staging.committing(table, history.newest.number) as new:
-        made = engine.run([task for one in cuts for task in one.tasks(new.root)])
-        run = _run_of(history, new.run_id, cuts, made)
-        is_empty = not table.data_files(history).keys() - set(run.removed)
+        tasks = [task for one in cuts for task in one.tasks(table, history.newest.settings, new.root)]
+        made: dict[object, list[CutFile]] = {}
+        for file in engine.run(tasks):
+            made.setdefault((file.old.topic, file.old.partition), []).append(file)
+        for one in cuts:
+            one.take(made.get(one.key, ()))
+            one.check(history, table.destination)
+        run = _run_of(history, new.run_id, cuts)
+        is_empty = not files.keys() - set(run.removed)
         new.run = with_placeholder(table, run, history.newest, is_empty=is_empty)
-    kept = {(one.topic, one.partition): 0 for one in made}
-    for one in made:
-        kept[one.topic, one.partition] += one.num_rows
-    return [one.result(kept.get(one.key, 0)) for one in cuts]
+    return [one.result() for one in cuts]
 
 
 def _check_known(history: History, partitions: Iterable[TopicPartition], path: str) -> None:
@@ -135,56 +185,134 @@ def _check_known(history: History, partitions: Iterable[TopicPartition], path: s
             raise OptionError(f"the table has no partition {topic}-{partition}", path=path)
 
 
+def _cuts_of(
+    table: Table,
+    history: History,
+    files: Iterable[DataFile],
+    keys: Iterable[TopicPartition],
+    to_offset: int,
+) -> list[_Cut]:
+    """What is to be done to the partitions that do not stay as they are."""
+    before, by_key = history.newest.by_partition(), files_by_partition(files)
+    states = {key: before[key] for key in sorted(keys)}
+    after = _states_at(table, history, states, to_offset)
+    return [
+        _Cut(known, after[key], by_key.get(key, []))
+        for key, known in states.items()
+        if after[key] is not known
+    ]
+
+
 class _Cut:
     """What is to be done to one partition.
 
-    Attributes:
-        key: topic and number.
+    Args:
         known: the state now.
         state: the state afterwards; None for none.
-        removed: files that go, as a whole or to be cut.
+        files: of the partition; those of a table in a catalog may be of another destination.
+
+    Attributes:
+        key: topic and number.
+        state: likewise.
+        removed: paths of files that go.
+        added: files in their place.
     """
 
-    def __init__(self, table: Table, history: History, key: TopicPartition, to_offset: int) -> None:
-        self.key, self._destination, self._table_files = key, table.destination, table.log.files
-        self.known = history.newest.by_partition()[key]
-        self.state = _state_at(table, history, key, to_offset)
-        self._end = -1 if self.state is None else self.state.next_offset
-        files = files_of(table.data_files(history), key)
-        self.removed = [one for one in files if (one.last_offset or 0) >= self._end]
-        self._settings = history.newest.settings
+    def __init__(
+        self, known: PartitionState, state: PartitionState | None, files: Iterable[DataFile]
+    ) -> None:
+        self.key, self.state = (known.topic, known.partition), state
+        self._before, self._end = known.next_offset, 0 if state is None else state.next_offset
+        self.added: list[DataFile] = []
+        self.removed: list[str] = []
+        self._outside: list[str] = []
+        self._uncertain: list[DataFile] = []
+        self._num_found = self._num_kept = 0
+        for one in files:
+            self._sort(one)
 
-    def tasks(self, root: str) -> list[CutTask]:
-        """The files of which a part stays."""
-        cut = [one for one in self.removed if (one.first_offset or 0) < self._end]
-        destination, settings, files = self._destination, self._settings, self._table_files
-        return [CutTask(destination, root, one, self._end, settings, files) for one in cut]
+    def _sort(self, file: DataFile) -> None:
+        """Decide what becomes of a file; offsets that are not known have to be read."""
+        if os.path.isabs(file.path) or is_address(file.path):
+            self._outside.append(file.path)
+        elif file.last_offset is not None and file.last_offset < self._end:
+            self._count(file.num_rows, file.num_rows)
+        elif file.first_offset is not None and file.first_offset >= self._end:
+            self._count(file.num_rows, 0)
+            self.removed.append(file.path)
+        else:
+            self._uncertain.append(file)
 
-    def result(self, num_kept: int) -> RewoundPartition:
-        """The result, less the rows that were written again."""
-        num_rows = sum(one.num_rows for one in self.removed) - num_kept
-        offset = None if self.state is None else self.state.next_offset
-        return RewoundPartition(*self.key, offset, self.known.next_offset, num_rows)
+    def _count(self, num_found: int, num_kept: int) -> None:
+        self._num_found += num_found
+        self._num_kept += num_kept
 
+    def tasks(self, table: Table, settings: TableSettings, root: str) -> list[CutTask]:
+        """The files of which a part may stay."""
+        own = table.destination, root
+        return [CutTask(*own, one, self._end, settings, table.log.files) for one in self._uncertain]
 
-def _state_at(table: Table, history: History, key: TopicPartition, to_offset: int) -> PartitionState | None:
-    """The state before the run that took an offset; None where no run had taken anything before."""
-    known = history.newest.by_partition()[key]
-    if to_offset >= known.next_offset:
-        return known
-    accounts = history.accounts().get(key, [])
-    taken = [(number, one) for number, one in accounts if one.first_offset <= to_offset]
-    if not taken:
-        return None
-    number = taken[-1][0] - 1
-    if number in history.missing:
+    def take(self, made: Iterable[CutFile]) -> None:
+        """Add what the tasks have made."""
+        for one in made:
+            self._count(one.num_found, 0 if one.new is None else one.new.num_rows)
+            if one.new != one.old:
+                self.removed.append(one.old.path)
+                self.added += [] if one.new is None else [one.new]
+
+    def check(self, history: History, path: str) -> None:
+        """Check that the rows that were found are those that runs have written.
+
+        Raises:
+            OptionError: they are more, or fewer.
+        """
+        accounts = history.accounts().get(self.key, [])
+        expected = sum(one.records for _, one in accounts)
+        if self._num_found == expected:
+            return
+        elsewhere = f", and others elsewhere, such as {self._outside[0]}" if self._outside else ""
         raise OptionError(
-            f"run {number} is missing, to whose state the table would go back", path=table.destination
+            f"{self.key[0]}-{self.key[1]}: runs have written {expected} rows, and the files below this "
+            f"directory have {self._num_found}{elsewhere}: others have rewritten or removed some, so it is "
+            "not known which are to go. Nothing was changed; see kafka-segments audit, or write what the log "
+            "has to another destination",
+            path=path,
         )
-    return table.log.read(number).by_partition().get(key) if number else None
+
+    def result(self) -> RewoundPartition:
+        """The result."""
+        offset = None if self.state is None else self._end
+        return RewoundPartition(*self.key, offset, self._before, self._num_found - self._num_kept)
 
 
-def _run_of(history: History, run_id: str, cuts: Sequence[_Cut], made: Sequence[DataFile]) -> RunState:
+def _states_at(
+    table: Table, history: History, states: Mapping[TopicPartition, PartitionState], to_offset: int
+) -> dict[TopicPartition, PartitionState | None]:
+    """The state of each partition before the run that took an offset; None for none."""
+    found: dict[TopicPartition, PartitionState | None] = {}
+    keys_by_run: dict[int, list[TopicPartition]] = {}
+    for key, known in states.items():
+        if known.next_offset <= to_offset:
+            found[key] = known
+        else:
+            keys_by_run.setdefault(_run_before(history, key, to_offset), []).append(key)
+    for number, keys in keys_by_run.items():
+        if number in history.missing:
+            path = table.destination
+            raise OptionError(f"run {number} is missing, to whose state the table would go back", path=path)
+        earlier = table.log.read(number).by_partition() if number else {}
+        found |= {key: earlier.get(key) for key in keys}
+    return found
+
+
+def _run_before(history: History, key: TopicPartition, to_offset: int) -> int:
+    """The number of the run before the one that took an offset; 0 to begin anew."""
+    accounts = history.accounts().get(key, [])
+    taken = [number for number, one in accounts if one.first_offset <= to_offset]
+    return taken[-1] - 1 if taken else 0
+
+
+def _run_of(history: History, run_id: str, cuts: Sequence[_Cut]) -> RunState:
     before = history.newest
     after = before.by_partition()
     for one in cuts:
@@ -197,8 +325,8 @@ def _run_of(history: History, run_id: str, cuts: Sequence[_Cut], made: Sequence[
         time.time_ns() // 1_000_000,
         before.settings,
         tuple(after[key] for key in sorted(after)),
-        tuple(made),
-        tuple(file.path for one in cuts for file in one.removed),
+        tuple(file for one in cuts for file in one.added),
+        tuple(path for one in cuts for path in one.removed),
         rewound=tuple(Rewound(*one.key, one.state.next_offset if one.state else None) for one in cuts),
         placeholder=before.placeholder,
     )
