@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from pathlib import Path
 
 import pytest
+from tests.builders import directories
 from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
-from tests.ingest.test_rewind import rewind
+from tests.ingest.test_rewind import ID, OTHER, rewind
 
 from kafka_segments.errors import UndecidedRunError
 from kafka_segments.ingest.history import read_history
@@ -50,6 +52,29 @@ def test_a_commit_without_an_answer_leaves_what_was_written(
     status, table, err = ingest(logs, out)
     assert (status, table["t", 0]["records"]) == (0, "9"), err
     assert [row.offset for row in parquet_rows(out)] == list(range(9))
+    assert audit(out, logs)[0] == 0
+
+
+def test_a_recreated_topic_with_an_empty_partition(
+    ingest: Run, audit: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that was empty at first: the state before its rows has the old topic's id."""
+    append(logs / "t-1")
+    append(logs / "t-2")
+    for partition in range(3):
+        directories.topic_id(logs / f"t-{partition}", ID)
+    assert ingest(logs, out)[0] == 0
+    append(logs / "t-2", *run_of(0, 3))
+    assert ingest(logs, out)[0] == 0
+    shutil.rmtree(logs)
+    for partition in range(3):
+        append(logs / f"t-{partition}", *run_of(0, 6, b"new"))
+        directories.topic_id(logs / f"t-{partition}", OTHER)
+    assert ingest(logs, out)[0] == 2
+    status, err = rewind(capsys, out, "t", "--to-offset", "0")
+    assert (status, "t-1: 0 rows removed; the next run begins at the log's start" in err) == (0, True), err
+    status, table, err = ingest(logs, out)
+    assert (status, table["total", -1]["records"]) == (0, "18"), err
     assert audit(out, logs)[0] == 0
 
 

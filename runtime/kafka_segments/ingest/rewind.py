@@ -292,7 +292,7 @@ def _states_at(
     found: dict[TopicPartition, PartitionState | None] = {}
     keys_by_run: dict[int, list[TopicPartition]] = {}
     for key, known in states.items():
-        if known.next_offset <= to_offset:
+        if to_offset > 0 and known.next_offset <= to_offset:
             found[key] = known
         else:
             keys_by_run.setdefault(_run_before(history, key, to_offset), []).append(key)
@@ -306,9 +306,12 @@ def _states_at(
 
 
 def _run_before(history: History, key: TopicPartition, to_offset: int) -> int:
-    """The number of the run before the one that took an offset; 0 to begin anew."""
+    """The number of the run before the one that took an offset; 0 to begin anew.
+
+    Offset 0 forgets the partition with its topic's id, also where runs have seen it empty.
+    """
     accounts = history.accounts().get(key, [])
-    taken = [number for number, one in accounts if one.first_offset <= to_offset]
+    taken = [number for number, one in accounts if one.first_offset <= to_offset] if to_offset else []
     return taken[-1] - 1 if taken else 0
 
 
