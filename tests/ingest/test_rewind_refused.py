@@ -55,6 +55,25 @@ def test_a_commit_without_an_answer_leaves_what_was_written(
     assert audit(out, logs)[0] == 0
 
 
+def test_a_name_of_a_topic_and_a_partition(
+    ingest: Run, tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("orders-3", "orders-3-0", "orders-3-1"):
+        append(tmp_path / "logs" / name, *run_of(0, 3))
+    assert ingest(tmp_path / "logs", out)[0] == 0
+    status, err = rewind(capsys, out, "orders-3", "--to-offset", "0")
+    assert (status, "give orders-3:all, or orders:3" in err) == (2, True), err
+    status, err = rewind(capsys, out, "orders:4", "--to-offset", "0")
+    assert (status, "the table has no topic and no partition orders:4" in err) == (2, True), err
+    status, err = rewind(capsys, out, "orders:3", "--to-offset", "0")
+    assert (status, err.count("3 rows removed")) == (0, 1), err
+    assert [(row.topic, row.partition) for row in parquet_rows(out)] == [
+        ("orders-3", partition) for partition in (0, 0, 0, 1, 1, 1)
+    ]
+    status, err = rewind(capsys, out, "orders-3:all", "--to-offset", "0")
+    assert (status, err.count("3 rows removed")) == (0, 2), err
+
+
 def test_a_recreated_topic_with_an_empty_partition(
     ingest: Run, audit: Run, logs: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -211,7 +211,7 @@ def test_a_topic_that_was_created_again(ingest: Run, logs: Path, out: Path) -> N
     directories.topic_id(logs / "t-0", OTHER)
     err = refused(ingest, logs, out)
     assert f"its id was {ID}, and is {OTHER}" in err
-    assert "rewind DEST t-0 --to-offset 0" in err
+    assert "rewind DEST t:0 --to-offset 0" in err
 
 
 def test_offsets_that_expired_before_a_run_took_them(ingest: Run, audit: Run, logs: Path, out: Path) -> None:

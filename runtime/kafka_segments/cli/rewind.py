@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
+_ALL = "all"
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `rewind` to the command's parsers."""
@@ -32,14 +34,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
     parser.add_argument(
-        "partitions", nargs="+", metavar="TOPIC-PARTITION", help="such as orders-3, or a topic's name for all"
+        "partitions",
+        nargs="+",
+        metavar="TOPIC:PARTITION",
+        help="such as orders:3, or orders:all; orders-3 and orders, too, where these are names of one thing",
     )
     parser.add_argument(
         "--to-offset",
         metavar="OFFSET",
         required=True,
         type=_offset,
-        help="the highest offset at which the next run may begin; 0: all rows are removed",
+        help="the highest offset at which the next run may begin; 0: all rows are removed, and the id of the "
+        "topic is forgotten",
     )
     parser.add_argument(
         "-o",
@@ -89,7 +95,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _named(name: str, known: Iterable[TopicPartition], path: str) -> Iterator[TopicPartition]:
     """The partitions that a name is of: of one partition, or of a topic."""
-    found = sorted(key for key in known if name in (key[0], f"{key[0]}-{key[1]}"))
+    topic, colon, number = name.partition(":")
+    if colon:  # which topics' names cannot have
+        found = sorted(key for key in known if key[0] == topic and number in (str(key[1]), _ALL))
+    else:
+        found = sorted(key for key in known if name in (key[0], f"{key[0]}-{key[1]}"))
     if not found:
         raise OptionError(f"the table has no topic and no partition {name}", path=path)
+    topics = sorted({topic for topic, _ in found})
+    if len(topics) > 1:
+        one = f"{topics[0]}:{name.removeprefix(topics[0])[1:]}"
+        raise OptionError(
+            f"{name} is a topic of the table, and a partition of {topics[0]}: give {name}:{_ALL}, or {one}",
+            path=path,
+        )
     yield from found

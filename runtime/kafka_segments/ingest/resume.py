@@ -10,9 +10,10 @@ __all__ = ["WAYS_OUT", "check_settings"]
 
 WAYS_OUT: WaysOut = {
     RecreatedTopicError: "Write the new topic to another destination; or, to have its rows in the place of "
-    "the old topic's: kafka-segments rewind DEST {name} --to-offset 0",
+    "the old topic's: kafka-segments rewind DEST {topic}:{partition} --to-offset 0",
     TruncatedLogError: "To keep what the log has no more, write it to another destination; to have the log's "
-    "records in its place: kafka-segments rewind DEST {name} --to-offset {offset}, then ingest again",
+    "records in its place: kafka-segments rewind DEST {topic}:{partition} --to-offset {offset}, then ingest "
+    "again",
     ExpiredOffsetsError: "With -o failOnDataLoss=false the run goes on at the log's start, and the deleted "
     "offsets are accounted as lost",
 }

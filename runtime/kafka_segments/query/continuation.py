@@ -34,7 +34,10 @@ from kafka_segments.segment.index_files import LeaderEpoch
 __all__ = ["PartitionState", "WaysOut", "check_continues", "log_from", "mark_at"]
 
 WaysOut = Mapping[type[LogChangedError], str]
-"""What to do about each error, as sentences that end its text; `{name}` and `{offset}` are put in."""
+"""What to do about each error, as sentences that end its text.
+
+`{topic}`, `{partition}` and `{offset}` are put in.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,10 @@ def check_continues(
     try:
         _check(log, known, places, may_have_expired=may_have_expired)
     except LogChangedError as error:
-        name, offset = f"{known.topic}-{known.partition}", error.parting_offset
-        raise error.with_context(f". {ways_out[type(error)].format(name=name, offset=offset)}") from None
+        way_out = ways_out[type(error)].format(
+            topic=known.topic, partition=known.partition, offset=error.parting_offset
+        )
+        raise error.with_context(f". {way_out}") from None
 
 
 def _check(log: PartitionLog, known: PartitionState, places: Places, *, may_have_expired: bool) -> None:
