@@ -21,6 +21,9 @@ from kafka_segments.log.log_dir import log_dir_root
 
 __all__ = ["check_destination", "is_surely_text", "partition_path"]
 
+_LONGEST_NAME = 255
+"""Bytes of the name of a file or a directory, which file systems and programs that copy from stores take."""
+
 _NULL_TOPIC = "__HIVE_DEFAULT_PARTITION__"
 _WORDS = frozenset(
     [
@@ -50,11 +53,18 @@ def partition_path(topic: str, partition: int, *, is_typed: bool = False) -> str
         is_typed: readers know that topics are text, and do not guess from the name.
 
     Raises:
-        OptionError: the one topic name that every reader takes for a null.
+        OptionError: the one topic name that every reader takes for a null, or one that is too long for a
+            directory when its first character is encoded.
     """
     if topic == _NULL_TOPIC:
         raise OptionError(f"a topic named {topic} cannot be told from null in a partitioned directory")
     name = topic if is_typed or is_surely_text(topic) else f"%{ord(topic[0]):02X}{topic[1:]}"
+    if len(os.fsencode(name)) > _LONGEST_NAME - len("topic="):
+        raise OptionError(
+            f"the topic {topic} has {len(topic)} characters, and its directory would be called topic={name}: "
+            f"more than the {_LONGEST_NAME} bytes of a file's name. Leave it out with --subscribe-pattern, "
+            "or name the others with --subscribe"
+        )
     return f"topic={name}/partition={partition}"
 
 

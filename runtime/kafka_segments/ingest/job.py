@@ -153,7 +153,7 @@ def plan_ingest(request: Request) -> IngestPlan:
     known = {} if before is None else before.by_partition()
     check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
     for log in logs:
-        partition_path(log.topic, log.partition)
+        partition_path(log.topic, log.partition, is_typed=table.has_typed_partitions)
         if (log.topic, log.partition) in known:
             is_strict = request.query.fail_on_data_loss
             state = known[log.topic, log.partition]

@@ -5,6 +5,9 @@ What a disk does not give back is filled with zeros, so that positions stay.
 
 from __future__ import annotations
 
+import os
+import uuid
+
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
 from kafka_segments.ingest.run_log import STATE_DIRECTORY
 from kafka_segments.ingest.run_state import DamagedBytes
@@ -20,8 +23,12 @@ __all__ = ["keep_bytes"]
 _STEP = 1 << 20
 
 
+_TOPIC_BYTES = 150
+"""Of a topic's name in a file's, which has 255 with the numbers."""
+
+
 def keep_bytes(
-    finding: Finding, segment: StoredSegment, root: str, name: str, places: Places, *, files: TableFiles
+    finding: Finding, segment: StoredSegment, root: str, places: Places, *, files: TableFiles
 ) -> DamagedBytes | None:
     """Copy the bytes of damage to a file.
 
@@ -29,7 +36,6 @@ def keep_bytes(
         finding: of damage.
         segment: that it is in.
         root: where the path of the file begins.
-        name: of the file, unique in the run.
         places: filesystems by path.
         files: where the root is.
 
@@ -45,7 +51,7 @@ def keep_bytes(
         return None
     if damage.path != segment.file.path:
         return None
-    path = f"{STATE_DIRECTORY}/quarantine/{name}"
+    path = f"{STATE_DIRECTORY}/quarantine/{_name_of(finding, segment)}"
     try:
         source = open_stored(places, segment)
     except KafkaFormatError as error:
@@ -67,6 +73,13 @@ def keep_bytes(
         damage.first_lost_offset,
         damage.last_lost_offset,
     )
+
+
+def _name_of(finding: Finding, segment: StoredSegment) -> str:
+    """A new name; it has the beginning of the topic's."""
+    topic = os.fsdecode(os.fsencode(finding.topic)[:_TOPIC_BYTES])
+    position, random = finding.position or 0, uuid.uuid4().hex
+    return f"{topic}-{finding.partition}-{segment.base_offset:020}-{position}-{random}.bin"
 
 
 def _copy(source: Source, span: tuple[int, int], output: TableOutput) -> None:

@@ -7,7 +7,6 @@ have names that no other attempt has; those of attempts that do not count are ne
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -299,9 +298,7 @@ class _Writer:
 
     def _quarantined(self, split: Split, findings: Iterable[Finding]) -> Iterable[DamagedBytes]:
         for finding in findings:
-            base, random = split.segment.base_offset, uuid.uuid4().hex
-            name = f"{split.topic}-{split.partition}-{base:020}-{finding.position or 0}-{random}.bin"
             root = self._settings.root
-            kept = keep_bytes(finding, split.segment, root, name, self._places, files=self._files)
+            kept = keep_bytes(finding, split.segment, root, self._places, files=self._files)
             if kept is not None:
                 yield kept
