@@ -237,7 +237,10 @@ class ConflictError(OutputError):
 
 
 class UndecidedRunError(OutputError):
-    """A run that may or may not have been committed, as the store gave no answer; the next one finds out."""
+    """A run that may or may not have been committed: no answer came from the store or the disk.
+
+    The next run finds out.
+    """
 
 
 class AccountError(KafkaFormatError):

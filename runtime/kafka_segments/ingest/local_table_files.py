@@ -1,4 +1,9 @@
-"""Files of a table in a directory of this machine: fsynced, linked where one act decides, renamed."""
+"""Files of a table in a directory of this machine: fsynced, linked where one act decides, renamed.
+
+Strategy of `create`: what has its name is never removed again, whatever happens afterwards, for another
+process may have seen it and built on it. Where there are no hard links, a file is renamed under a lock: a
+second file, which is created if it is absent.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,16 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from kafka_segments.errors import OutputError, ReadError
-from kafka_segments.io.outputs import OutputFile, hidden_sibling, publish_files, sync_directory
+from kafka_segments.errors import OutputError, ReadError, UndecidedRunError
+from kafka_segments.io.outputs import OutputFile, hidden_sibling, sync_directory
 
 __all__ = ["LocalTableFiles"]
+
+_NO_LINKS = (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems without hard links answer."""
+
+_NO_ANSWER = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
+"""After these a name may be there or not."""
 
 
 class LocalTableFiles:
@@ -70,16 +81,16 @@ class LocalTableFiles:
         try:
             output.write(data)
             output.finish()
-            publish_files([(output.path, path)])
-        except OutputError as error:
+            is_new = _take_name(output.path, path)
+            if is_new:
+                sync_directory(os.path.dirname(path))
+        except OSError as error:
+            if isinstance(error, OutputError):
+                raise
+            raise _undecided(path, error) from error
+        finally:
             output.discard()
-            if error.errno == errno.EEXIST or os.path.lexists(path):
-                return False
-            raise
-        except BaseException:
-            output.discard()
-            raise
-        return True
+        return is_new
 
     def sync(self, directory: str) -> None:
         """See `TableFiles`."""
@@ -132,6 +143,64 @@ class LocalTableFiles:
         except OSError:
             return False
         return True
+
+
+def _take_name(source: str, path: str) -> bool:
+    """Give a file a name that no other has; return False if one has it.
+
+    Raises:
+        OutputError: it cannot be done, and was not.
+        OSError: it is not known whether it was.
+    """
+    try:
+        os.link(source, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return _rename_locked(source, path)
+        if error.errno in _NO_ANSWER:
+            raise
+        raise _not_written(path, error) from error
+    return True
+
+
+def _rename_locked(source: str, path: str) -> bool:
+    """Do the same without hard links."""
+    lock = f"{path}.lock"
+    try:
+        os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    except FileExistsError:
+        if os.path.lexists(path):
+            return False
+        raise OutputError(
+            "another run is being committed, or was killed in that act (this file system has no hard links): "
+            "if none is at work, remove this file",
+            path=lock,
+        ) from None
+    except OSError as error:
+        raise _not_written(path, error) from error
+    try:
+        if os.path.lexists(path):
+            return False
+        os.rename(source, path)
+    finally:
+        with suppress(OSError):
+            os.unlink(lock)
+    return True
+
+
+def _not_written(path: str, error: OSError) -> OutputError:
+    return OutputError(f"cannot be written: {error.strerror or error}", path=path, errno=error.errno)
+
+
+def _undecided(path: str, error: OSError) -> UndecidedRunError:
+    return UndecidedRunError(
+        "the disk failed in the act, so it is not known whether this run was committed. Nothing is lost, and "
+        f"nothing is taken twice: run it again, which finds out ({error.strerror or error})",
+        path=path,
+        errno=error.errno,
+    )
 
 
 def _sync(directory: str) -> None:

@@ -96,7 +96,7 @@ class TableFiles(Protocol):
             False if there is another one.
 
         Raises:
-            OutputError: it cannot be written.
+            OutputError: it cannot be written, and is not there.
             UndecidedRunError: it is not known whether it was, as no answer came.
         """
         ...
