@@ -230,6 +230,22 @@ def test_offsets_that_expired_before_a_run_took_them(ingest: Run, audit: Run, lo
     assert (status, "t-0: 6 offsets were lost" in err) == (1, True)
 
 
+@pytest.mark.parametrize("starting", ["earliest", '{"t": {"1": 0}}'])
+def test_a_partition_that_was_empty_and_begins_later_now(
+    ingest: Run, audit: Run, out: Path, tmp_path: Path, starting: str
+) -> None:
+    """Nothing of it was read: what lies below its start is absent, as in a partition that is new."""
+    logs, words = append(tmp_path / "logs" / "t-1").parent, ("-o", f"startingOffsets={starting}")
+    ingest(logs, out, *words)
+    directories.segment_path(logs / "t-1", 0).unlink()
+    append(logs / "t-1", *run_of(30, 39), base_offset=30)
+    status, table, err = ingest(logs, out, *words)
+    row = table["t", 1]
+    assert status == 0, err
+    assert [row[name] for name in ("first offset", "absent", "lost", "records")] == ["0", "30", "0", "9"]
+    assert audit(out, logs)[0] == 0
+
+
 @pytest.mark.parametrize("left", [(), (0,), (0, 1)])
 def test_what_the_cleaner_removes_is_no_contradiction(
     ingest: Run, audit: Run, logs: Path, out: Path, left: tuple[int, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_segments.io.filesystems import Places
@@ -10,7 +10,7 @@ from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query import cut
 from kafka_segments.query.continuation import PartitionState, log_from
 from kafka_segments.query.plan import Plan, plan
-from kafka_segments.query.query import Limits, Query, TopicPartition, Topics, at_offsets
+from kafka_segments.query.query import Bound, Limits, Query, TopicPartition, Topics, at_offsets
 
 __all__ = ["NewOffsets", "Planned", "pack", "plan_new"]
 
@@ -58,8 +58,8 @@ def plan_new(
 
     Args:
         logs: the partitions.
-        known: how far those are read that are known; they are read from there on, the others as the query
-            says.
+        known: how far those are read that are known; they are read from there on, or from the log's start
+            if nothing of them was read; the others as the query says.
         query: start, end and isolation; its limits apply to planning alone.
         places: filesystems by path.
 
@@ -69,29 +69,37 @@ def plan_new(
     limits = replace(_LIMITS, max_walk_bytes=query.limits.max_walk_bytes)
     query = replace(query, limits=limits, conditions=())
     logs = list(logs)
-    old = [log for log in logs if (log.topic, log.partition) in known]
     new = [log for log in logs if (log.topic, log.partition) not in known]
+    old = [log for log in logs if (log.topic, log.partition) in known]
+    # Nothing of them was read: what their logs lack at the beginning was not there for the table, either.
+    empty = [log for log in old if known[log.topic, log.partition].next_offset == 0]
+    old = [log for log in old if known[log.topic, log.partition].next_offset > 0]
     starts = {(log.topic, log.partition): known[log.topic, log.partition].next_offset for log in old}
     trimmed = [log_from(log, starts[log.topic, log.partition]) for log in old]
     plans = [
         plan(some, replace(query, topics=_named(some), start=start), places)
-        for some, start in ((new, query.start), (trimmed, at_offsets(starts)))
+        for some, start in ((new, query.start), (empty, Bound("earliest")), (trimmed, at_offsets(starts)))
         if some
     ]
     splits = sorted(
         (split for made in plans for task in made.tasks for split in task),
         key=lambda one: (one.topic, one.partition),
     )
-    ends = _ends(splits)
-    offsets = {
-        (one.topic, one.partition): NewOffsets(
-            0 if query.start.kind == "earliest" and (one.topic, one.partition) not in known else one.start,
-            ends.get((one.topic, one.partition)) if one.end is None else one.end,
-        )
-        for made in plans
-        for one in made.ranges
-    }
-    return Planned(tuple(splits), offsets, tuple(plans), (*new, *trimmed))
+    from_zero = [*empty, *(new if query.start.kind == "earliest" else ())]
+    keys = {(log.topic, log.partition) for log in from_zero}
+    return Planned(tuple(splits), _offsets(plans, splits, keys), tuple(plans), (*new, *empty, *trimmed))
+
+
+def _offsets(
+    plans: Iterable[Plan], splits: Iterable[Split], from_zero: Container[TopicPartition]
+) -> dict[TopicPartition, NewOffsets]:
+    """The offsets that a run takes, by partition; what some logs lack at the beginning is part of them."""
+    ends, found = _ends(splits), {}
+    for one in (one for made in plans for one in made.ranges):
+        key = one.topic, one.partition
+        end = ends.get(key) if one.end is None else one.end
+        found[key] = NewOffsets(0 if key in from_zero else one.start, end)
+    return found
 
 
 def _named(logs: Sequence[PartitionLog]) -> Topics:
