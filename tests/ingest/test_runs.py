@@ -75,6 +75,19 @@ def test_a_run_without_anything_new_leaves_the_table_alone(ingest: Run, logs: Pa
     assert not (out / "_kafka_segments" / "staging").exists()
 
 
+def test_the_known_partitions_are_not_gone_through_for_each_log(
+    ingest: Run, logs: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 20):
+        append(logs / f"t-{number}", *run_of(0, 3))
+    ingest(logs, out)
+    append(logs / "t-0", *run_of(9, 12))
+    calls, real = [], RunState.by_partition
+    monkeypatch.setattr(RunState, "by_partition", lambda self: calls.append(0) or real(self))
+    assert ingest(logs, out)[0] == 0
+    assert len(calls) < 10
+
+
 def test_a_partition_that_was_empty_is_taken_when_it_grows(ingest: Run, out: Path, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     append(logs / "t-0")

@@ -188,19 +188,19 @@ def _request(arguments: argparse.Namespace) -> Request:
     if arguments.bloom_filter:
         check_bloom_filter()
     return Request(
-        tuple(arguments.sources),
-        arguments.destination,
-        query_of(options),
-        columns,
-        files_of(options),
-        arguments.table,
-        arguments.divide_by,
-        arguments.bloom_filter,
-        given["checkCrc"],
-        given["maxDecompressedBytes"],
-        store_settings(options),
-        arguments.layout,
-        _catalog(arguments),
+        sources=tuple(arguments.sources),
+        destination=arguments.destination,
+        query=query_of(options),
+        columns=columns,
+        files=files_of(options),
+        kind=arguments.table,
+        divided_by=arguments.divide_by,
+        bloom_filter=arguments.bloom_filter,
+        check_crc=given["checkCrc"],
+        max_decompressed=given["maxDecompressedBytes"],
+        store_settings=store_settings(options),
+        layout=arguments.layout,
+        catalog=_catalog(arguments),
     )
 
 

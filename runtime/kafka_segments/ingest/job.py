@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest import staging
-from kafka_segments.ingest.account import account_of, lost_spans
+from kafka_segments.ingest.account import Account, account_of, lost_spans
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.engines import Engine, Progress
 from kafka_segments.ingest.placeholder import with_placeholder
 from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
 from kafka_segments.ingest.resume import WAYS_OUT, check_settings
 from kafka_segments.ingest.run_state import CatalogTable, PartitionState, RunState, TableSettings, updated
-from kafka_segments.ingest.splits import Planned, pack, plan_new
+from kafka_segments.ingest.splits import NewOffsets, Planned, pack, plan_new
 from kafka_segments.ingest.tables import Table, open_table
 from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, WriteTask
 from kafka_segments.ingest.topics import check_topics, choose, is_internal
@@ -66,7 +68,7 @@ class Request:
     divided_by: str | None = None
     bloom_filter: bool = False
     check_crc: bool = True
-    max_decompressed: int = 256 << 20
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
     store_settings: dict[str, str] = field(default_factory=dict)
     layout: str | None = None
     catalog: CatalogTable | None = None
@@ -74,8 +76,14 @@ class Request:
     @property
     def settings(self) -> TableSettings:
         """The settings of the table."""
-        own = self.kind, self.columns, self.query.isolation
-        return TableSettings(*own, self.divided_by, self.layout, self.catalog)
+        return TableSettings(
+            kind=self.kind,
+            columns=self.columns,
+            isolation=self.query.isolation,
+            divided_by=self.divided_by,
+            layout=self.layout,
+            catalog=self.catalog,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +110,12 @@ class IngestPlan:
 
     @property
     def number(self) -> int:
-        """Of the newest run; 0 for a new table."""
+        """Number of the newest run; 0 for a new table."""
         return 0 if self.before is None else self.before.number
 
     @property
     def num_bytes(self) -> int:
-        """Of the segments that are read."""
+        """Size of the segments that are read."""
         return sum({one.segment.file.path: one.segment.size for one in self.planned.splits}.values())
 
     @property
@@ -213,7 +221,7 @@ def ingest(
     Args:
         plan: what `plan_ingest` returned.
         engine: runs the tasks. Where these are on other machines, they must see the same files.
-        show: is called with the numbers of tasks done and of all, now and then.
+        show: see `Progress`.
         say: is called with what people should know at once.
 
     Raises:
@@ -245,16 +253,16 @@ def ingest(
 def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
     request = plan.request
     settings = WriteSettings(
-        root,
-        request.columns,
-        request.check_crc,
-        request.max_decompressed,
-        request.divided_by,
-        request.bloom_filter,
-        plan.table.has_typed_partitions,
-        request.store_settings,
-        request.kind,
-        request.layout,
+        root=root,
+        columns=request.columns,
+        check_crc=request.check_crc,
+        max_decompressed=request.max_decompressed,
+        divided_by=request.divided_by,
+        bloom_filter=request.bloom_filter,
+        has_typed_partitions=plan.table.has_typed_partitions,
+        store_settings=request.store_settings,
+        kind=request.kind,
+        layout=request.layout,
     )
     live = frozenset((log.topic, log.partition) for log in plan.logs if log.end.is_live)
     return [WriteTask(splits, live, settings) for splits in pack(plan.planned.splits)]
@@ -263,21 +271,20 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
 def _run_of(
     plan: IngestPlan, run_id: str, outputs: Sequence[Output]
 ) -> tuple[RunState, list[PartitionReport]]:
-    found = _by_partition(outputs)
-    bytes_out: dict[TopicPartition, int] = {}
+    found, planned = _by_partition(outputs), _planned_findings(plan)
+    known = {} if plan.before is None else plan.before.by_partition()
     files = [file for output in outputs for file in output.files]
+    bytes_out: Counter[tuple[str | None, int | None]] = Counter()
     for file in files:
-        if file.topic is not None and file.partition is not None:
-            key = file.topic, file.partition
-            bytes_out[key] = bytes_out.get(key, 0) + file.num_bytes
-    planned = _planned_findings(plan)
+        bytes_out[file.topic, file.partition] += file.num_bytes
     reports, states = [], []
     for log in plan.logs:
         key = log.topic, log.partition
-        report, state = _settled(plan, log, found.get(key, PartitionOutput(*key)), planned.get(key, []))
-        reports.append(PartitionReport(report.account, bytes_out.get(key, 0), report.findings))
+        output, offsets = found.get(key, PartitionOutput(*key)), plan.planned.offsets.get(key)
+        account, state = _settled(log, known.get(key), offsets, output, planned.get(key, []))
+        findings = (*planned.get(key, []), *output.findings)
+        reports.append(PartitionReport(account, bytes_out[key], findings))
         states.append(state)
-    known = {} if plan.before is None else plan.before.by_partition()
     run = RunState(
         plan.number + 1,
         run_id,
@@ -325,12 +332,14 @@ def _planned_findings(plan: IngestPlan) -> dict[TopicPartition, list[Finding]]:
 
 
 def _settled(
-    plan: IngestPlan, log: PartitionLog, output: PartitionOutput, planned: Sequence[Finding]
-) -> tuple[PartitionReport, PartitionState]:
-    """The report of a partition, and its state after the run."""
+    log: PartitionLog,
+    known: PartitionState | None,
+    offsets: NewOffsets | None,
+    output: PartitionOutput,
+    planned: Sequence[Finding],
+) -> tuple[Account, PartitionState]:
+    """The account of a partition, and its state after the run."""
     key = log.topic, log.partition
-    known = (plan.before.by_partition() if plan.before else {}).get(key)
-    offsets = plan.planned.offsets.get(key)
     start = known.next_offset if known is not None else (offsets.start if offsets is not None else 0)
     end = start if offsets is None else offsets.end
     last = output.counts.last
@@ -351,8 +360,7 @@ def _settled(
         last = known.last
     epochs = log.leader_epochs or (known.leader_epochs if known is not None else ())
     topic_id = log.topic_id or (known.topic_id if known is not None else None)
-    state = PartitionState(*key, end, topic_id, tuple(epochs), last)
-    return PartitionReport(account, 0, (*planned, *output.findings)), state
+    return account, PartitionState(*key, end, topic_id, tuple(epochs), last)
 
 
 def _uncommitted(plan: IngestPlan) -> tuple[PartitionLog, ...]:
