@@ -18,7 +18,7 @@ from kafka_segments.cli import console
 from kafka_segments.errors import MissingExtraError, OptionError
 
 if TYPE_CHECKING:
-    from kafka_segments.ingest.engines import Engine
+    from kafka_segments.query.job_engine import Engine
 
 __all__ = [
     "JobProgress",

@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
 from kafka_segments.ingest import staging
-from kafka_segments.ingest.engines import Engine, Progress
 from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.history import read_history
 from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.ingest.tables import Table
+from kafka_segments.query.job_engine import Engine, Progress
 
 __all__ = ["MergeTask", "compact", "read_rows"]
 

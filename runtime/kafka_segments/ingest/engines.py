@@ -1,8 +1,4 @@
-"""Engines: what runs the tasks of a job, here or on a cluster.
-
-A task is a value with a method `run` that can be pickled, and so is its result. An engine runs each once or
-more often, and returns one result of each.
-"""
+"""Engine of this machine: runs tasks in this process, or in several beside each other."""
 
 from __future__ import annotations
 
@@ -10,54 +6,18 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from kafka_segments.errors import OutputError
+from kafka_segments.query.job_engine import Progress, RunnableTask
 
-__all__ = ["Engine", "LocalEngine", "Progress", "RunnableTask"]
+__all__ = ["LocalEngine"]
 
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
-
-Progress = Callable[[int, int], None]
-"""Is called with the bytes that the tasks that are done had to read, and all tasks have."""
-
-
-class RunnableTask(Protocol[R_co]):
-    """A task.
-
-    Attributes:
-        num_bytes: that it has to read, about, for progress.
-    """
-
-    @property
-    def num_bytes(self) -> int: ...
-
-    def run(self) -> R_co:
-        """Do it."""
-        ...
-
-
-class Engine(Protocol):
-    """Runs tasks.
-
-    Attributes:
-        start_seconds: what its start took.
-    """
-
-    start_seconds: float
-
-    def run(self, tasks: Sequence[RunnableTask[R]], show: Progress | None = None) -> list[R]:
-        """Run all tasks; return their results in order.
-
-        Raises:
-            KafkaFormatError: what a task raised; the others are ended.
-        """
-        ...
 
 
 class LocalEngine:

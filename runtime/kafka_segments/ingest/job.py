@@ -17,7 +17,6 @@ from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.account import Account, account_of, lost_spans
 from kafka_segments.ingest.destination import check_destination, partition_path
-from kafka_segments.ingest.engines import Engine, Progress
 from kafka_segments.ingest.placeholder import with_placeholder
 from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
 from kafka_segments.ingest.resume import WAYS_OUT, check_settings
@@ -34,6 +33,7 @@ from kafka_segments.log.findings import Finding, of_kinds
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.log.skipped_files import SkippedFiles, log_skipped
 from kafka_segments.query.continuation import check_continues
+from kafka_segments.query.job_engine import Engine, Progress
 from kafka_segments.query.query import Query, TopicPartition, Topics
 from kafka_segments.query.resolve import logs_asked_for
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from kafka_segments.errors.escaping import shown
 from kafka_segments.ingest.account import Account
-from kafka_segments.ingest.engines import Engine, Progress, RunnableTask
 from kafka_segments.ingest.job import Ingest, IngestPlan
 from kafka_segments.ingest.report import PartitionReport
 from kafka_segments.ingest.task import Output, SplitTime
 from kafka_segments.io.retry import RequestCounts, requests_so_far
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.committed import Committed
+from kafka_segments.query.job_engine import Engine, Progress, RunnableTask
 from kafka_segments.query.offsets import Range
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.table_words import COUNTS
@@ -155,7 +155,7 @@ class RunMeter:
         self._started_ms = time.time_ns() // 1_000_000
         self._started, self._before = time.monotonic(), requests_so_far()
         self._planned: float | None = None
-        self._engine: _MeteredEngine | None = None
+        self._work = _Work()
 
     def planned(self, plan: IngestPlan) -> None:
         """Note that a run is planned."""
@@ -163,8 +163,7 @@ class RunMeter:
 
     def metered(self, engine: Engine) -> Engine:
         """Return the engine, which is watched."""
-        self._engine = _MeteredEngine(engine)
-        return self._engine
+        return _MeteredEngine(engine, self._work)
 
     def report(
         self, status: int, *, done: Ingest | None = None, error: BaseException | None = None
@@ -178,8 +177,8 @@ class RunMeter:
         """
         newest = done.run if done is not None else (None if self._plan is None else self._plan.before)
         is_new = done is not None and (self._plan is None or done.run is not self._plan.before)
-        engine = self._engine or _MeteredEngine(None)
-        requests = requests_so_far().since(self._before).since(engine.own_requests) + engine.requests
+        work = self._work
+        requests = requests_so_far().since(self._before).since(work.own_requests) + work.requests
         return RunReport(
             shown(self._destination),
             status,
@@ -189,20 +188,20 @@ class RunMeter:
             time.time_ns() // 1_000_000,
             0 if newest is None else newest.number,
             None if newest is None else newest.written_ms,
-            self._seconds(engine),
-            engine.num_tasks,
+            self._seconds(),
+            work.num_tasks,
             len(newest.files) if newest is not None and is_new else 0,
             requests,
-            engine.slowest,
+            work.slowest,
             tuple(self._partitions(() if done is None else done.partitions)),
         )
 
-    def _seconds(self, engine: _MeteredEngine) -> RunSeconds:
-        now = time.monotonic()
+    def _seconds(self) -> RunSeconds:
+        now, work = time.monotonic(), self._work
         plan = (now if self._planned is None else self._planned) - self._started
         whole = 0.0 if self._planned is None else now - self._planned
-        tasks = max(0.0, engine.seconds - engine.start_seconds)
-        found = plan, engine.start_seconds, tasks, max(0.0, whole - engine.seconds)
+        tasks = max(0.0, work.seconds - work.start_seconds)
+        found = plan, work.start_seconds, tasks, max(0.0, whole - work.seconds)
         return RunSeconds(*(round(seconds, 6) for seconds in found))
 
     def _partitions(self, reports: Sequence[PartitionReport]) -> Iterator[PartitionProgress]:
@@ -249,32 +248,50 @@ def _progress(
     )
 
 
+@dataclass(slots=True)
+class _Work:
+    """What an engine has done, up to now.
+
+    Attributes:
+        seconds: that it took, with its start.
+        start_seconds: of its start.
+        num_tasks: tasks.
+        slowest: the split that took longest; None without any.
+        requests: to stores, by tasks.
+        own_requests: those that this process has counted meanwhile; it may have run tasks.
+    """
+
+    seconds: float = 0.0
+    start_seconds: float = 0.0
+    num_tasks: int = 0
+    slowest: SplitTime | None = None
+    requests: RequestCounts = field(default_factory=RequestCounts)
+    own_requests: RequestCounts = field(default_factory=RequestCounts)
+
+
 class _MeteredEngine:
     """An engine that is watched."""
 
-    def __init__(self, engine: Engine | None) -> None:
-        self._engine = engine
-        self.seconds, self.start_seconds, self.num_tasks = 0.0, 0.0, 0
-        self.slowest: SplitTime | None = None
-        self.requests = RequestCounts()
-        self.own_requests = RequestCounts()
+    def __init__(self, engine: Engine, work: _Work) -> None:
+        self._engine, self._work = engine, work
+        self.start_seconds = 0.0
 
     def run(self, tasks: Sequence[RunnableTask[R]], show: Progress | None = None) -> list[R]:
-        assert self._engine is not None
+        work = self._work
         started, before = time.monotonic(), requests_so_far()
-        self.num_tasks = len(tasks)
+        work.num_tasks = len(tasks)
         try:
             results = self._engine.run(tasks, show)
         finally:
-            self.seconds += time.monotonic() - started
-            self.start_seconds = self._engine.start_seconds
+            work.seconds += time.monotonic() - started
+            work.start_seconds = self.start_seconds = self._engine.start_seconds
             # Tasks that ran in this process report these themselves.
-            self.own_requests = requests_so_far().since(before)
+            work.own_requests = requests_so_far().since(before)
         for one in results:
             if isinstance(one, Output):
-                self.requests += one.requests
-                times = [time for time in (self.slowest, one.slowest) if time is not None]
-                self.slowest = max(times, key=lambda time: time.seconds, default=None)
+                work.requests += one.requests
+                times = [time for time in (work.slowest, one.slowest) if time is not None]
+                work.slowest = max(times, key=lambda time: time.seconds, default=None)
         return results
 
 

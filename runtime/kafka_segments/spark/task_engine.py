@@ -10,11 +10,11 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pyspark import SparkContext
 from pyspark.accumulators import Accumulator
@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from kafka_segments import errors
 from kafka_segments.errors import KafkaFormatError, OutputError
+from kafka_segments.query.job_engine import Progress, RunnableTask
 from kafka_segments.spark.session import open_session
 
 __all__ = ["SparkEngine"]
@@ -29,15 +30,6 @@ __all__ = ["SparkEngine"]
 _POLL_SECONDS = 0.2
 
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
-_Show = Callable[[int, int], None]
-
-
-class _Task(Protocol[R_co]):
-    @property
-    def num_bytes(self) -> int: ...
-
-    def run(self) -> R_co: ...
 
 
 class SparkEngine:
@@ -54,12 +46,12 @@ class SparkEngine:
         self.start_seconds = 0.0
         self._master = master
 
-    def run(self, tasks: Sequence[_Task[R]], show: _Show | None = None) -> list[R]:
+    def run(self, tasks: Sequence[RunnableTask[R]], show: Progress | None = None) -> list[R]:
         """Run all tasks; return their results in order.
 
         Args:
             tasks: values that can be pickled.
-            show: is called with the bytes of tasks done and of all, now and then.
+            show: is called now and then.
 
         Raises:
             KafkaFormatError: what a task raised.
@@ -72,14 +64,14 @@ class SparkEngine:
 
 
 class _Job:
-    """Spark's part.
+    """One run of tasks on Spark.
 
     All talk with the JVM is in threads of its own. An interrupt then finds the caller's thread at rest, and
     is not taken by Spark, which does so where it is started in the main thread. A JVM whose parent leaves
     while it starts would stay for ever: so it is let start, then stopped.
     """
 
-    def __init__(self, tasks: Sequence[_Task[Any]], master: str | None, show: _Show | None) -> None:
+    def __init__(self, tasks: Sequence[RunnableTask[Any]], master: str | None, show: Progress | None) -> None:
         self.start_seconds = 0.0
         self._tasks, self._master, self._show = tasks, master, show
         self._context: SparkContext | None = None
@@ -136,7 +128,7 @@ class _Job:
             self._show(self._num_bytes, self._num_bytes)
 
 
-def _run_all(num_done: Accumulator[int], tasks: Iterable[_Task[Any]]) -> Iterable[Any]:
+def _run_all(num_done: Accumulator[int], tasks: Iterable[RunnableTask[Any]]) -> Iterable[Any]:
     for task in tasks:
         yield task.run()
         num_done.add(task.num_bytes)
