@@ -23,7 +23,7 @@ from kafka_segments.ingest.table_files import TableFiles
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.segment.columnar.arrow_schema import NONE, OF_PARTITION, schema_of
 from kafka_segments.segment.columnar.header_text import as_text, header_lists
-from kafka_segments.segment.columnar.timestamp_range import MICROS
+from kafka_segments.segment.columnar.timestamp_range import MICROS_PER_MILLI
 
 __all__ = ["FileColumns"]
 
@@ -165,7 +165,7 @@ def _column(name: str) -> _Source:
 def _stored_timestamp(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:
     """The stored number, -1 for none, as the time that it would be."""
     millis = batch.column("timestamp_ms").to_numpy()
-    return pa.array(millis * MICROS).view(pa.timestamp("us", "UTC")).cast(kind)
+    return pa.array(millis * MICROS_PER_MILLI).view(pa.timestamp("us", "UTC")).cast(kind)
 
 
 def _known_timestamp_type(batch: pa.RecordBatch, _key: TopicPartition, kind: pa.DataType) -> pa.Array:

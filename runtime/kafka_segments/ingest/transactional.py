@@ -24,7 +24,7 @@ from kafka_segments.query.read.batch_views import read_batches
 __all__ = ["report_uncommitted"]
 
 _MOST_BYTES = 1 << 30
-"""Of the segments, in all, whose headers are read."""
+"""Most bytes of segments, in all, whose headers are read."""
 
 _Void = tuple[int, int, int]
 _Ranges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]

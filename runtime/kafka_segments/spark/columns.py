@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.segment.columnar.header_text import header_lists
-from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, MICROS, check_timestamps
+from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, MICROS_PER_MILLI, check_timestamps
 
 __all__ = ["SOURCES", "RowColumns"]
 
@@ -135,7 +135,7 @@ class RowColumns:
             if self._overflow == "null":
                 is_null = (millis > MAX_MILLIS) | (millis < -MAX_MILLIS)
             millis = np.clip(millis, -MAX_MILLIS, MAX_MILLIS)
-        return pa.array(millis * MICROS, mask=is_null).view(kind)
+        return pa.array(millis * MICROS_PER_MILLI, mask=is_null).view(kind)
 
 
 def _headers(batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:

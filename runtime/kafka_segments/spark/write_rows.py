@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from kafka_segments.errors import EncodeError, OptionError
 from kafka_segments.formats.file_names import TopicPartition, parse_directory_name
 from kafka_segments.query.options import nearest
-from kafka_segments.segment.columnar.timestamp_range import MICROS
+from kafka_segments.segment.columnar.timestamp_range import MICROS_PER_MILLI
 from kafka_segments.spark.write_options import WriteOptions
 from kafka_segments.write.batch_options import MAX_INT
 from kafka_segments.write.partitioner import partitions_by_key
@@ -208,13 +208,13 @@ def _as_written(columns: Mapping[str, pa.Array], num_rows: int) -> pa.RecordBatc
 
 def _millis(column: pa.Array) -> pa.Array:
     micros = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
-    micros = micros.fill_null(_NO_TIMESTAMP * MICROS).to_numpy()
-    if (micros % MICROS).any():
+    micros = micros.fill_null(_NO_TIMESTAMP * MICROS_PER_MILLI).to_numpy()
+    if (micros % MICROS_PER_MILLI).any():
         raise EncodeError(
             "a timestamp has a fraction of a millisecond, which Kafka does not keep: "
             "date_trunc('MILLISECOND', timestamp) removes it"
         )
-    return pa.array(micros // MICROS)
+    return pa.array(micros // MICROS_PER_MILLI)
 
 
 def _kinds(column: pa.Array | None, num_rows: int) -> pa.Array:

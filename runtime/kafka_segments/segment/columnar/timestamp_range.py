@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from kafka_segments.errors import TimestampRangeError
 
-__all__ = ["MAX_MILLIS", "MICROS", "check_timestamps"]
+__all__ = ["MAX_MILLIS", "MICROS_PER_MILLI", "check_timestamps"]
 
-MICROS = 1000
-"""Of a millisecond."""
+MICROS_PER_MILLI = 1000
+"""Microseconds in a millisecond."""
 
-MAX_MILLIS = (2**63 - 1) // MICROS
+MAX_MILLIS = (2**63 - 1) // MICROS_PER_MILLI
 """The greatest timestamp, and the least below zero."""
 
 
@@ -33,8 +33,8 @@ def check_timestamps(batch: pa.RecordBatch, millis: Any, advice: str = "") -> No
         row = int(np.flatnonzero((millis > MAX_MILLIS) | (millis < -MAX_MILLIS))[0])
         offset, timestamp = batch.column("offset")[row].as_py(), int(millis[row])
         raise TimestampRangeError(
-            f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond the range of Spark's "
-            f"timestamps (microseconds){advice}",
+            f"offset {offset}: the timestamp {timestamp} (milliseconds) is beyond microseconds in 64 bits, "
+            f"in which readers count{advice}",
             offset=offset,
             timestamp=timestamp,
         )
