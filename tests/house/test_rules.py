@@ -82,6 +82,7 @@ TAKERS = {
     "segment/columnar/reader.py",
     "ingest/staging.py",
     "ingest/stored_table_files.py",
+    "ingest/transactional.py",
     "io/readahead.py",
     "io/retry.py",
     "io/stored_objects.py",

@@ -147,7 +147,7 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
     started = time.monotonic()
     request = _request(arguments)
     with console.waiting("listing and opening segments"):
-        plan = plan_ingest(request)
+        plan = plan_ingest(request, console.say)
     meter.planned(plan)
     if plan.internal:
         console.say(
@@ -168,6 +168,8 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
                 "(-o columns=offset,timestamp_ms,timestamp_type,key,value,headers)"
             ) from error
     status = _report_findings(done.partitions)
+    if plan.has_earlier_damage:
+        status = max(status, console.FINDINGS)
     _print_partitions(done.partitions)
     if arguments.timings:
         whole = time.monotonic() - started

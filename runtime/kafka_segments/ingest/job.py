@@ -10,18 +10,19 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest import staging
-from kafka_segments.ingest.account import Account, account_of, lost_spans
 from kafka_segments.ingest.destination import check_destination, partition_path
 from kafka_segments.ingest.placeholder import with_placeholder
+from kafka_segments.ingest.recovery import recover
 from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
 from kafka_segments.ingest.resume import WAYS_OUT, check_settings
 from kafka_segments.ingest.run_state import CatalogTable, PartitionState, RunState, TableSettings, updated
-from kafka_segments.ingest.splits import NewOffsets, Planned, pack, plan_new
+from kafka_segments.ingest.settling import settle
+from kafka_segments.ingest.splits import Planned, pack, plan_new
 from kafka_segments.ingest.tables import Table, open_table
 from kafka_segments.ingest.task import Output, PartitionOutput, WriteSettings, WriteTask
 from kafka_segments.ingest.topics import check_topics, choose, is_internal
@@ -98,6 +99,7 @@ class IngestPlan:
         planned: what is new in them.
         internal: topics that are there and were not named.
         said: what people should know at once.
+        has_earlier_damage: a killed run was finished that had found damage or lost offsets.
     """
 
     request: Request
@@ -107,6 +109,7 @@ class IngestPlan:
     planned: Planned
     internal: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
+    has_earlier_damage: bool = False
 
     @property
     def number(self) -> int:
@@ -141,14 +144,25 @@ class Ingest:
     job_seconds: float
 
 
-@again_if_gone
-def plan_ingest(request: Request) -> IngestPlan:
+def plan_ingest(request: Request, say: Callable[[str], None] = lambda _words: None) -> IngestPlan:
     """Check sources, destination and state, finish what a killed run left, and plan.
+
+    Args:
+        request: what is asked for.
+        say: is called with words on what was finished or removed.
 
     Raises:
         KafkaFormatError: a source cannot be read; the destination is something else or lies in a source;
             there is no topic that is asked for; a log does not go on where the last run ended.
     """
+    earlier: list[bool] = []
+    plan = _plan(request, say, earlier)
+    return replace(plan, has_earlier_damage=any(earlier))
+
+
+@again_if_gone
+def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> IngestPlan:
+    """Try it; note whether a run was finished that had found damage."""
     places = Places(request.store_settings)
     logs, hidden = _logs(request, places)
     destination = check_destination(request.destination, request.sources, places)
@@ -157,7 +171,8 @@ def plan_ingest(request: Request) -> IngestPlan:
     if before is not None:
         check_settings(before.settings, request.settings, request.destination)
     table.check(request.settings)
-    said = [] if before is None else _recover(table, before)
+    if before is not None:
+        earlier.append(recover(table, before, say))
     known = {} if before is None else before.by_partition()
     check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
     for log in logs:
@@ -168,16 +183,8 @@ def plan_ingest(request: Request) -> IngestPlan:
             check_continues(log, state, places, WAYS_OUT, may_have_expired=not is_strict)
     planned = plan_new([log for log in logs if log.pieces], known, request.query, places)
     names = tuple(sorted({log.topic for log in hidden}))
-    if request.query.topics == Topics():
-        said += _absent(known, logs)
+    said = _absent(known, logs) if request.query.topics == Topics() else []
     return IngestPlan(request, table, before, tuple(logs), planned, names, tuple(said))
-
-
-def _recover(table: Table, before: RunState) -> list[str]:
-    """Make the data of the newest run visible; return words on what was removed."""
-    table.publish(before)
-    swept = staging.sweep(table.log, before.number)
-    return [f"{path}: removed; an ingest that was killed left it" for path in swept]
 
 
 def _absent(known: Mapping[TopicPartition, PartitionState], logs: Iterable[PartitionLog]) -> list[str]:
@@ -246,7 +253,8 @@ def ingest(
         run = new.run = with_placeholder(table, run, plan.before, is_empty=plan.before is None)
     job_seconds = time.monotonic() - started - engine.start_seconds
     places = Places(plan.request.store_settings)
-    told = report_uncommitted(reports, _uncommitted(plan), plan.planned.splits, places)
+    max_bytes = plan.request.query.limits.max_walk_bytes
+    told = report_uncommitted(reports, _uncommitted(plan), plan.planned.splits, places, max_bytes)
     return Ingest(run, tuple(told), engine.start_seconds, job_seconds)
 
 
@@ -281,7 +289,7 @@ def _run_of(
     for log in plan.logs:
         key = log.topic, log.partition
         output, offsets = found.get(key, PartitionOutput(*key)), plan.planned.offsets.get(key)
-        account, state = _settled(log, known.get(key), offsets, output, planned.get(key, []))
+        account, state = settle(log, known.get(key), offsets, output, planned.get(key, []))
         findings = (*planned.get(key, []), *output.findings)
         reports.append(PartitionReport(account, bytes_out[key], findings))
         states.append(state)
@@ -329,38 +337,6 @@ def _planned_findings(plan: IngestPlan) -> dict[TopicPartition, list[Finding]]:
         if not log.pieces:
             found.setdefault((log.topic, log.partition), []).extend(of_kinds(log.findings, *PLANNED_KINDS))
     return found
-
-
-def _settled(
-    log: PartitionLog,
-    known: PartitionState | None,
-    offsets: NewOffsets | None,
-    output: PartitionOutput,
-    planned: Sequence[Finding],
-) -> tuple[Account, PartitionState]:
-    """The account of a partition, and its state after the run."""
-    key = log.topic, log.partition
-    start = known.next_offset if known is not None else (offsets.start if offsets is not None else 0)
-    end = start if offsets is None else offsets.end
-    last = output.counts.last
-    if end is None:
-        end = start if last is None else last.last_offset + 1
-    end = max(start, end)
-    spans = [*output.lost, *lost_spans(planned, (start, end))]
-    account = account_of(
-        key,
-        (start, end),
-        output.counts,
-        spans,
-        batches=output.batches,
-        num_bytes=output.num_bytes,
-        crc_failures=output.crc_failures,
-    )
-    if last is None and known is not None:
-        last = known.last
-    epochs = log.leader_epochs or (known.leader_epochs if known is not None else ())
-    topic_id = log.topic_id or (known.topic_id if known is not None else None)
-    return account, PartitionState(*key, end, topic_id, tuple(epochs), last)
 
 
 def _uncommitted(plan: IngestPlan) -> tuple[PartitionLog, ...]:

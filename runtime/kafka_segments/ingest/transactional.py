@@ -1,7 +1,8 @@
 """Number of records written at `read_uncommitted` that are not committed.
 
-Strategy: headers suffice. They are read again on the driver when the job is done: of all segments as long as
-these are not too large together, then of those that the `.txnindex` files name.
+Strategy: headers suffice. They are read again on the driver when the run is committed: of all segments as
+long as these are not too large together, then of those that the `.txnindex` files name. The run is done then:
+what cannot be read, or is too large, makes the number unknown, and is no error.
 """
 
 from __future__ import annotations
@@ -12,26 +13,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
+from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.ingest.report import PartitionReport
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.findings import Finding, Findings, Kind
 from kafka_segments.log.model import PartitionLog, Split
 from kafka_segments.query.committed import Committed, read_committed
+from kafka_segments.query.cut import num_bytes_of
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.read.batch_views import read_batches
 
 __all__ = ["report_uncommitted"]
-
-_MOST_BYTES = 1 << 30
-"""Most bytes of segments, in all, whose headers are read."""
 
 _Void = tuple[int, int, int]
 _Ranges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def report_uncommitted(
-    reports: Iterable[PartitionReport], logs: Iterable[PartitionLog], splits: Sequence[Split], places: Places
+    reports: Iterable[PartitionReport],
+    logs: Iterable[PartitionLog],
+    splits: Sequence[Split],
+    places: Places,
+    max_bytes: int,
 ) -> Iterator[PartitionReport]:
     """Add a remark to the reports of partitions with rows that are not committed.
 
@@ -40,68 +43,95 @@ def report_uncommitted(
         logs: the partitions whose transactions were not looked at.
         splits: what was read.
         places: filesystems by path.
+        max_bytes: of segments, in all, whose headers may be read to know what is not committed; and to count.
     """
-    found = _count_uncommitted(logs, splits, places)
+    found = _count_uncommitted(logs, splits, places, max_bytes)
     for report in reports:
         key = report.account.topic, report.account.partition
         if key not in found:
             yield report
             continue
-        number = "an unknown number" if found[key] is None else f"{found[key]:,}"
-        words = (
-            f"{number} of the records written are not committed (their transactions were aborted or are "
-            "open, or they follow an open one); --isolation read_committed leaves them out"
-        )
+        number = found[key]
+        if isinstance(number, KafkaFormatError):
+            words = (
+                "an unknown number of the records written are not committed: they cannot be counted "
+                f"({number}); --isolation read_committed leaves them out"
+            )
+        else:
+            words = (
+                f"{number:,} of the records written are not committed (their transactions were aborted or "
+                "are open, or they follow an open one); --isolation read_committed leaves them out"
+            )
         yield report.with_findings([Finding(Kind.REMARK, *key, words)])
 
 
 def _count_uncommitted(
-    logs: Iterable[PartitionLog], splits: Sequence[Split], places: Places
-) -> dict[TopicPartition, int | None]:
+    logs: Iterable[PartitionLog], splits: Sequence[Split], places: Places, max_bytes: int
+) -> dict[TopicPartition, int | KafkaFormatError]:
     """Count the records of each partition that a reader of committed records would skip.
 
     Args:
         logs: the partitions.
         splits: what was read of them.
         places: where files live.
+        max_bytes: see `report_uncommitted`.
 
     Returns:
-        By partition, without those that have none; None is not known.
+        By partition, without those that have none; an error is why the number is not known.
     """
     read: dict[TopicPartition, list[Split]] = {}
     for split in splits:
         read.setdefault((split.topic, split.partition), []).append(split)
-    found: dict[TopicPartition, int | None] = {}
-    left = _MOST_BYTES
+    found: dict[TopicPartition, int | KafkaFormatError] = {}
+    left, left_to_count = max_bytes, max_bytes
     for log in logs:
         key = log.topic, log.partition
         if key not in read:
             continue
         try:
             outcome = read_committed(log, places, left, [])
-            left -= min(left, sum(piece.segment.size for piece in log.pieces))
-            count = _count(outcome, read[key], places)
+            left -= min(left, sum(piece.segment.size for piece in log.pieces) - outcome.num_unread)
+            concerned = _concerned(outcome, read[key])
+            left_to_count -= _checked(sum(map(num_bytes_of, concerned)), left_to_count)
+            count = _count(outcome, concerned, places)
         except KafkaFormatError as error:
-            raise_unless_file_at_fault(error)
-            found[key] = None
+            found[key] = error
             continue
         if count:
             found[key] = count
     return found
 
 
-def _count(outcome: Committed, splits: Iterable[Split], places: Places) -> int:
-    """The records of void batches, and all from the last stable offset on."""
+def _concerned(outcome: Committed, splits: Iterable[Split]) -> list[Split]:
+    """The splits that may hold records of void batches, or from the last stable offset on."""
     lowest = min([outcome.last_stable_offset, *(first for _, first, _ in outcome.void)])
     if not outcome.void and lowest >= outcome.end_offset:
-        return 0
+        return []
+    return [split for split in splits if split.end is None or split.end > lowest]
+
+
+def _checked(num_bytes: int, left: int) -> int:
+    """A number of bytes that may be read.
+
+    Raises:
+        OptionError: it may not.
+    """
+    if num_bytes > left:
+        raise OptionError(
+            f"the headers of {num_bytes:,} bytes have to be read, more than the {left:,} that are left of "
+            "maxWalkBytes"
+        )
+    return num_bytes
+
+
+def _count(outcome: Committed, splits: Iterable[Split], places: Places) -> int:
+    """The records of void batches, and all from the last stable offset on."""
     ranges = {producer_id: _ranges(outcome.void, producer_id) for producer_id, _, _ in outcome.void}
-    count = 0
-    for split in splits:
-        if split.end is None or split.end > lowest:
-            for batch in read_batches(split, places, Findings()):
-                count += _count_in(batch, outcome.last_stable_offset, ranges)
-    return count
+    return sum(
+        _count_in(batch, outcome.last_stable_offset, ranges)
+        for split in splits
+        for batch in read_batches(split, places, Findings())
+    )
 
 
 def _count_in(batch: pa.RecordBatch, last_stable_offset: int, ranges: Mapping[int, _Ranges]) -> int:

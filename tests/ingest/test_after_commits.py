@@ -1,0 +1,99 @@
+"""What comes after the commit: nothing that a run has found is lost, though it fails or is killed then."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import directories
+from tests.builders.directories import append, run_of
+from tests.ingest.ingested import Run, parquet_rows
+from tests.spark import kafka_rows
+
+from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
+from kafka_segments.ingest import transactional
+from kafka_segments.ingest.tables.parquet_table import ParquetTable
+
+TRANSACTIONS = kafka_rows.RECORDED / "kafka-4.3/clean/transactions-0"
+
+
+@pytest.fixture
+def hurt(tmp_path: Path) -> Path:
+    """A log directory with offsets 0 to 8 and a damaged place in t-0."""
+    directory = append(tmp_path / "logs" / "t-0", *run_of(0, 3), b"\xff" * 50, *run_of(3, 9))
+    return directory.parent
+
+
+@pytest.mark.parametrize(
+    "error", [StoreError("it stopped"), ReadError("it stopped", path="/x", errno=errno.EACCES)]
+)
+def test_transactions_that_cannot_be_read_after_the_commit(
+    ingest: Run, tmp_path: Path, hurt: Path, monkeypatch: pytest.MonkeyPatch, error: KafkaFormatError
+) -> None:
+    def fails(*_arguments: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(transactional, "read_committed", fails)
+    status, table, err = ingest(hurt, tmp_path / "out")
+    assert (status, table["t", 0]["records"], table["t", 0]["damage"]) == (1, "9", "1"), err
+    assert "t-0: an unknown number of the records written are not committed" in err
+    assert "it stopped" in err
+    assert f"{hurt / 't-0'}" in err
+
+
+def test_counting_reads_no_more_than_it_may(ingest: Run, tmp_path: Path) -> None:
+    status, table, err = ingest(TRANSACTIONS, tmp_path / "out", "-o", "maxWalkBytes=9000b")
+    assert (status, table["total", -1]["lost"]) == (0, "0"), err
+    assert "an unknown number of the records written are not committed" in err
+    assert "more than the 9,000 that are left of maxWalkBytes" in err
+
+
+def test_what_a_run_had_found_that_was_killed_after_its_commit(
+    ingest: Run, audit: Run, tmp_path: Path, hurt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+
+    def killed(*_arguments: Any) -> None:
+        raise SystemExit(143)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ParquetTable, "publish", killed)
+        assert ingest(hurt, out)[0] == 143
+    assert not list(out.glob("*.parquet"))
+    log = directories.segment_path(hurt / "t-0", 0)
+    whole = log.read_bytes()
+    log.write_bytes(b"".join(run_of(0, 3)))
+    status, _, err = ingest(hurt, out)
+    finished = (
+        "run 1 was committed by a process that failed, was killed, or is not done: it is finished here. "
+    )
+    finished += (
+        "Offsets of its 1 partitions: 9 records, 0 control, 0 aborted, 0 absent, 0 lost; damaged places: 1"
+    )
+    assert (status, finished in err, "it ends at offset 3 now" in err) == (2, True, True), err
+    assert [row.offset for row in parquet_rows(out)] == list(range(9))
+    log.write_bytes(whole)
+    status, _, err = ingest(hurt, out)
+    assert (status, finished in err) == (0, False), err
+    assert audit(out, hurt)[0] == 0
+
+
+def test_the_status_is_that_of_the_damage(
+    ingest: Run, tmp_path: Path, hurt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_arguments: Any) -> None:
+        raise SystemExit(143)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ParquetTable, "publish", killed)
+        assert ingest(hurt, tmp_path / "out")[0] == 143
+    status, table, err = ingest(hurt, tmp_path / "out")
+    assert (status, table["total", -1]["damage"]) == (1, "0"), err
+    place = f"t-0: {directories.segment_path(hurt / 't-0', 0)}, position "
+    line = next(one for one in err.splitlines() if place in one)
+    kept = line.partition("the bytes are in ")[2].rstrip(")")
+    assert (tmp_path / "out" / kept).read_bytes() == b"\xff" * 50
+    assert "killed left it" not in err
+    assert ingest(hurt, tmp_path / "out")[0] == 0
