@@ -1,6 +1,7 @@
 """Run by test_kills: `ingest` or `compact` in a process that kills itself at a point of its work.
 
-Arguments: the point, then those of the command. A point is named in `POINTS`, or is a number of seconds.
+Arguments: the point, then those of the command. A point is named in `POINTS`, `STORE_POINTS` or
+`OF_ICEBERG`, or is a number of seconds.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ STORE_POINTS: dict[str, Callable[[], None]] = {
     "all copies are removed": _patch(_Files, "publish", after),
     "in the sweep of the store": _patch(_Files, "remove_tree", before),
 }
-POINTS |= {name: kill for name, kill in STORE_POINTS.items() if name not in POINTS}
+"""Those of a run into a store, some of which are also those of any run."""
 
 
 def _iceberg(wrap: Callable[..., Callable[..., Any]]) -> None:
@@ -108,7 +109,7 @@ def kill_later(seconds: float) -> None:
 
 if __name__ == "__main__":
     point = sys.argv[1]
-    points = POINTS | OF_ICEBERG
+    points = POINTS | STORE_POINTS | OF_ICEBERG
     if point in points:
         points[point]()
     else:
