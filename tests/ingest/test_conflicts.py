@@ -86,7 +86,6 @@ def test_compact_and_a_run_at_once(audit: Run, logs: Path, tmp_path: Path) -> No
     table = open_table("parquet", str(out))
     with pytest.raises(ConflictError):
         compact(table, Meanwhile(lambda: ingest(planned(logs, out), LocalEngine(1))), target_bytes=1 << 20)
-    slow = planned(logs, out)
     append(logs / "t-0", *run_of(18, 21))
     slow = planned(logs, out)
     with pytest.raises(ConflictError):

@@ -166,9 +166,7 @@ def test_others_may_write_the_table_too(ingest: Run, logs: Path, tmp_path: Path)
     assert offsets(out) == sorted([*range(12), 0, 1])
 
 
-def test_a_table_that_cannot_be_written_is_an_error(
-    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ingest: Run
-) -> None:
+def test_a_table_that_cannot_be_written_is_an_error(ingest: Run, logs: Path, tmp_path: Path) -> None:
     ingest(logs, tmp_path / "out", "--table", "delta")
     run = RunLog(str(tmp_path / "out")).newest()
     assert run is not None

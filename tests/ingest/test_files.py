@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from tests.builders import build, directories
@@ -101,10 +98,8 @@ def test_compact_merges_what_is_small(
     size = max((out / name).stat().st_size for name in before)
     assert main(["compact", "--engine", "local", "--target-size", str(3 * size), str(out)]) == 0
     said = capsys.readouterr().err
-    match = re.search(r"(\d+) files were merged into (\d+)", said)
-    assert match, said
-    assert int(match[1]) == 10 or int(match[1]) == 9
-    assert len(data_files(out)) == len(before) - int(match[1]) + int(match[2])
+    assert "9 files were merged into 3" in said, "the tenth has no neighbour left, u-0 has only one"
+    assert (len(before), len(data_files(out))) == (11, 5)
     assert parquet_rows(out) == rows
     status, table, err = audit(out, logs)
     assert (status, table["t", 0]["records"]) == (0, "30"), err
@@ -162,4 +157,3 @@ def test_equal_rows_make_equal_bytes(ingest: Run, tmp_path: Path) -> None:
         (path,) = (tmp_path / name).rglob("*.parquet")
         found.append(path.read_bytes())
     assert found[0] == found[1]
-    assert pa.BufferReader(found[0]).size() > 0
