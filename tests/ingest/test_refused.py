@@ -14,6 +14,9 @@ from tests.spark import kafka_rows
 from tests.spark.test_reader import batches, segment
 
 from kafka_segments.cli.main import main
+from kafka_segments.errors import OptionError
+from kafka_segments.ingest.destination import check_destination
+from kafka_segments.io.filesystems import Places
 
 
 def refused(*words: Any) -> int:
@@ -46,6 +49,20 @@ def test_destinations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     says("no segments here", tmp_path / "full" / "..", tmp_path / "full" / ".." / ".." / "out")
     says("cannot be written", source, tmp_path / "file" / "out", status=3)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("s3a://bucket", "this is a whole bucket"),
+        ("s3a://KEY:SECRET@bucket/table", "do not belong in an address"),
+        ("s3://logs/here/table", "it lies in the source s3a://logs/here"),
+    ],
+)
+def test_addresses_as_destinations(address: str, said: str) -> None:
+    """No request is made: what an address says is enough."""
+    with pytest.raises(OptionError, match=said):
+        check_destination(address, ["s3a://logs/here/"], Places({}))
 
 
 def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

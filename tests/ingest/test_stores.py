@@ -17,12 +17,10 @@ from tests.ingest.stored import BUCKET, Bucket, partition_rows
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
-from kafka_segments.errors import MissingExtraError, OptionError, OutputError
-from kafka_segments.ingest.destination import check_destination
+from kafka_segments.errors import OutputError
 from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.table_files import table_files
-from kafka_segments.io import object_store, stored_objects
-from kafka_segments.io.filesystems import Places
+from kafka_segments.io import stored_objects
 
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3
@@ -178,21 +176,6 @@ def test_an_object_that_is_there_is_not_written_over(bucket: Bucket, table: str)
     assert files.read(path) == b"one"
 
 
-@pytest.mark.parametrize(
-    ("destination", "said"),
-    [
-        ("hdfs://name/table", "nothing can be written to hdfs"),
-        (f"s3a://{BUCKET}", "this is a whole bucket"),
-        ("s3a:///table", "no bucket is named"),
-        ("s3a://KEY:SECRET@bucket/table", "do not belong in an address"),
-        ("s3://logs/here/table", "it lies in the source s3a://logs/here"),
-    ],
-)
-def test_destinations_that_are_refused(bucket: Bucket, destination: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
-        check_destination(destination, ["s3a://logs/here/"], Places(bucket.settings))
-
-
 def test_a_place_with_other_objects_is_refused(ingest: Run, logs: Path, bucket: Bucket, table: str) -> None:
     (bucket.folder / table).mkdir()
     (bucket.folder / table / "mine.txt").touch()
@@ -213,16 +196,3 @@ def test_a_refusal_has_no_secret(ingest: Run, logs: Path, bucket: Bucket, table:
         files.names(f"s3a://{BUCKET}/{table}")
     assert "canary" not in str(caught.value)
     assert caught.value.__cause__ is caught.value.__context__ is None
-
-
-def test_with_a_library_that_is_too_old(monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -> None:
-    monkeypatch.setattr("obstore.__version__", "0.9.2")
-    with pytest.raises(MissingExtraError, match=r"obstore 0\.9\.2 changes names"):
-        table_files(f"s3a://{BUCKET}/x", bucket.settings).names(f"s3a://{BUCKET}/x")
-
-
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch, bucket: Bucket) -> None:
-    monkeypatch.setattr(object_store, "_opened", object_store._opened.__wrapped__)
-    monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(MissingExtraError, match=r"kafka-segments\[stores\]"):
-        table_files(f"s3a://{BUCKET}/x", bucket.settings).names(f"s3a://{BUCKET}/x")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 from tests.io.conftest import settings_for
 
-from kafka_segments.errors import OptionError
+from kafka_segments.errors import MissingExtraError, OptionError
+from kafka_segments.io import object_store as stores
 from kafka_segments.io.object_store import object_store, object_store_options, split_address
 
 pytest.importorskip("obstore")
@@ -125,3 +127,17 @@ def test_settings_that_are_refused(address: str, settings: dict[str, str], said:
     scheme, authority, _ = split_address(address)
     with pytest.raises(OptionError, match=said):
         object_store(scheme, authority, settings)
+
+
+def test_with_a_library_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_opened", stores._opened.__wrapped__)
+    monkeypatch.setattr("obstore.__version__", "0.9.2")
+    with pytest.raises(MissingExtraError, match=r"obstore 0\.9\.2 changes names"):
+        object_store("s3a", "bucket", {})
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_opened", stores._opened.__wrapped__)
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MissingExtraError, match=r"kafka-segments\[stores\]"):
+        object_store("s3a", "bucket", {})
