@@ -1,12 +1,21 @@
-"""Fixtures: the commands in this process."""
+"""Fixtures: the commands in this process, and a log directory that most tests begin with."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, auditor, locally
 from tests.ingest.stored import bucket, impatient, s3_server, table
 
 __all__ = ["bucket", "impatient", "s3_server", "table"]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A log directory with offsets 0 to 8 of partition t-0."""
+    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
 
 
 @pytest.fixture

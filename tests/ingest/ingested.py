@@ -53,6 +53,22 @@ def parquet_rows(destination: Path) -> list[kafka_rows.Row]:
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))
 
 
+def in_order(table: pa.Table) -> pa.Table:
+    """The rows of a table of another system, by topic, partition and offset."""
+    return table.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+
+
+def rows_in_millis(table: pa.Table) -> list[kafka_rows.Row]:
+    """The rows of a table that has times in microseconds."""
+    at, times = table.schema.get_field_index("timestamp"), table["timestamp"].cast(pa.timestamp("ms", "UTC"))
+    return kafka_rows.of_parquet(table.set_column(at, "timestamp", times))
+
+
+def fail(*_arguments: Any, **_more: Any) -> None:
+    """What a disk that is gone makes of any call."""
+    raise OSError("the disk is gone")
+
+
 def not_internal(rows: list[kafka_rows.Row]) -> list[kafka_rows.Row]:
     """The rows of topics that are not Kafka's own; in the recorded sets these begin with two underscores."""
     return [row for row in rows if not row.topic.startswith("__")]

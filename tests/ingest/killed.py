@@ -1,18 +1,20 @@
-"""Run by test_kills: `ingest` or `compact` in a process that kills itself at a point of its work.
+"""Runs that are killed: `run_killed` starts this file, a command in a process that kills itself at a point.
 
-Arguments: the point, then those of the command. A point is named in `POINTS`, `STORE_POINTS` or
-`OF_ICEBERG`, or is a number of seconds.
+Arguments of the process: the point, then those of the command. A point is named in `POINTS`, `STORE_POINTS`
+or `OF_ICEBERG`, or is a number of seconds.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from kafka_segments.cli.main import main
@@ -21,6 +23,15 @@ from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.tables.parquet_table import ParquetTable
 from kafka_segments.io import stored_objects
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_killed(point: str, *words: object) -> int:
+    """Run the command in a process that is killed; returns how it ended."""
+    command = [sys.executable, "-m", "tests.ingest.killed", point, *map(str, words)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    return subprocess.run(command, capture_output=True, timeout=120, env=environment, check=False).returncode
 
 
 def die(*_arguments: Any) -> None:

@@ -21,11 +21,6 @@ from kafka_segments.query.query import Query
 from kafka_segments.segment.columnar.arrow_schema import SCHEMA
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
-
-
 def planned(logs: Path, out: Path) -> IngestPlan:
     return plan_ingest(Request((str(logs),), str(out), Query(), tuple(SCHEMA.names)))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 from tests.builders.directories import append, run_of
-from tests.ingest.ingested import Run, not_internal
+from tests.ingest.ingested import Run, fail, in_order, not_internal, rows_in_millis
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
@@ -25,14 +25,8 @@ delta_table = pytest.importorskip("kafka_segments.ingest.tables.delta_table")
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
-
-
 def rows(destination: Path) -> pa.Table:
-    found = deltalake.DeltaTable(destination).to_pyarrow_table()
-    return found.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+    return in_order(deltalake.DeltaTable(destination).to_pyarrow_table())
 
 
 def offsets(destination: Path) -> list[int]:
@@ -45,9 +39,7 @@ def test_rows_are_those_of_kafka(ingest: Run, audit: Run, tmp_path: Path) -> Non
     assert status == 0, err
     expected = not_internal(kafka_rows.rows("kafka-4.3/clean"))
     found = rows(tmp_path / "out")
-    millis = found["timestamp"].cast(pa.timestamp("ms", "UTC"))
-    as_millis = found.set_column(found.schema.get_field_index("timestamp"), "timestamp", millis)
-    assert kafka_rows.of_parquet(as_millis) == expected
+    assert rows_in_millis(found) == expected
     assert {"topic": pa.string(), "partition": pa.int32()}.items() <= {
         field.name: field.type for field in found.schema
     }.items()
@@ -95,10 +87,6 @@ def test_columns_that_are_added(ingest: Run, logs: Path, tmp_path: Path) -> None
     status, _, err = ingest(logs, out, "--table", "delta", "-o", "columns=offset,key")
     assert status == 0, err
     assert rows(out)["key"].to_pylist() == [None] * 9 + [b"k"] * 3
-
-
-def fail(*_arguments: Any, **_more: Any) -> None:
-    raise OSError("the disk is gone")
 
 
 def test_a_run_that_ends_before_the_table_has_it_is_finished(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.builders.directories import append, run_of
+from tests.ingest.endings import HEEDING, no_file_above
 from tests.ingest.ingested import Run, parquet_rows
 from tests.spark import kafka_rows
 
@@ -21,19 +19,6 @@ from kafka_segments.ingest import staging
 from kafka_segments.ingest.run_log import RunLog
 
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
-
-
-@contextmanager
-def no_file_above(num_bytes: int) -> Iterator[None]:
-    """Let the system refuse to write larger files, as a full disk does, down to what a buffer holds back."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.mark.parametrize("num_bytes", [0, 300, 1200])
@@ -68,13 +53,10 @@ def test_what_was_swept_is_told(ingest: Run, tmp_path: Path) -> None:
     assert f"{staging.staging_of(str(out), left)}: removed; an ingest that was killed left it" in err
 
 
-# What is run under nohup has its children ignore SIGHUP, too.
-HEEDING = """
-import signal, sys, time
+SLOW = """
+import sys, time
 from kafka_segments.cli.main import main
 from kafka_segments.ingest import job
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-signal.signal(signal.SIGINT, signal.default_int_handler)
 class Slow(job.WriteTask):
     def run(self):
         print("at work", file=sys.stderr, flush=True)
@@ -96,7 +78,7 @@ def test_a_signal_ends_it(
     if not is_first:
         ingest(CLEAN / "multi-0", out)
     before = sorted(out.rglob("*"))
-    command = [sys.executable, "-c", HEEDING, "ingest", "--engine", "local", str(CLEAN), str(out)]
+    command = [sys.executable, "-c", HEEDING + SLOW, "ingest", "--engine", "local", str(CLEAN), str(out)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None

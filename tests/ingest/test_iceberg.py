@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from tests.builders.directories import append, run_of
 from tests.forms import pick
-from tests.ingest.ingested import Run, not_internal
-from tests.ingest.test_kills import run_killed
+from tests.ingest.ingested import Run, fail, in_order, not_internal, rows_in_millis
+from tests.ingest.killed import run_killed
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
@@ -37,11 +37,6 @@ CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 ICEBERG = ("--table", "iceberg")
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
-
-
 def loaded(destination: Path) -> Any:
     """The table, through a catalog as the docs say."""
     uri = f"sqlite:///{quote(str(destination))}/_kafka_segments/catalog.db"
@@ -49,8 +44,7 @@ def loaded(destination: Path) -> Any:
 
 
 def rows(destination: Path) -> pa.Table:
-    found = loaded(destination).scan().to_arrow()
-    return found.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+    return in_order(loaded(destination).scan().to_arrow())
 
 
 def offsets(destination: Path) -> list[int]:
@@ -58,18 +52,11 @@ def offsets(destination: Path) -> list[int]:
     return found
 
 
-def of_kafka(table: pa.Table) -> list[kafka_rows.Row]:
-    at = table.schema.get_field_index("timestamp")
-    return kafka_rows.of_parquet(
-        table.set_column(at, "timestamp", table["timestamp"].cast(pa.timestamp("ms", "UTC")))
-    )
-
-
 def test_rows_are_those_of_kafka(ingest: Run, audit: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     status, _, err = ingest(CLEAN, out, *ICEBERG)
     assert status == 0, err
-    assert of_kafka(rows(out)) == not_internal(kafka_rows.rows("kafka-4.3/clean"))
+    assert rows_in_millis(rows(out)) == not_internal(kafka_rows.rows("kafka-4.3/clean"))
     assert [str(field) for field in loaded(out).spec().fields] == [
         "1000: topic: identity(1)",
         "1001: partition: identity(2)",
@@ -145,10 +132,6 @@ def test_columns_that_are_added(ingest: Run, audit: Run, logs: Path, tmp_path: P
     assert main(["compact", "--engine", "local", str(out)]) == 0
     assert rows(out)["key"].to_pylist() == [None] * 9 + [b"k"] * 3
     assert audit(out, logs)[0] == 0
-
-
-def fail(*_arguments: Any, **_more: Any) -> None:
-    raise OSError("the disk is gone")
 
 
 def test_a_run_that_ends_before_the_table_has_it_is_finished(

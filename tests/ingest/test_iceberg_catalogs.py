@@ -19,11 +19,6 @@ NAMED = ("--table", "iceberg", "--catalog", "lake", "--identifier", "kafka.histo
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent
-
-
-@pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A catalog, and the name `lake` for it in the environment, as pyiceberg reads it."""
     settings = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 
@@ -14,10 +12,10 @@ from tests.builders.directories import append, run_of
 from tests.forms import pick
 from tests.ingest import killed
 from tests.ingest.ingested import Run, data_files, parquet_rows
+from tests.ingest.killed import run_killed
 
 from kafka_segments.cli.main import main
 
-ROOT = Path(__file__).resolve().parents[2]
 SHORT = ("a file is half written", "the commit is made", "some files are published", "in the sweep")
 NUM_RANDOM = 20
 
@@ -32,15 +30,6 @@ def logs(tmp_path: Path) -> Path:
 def grow(logs: Path, start: int = 30, end: int = 45) -> None:
     for number in range(4):
         append(logs / f"t-{number}", *run_of(start, end + number * (end == 45)))
-
-
-def run_killed(point: str, *words: object) -> int:
-    """Run the command in a process that is killed; returns how it ended."""
-    command = [sys.executable, "-m", "tests.ingest.killed", point, *map(str, words)]
-    path = os.pathsep.join([str(ROOT), *sys.path])
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, capture_output=True, timeout=120, env=environment, check=False)
-    return done.returncode
 
 
 def check(ingest: Run, audit: Run, logs: Path, out: Path) -> None:

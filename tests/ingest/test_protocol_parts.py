@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from tests.builders.directories import append, run_of
-from tests.ingest.test_ended_runs import no_file_above
+from tests.ingest.endings import no_file_above
 
 from kafka_segments.errors import OptionError, OutputError
 from kafka_segments.ingest import staging

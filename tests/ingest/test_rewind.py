@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.builders import directories
 from tests.builders.directories import append, run_of
-from tests.ingest.ingested import Run, data_files, parquet_rows
+from tests.ingest.ingested import Run, data_files, parquet_rows, rows_in_millis
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
@@ -135,7 +135,7 @@ def rows_of(out: Path, kind: str) -> list[kafka_rows.Row]:
         return parquet_rows(out)
     if kind == "iceberg":
         iceberg = pytest.importorskip("tests.ingest.test_iceberg")
-        return list(iceberg.of_kafka(iceberg.rows(out)))
+        return rows_in_millis(iceberg.rows(out))
     deltalake = pytest.importorskip("deltalake")
     rows = kafka_rows.of_parquet(deltalake.DeltaTable(str(out)).to_pyarrow_table())
     return sorted(rows, key=lambda row: (row.topic, row.partition, row.offset))

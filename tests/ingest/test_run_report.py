@@ -30,13 +30,6 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 Reported = Callable[..., tuple[int, dict[str, Any], Samples, str]]
 
 
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """A log directory with offsets 0 to 8 of partition t-0."""
-    append(tmp_path / "logs" / "t-0", *run_of(0, 9))
-    return tmp_path / "logs"
-
-
 def samples_of(text: str, destination: Path, parse: Any = open_metrics) -> Samples:
     """Values by name and labels; all families are gauges, and all samples have the table's destination."""
     found: Samples = {}

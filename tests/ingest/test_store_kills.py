@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 
@@ -14,12 +12,12 @@ from tests.builders.directories import append, data, run_of
 from tests.forms import pick
 from tests.ingest import killed
 from tests.ingest.ingested import Run
+from tests.ingest.killed import run_killed
 from tests.ingest.stored import BUCKET, Bucket, partition_rows
 
 pytest.importorskip("obstore")
 pytestmark = pytest.mark.s3
 
-ROOT = Path(__file__).resolve().parents[2]
 SHORT = ("in an upload", "the commit is made", "some files are copied")
 DELTA = ("the commit is made", "all files are copied", "all copies are removed")
 NUM_PARTITIONS = 3
@@ -39,12 +37,6 @@ def grow(logs: Path) -> None:
     append(logs / "t-0", *batches)
     for number in range(1, NUM_PARTITIONS):
         append(logs / f"t-{number}", *run_of(30, 40))
-
-
-def run_killed(point: str, *words: object) -> int:
-    command = [sys.executable, "-m", "tests.ingest.killed", point, *map(str, words)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    return subprocess.run(command, capture_output=True, timeout=120, env=environment, check=False).returncode
 
 
 @pytest.mark.parametrize(

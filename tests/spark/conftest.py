@@ -14,6 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kafka_segments.spark.task_engine import SparkEngine
+
 ROOT = Path(__file__).resolve().parents[2]
 MASTER = "KAFKA_SEGMENTS_TEST_MASTER"
 """Names another master than local[2], or the address of a server of Spark Connect."""
@@ -42,6 +44,26 @@ def spark(workers_path: None) -> Iterator[SparkSession]:
         session.conf.set("spark.sql.session.timeZone", "UTC")
         session.conf.set("spark.sql.shuffle.partitions", "2")
         yield session
+
+
+@pytest.fixture
+def shared_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the engine of `ingest` use the session of these tests."""
+    from kafka_segments.spark import task_engine
+
+    @contextmanager
+    def shared(_master: str) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(task_engine, "open_session", shared)
+
+
+@pytest.fixture
+def engine(shared_session: None) -> SparkEngine:
+    """The engine of `ingest`, with the session of these tests."""
+    from kafka_segments.spark.task_engine import SparkEngine
+
+    return SparkEngine()
 
 
 @contextmanager

@@ -8,8 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +15,13 @@ import pyarrow.dataset
 import pytest
 from tests.builders import build
 from tests.forms import pick
+from tests.ingest.endings import HEEDING
 from tests.ingest.ingested import Run, Table, data_files, not_internal, parquet_rows, table_of
 from tests.spark import kafka_rows
 from tests.spark.test_reader import VECTORS, batches, flipped, segment
 
 from kafka_segments.cli.main import main
 from kafka_segments.ingest.destination import partition_path
-from kafka_segments.spark import task_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,12 +30,8 @@ CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 
 
 @pytest.fixture
-def ingest(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def ingest(shared_session: None, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command, in this process and with the session of these tests; gives status, table, messages."""
-
-    @contextmanager
-    def shared(_master: str) -> Iterator[SparkSession]:
-        yield spark
 
     def run(*words: Any) -> tuple[int, Table, str]:
         capsys.readouterr()
@@ -45,7 +39,6 @@ def ingest(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         captured = capsys.readouterr()
         return status, table_of(captured.out) if captured.out else {}, captured.err
 
-    monkeypatch.setattr(task_engine, "open_session", shared)
     return run
 
 
@@ -190,14 +183,7 @@ def test_nothing_to_write(ingest: Run, spark: SparkSession, tmp_path: Path, is_d
     }.items() <= dict(frame.dtypes).items()
 
 
-# What is run under nohup has its children ignore SIGHUP, and what a shell puts into the background SIGINT.
-HEEDING = """
-import signal, sys
-from kafka_segments.cli.main import main
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(main())
-"""
+COMMAND = "import sys\nfrom kafka_segments.cli.main import main\nsys.exit(main())"
 ENDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "terminated", signal.SIGINT: "interrupted"}
 
 
@@ -206,7 +192,7 @@ ENDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "terminated", signal.SIGINT
 @pytest.mark.long
 @pytest.mark.parametrize("number", pick([signal.SIGTERM], list(ENDS)))
 def test_a_signal_ends_a_run(workers_path: None, tmp_path: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-c", HEEDING, "ingest", str(CLEAN), str(tmp_path / "out")]
+    command = [sys.executable, "-c", HEEDING + COMMAND, "ingest", str(CLEAN), str(tmp_path / "out")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         assert process.stderr is not None
         said = next(line for line in process.stderr if "done" in line)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.builders.directories import append, run_of
@@ -19,28 +16,12 @@ from kafka_segments.ingest.tables import open_table
 from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import Query
 from kafka_segments.segment.columnar.arrow_schema import SCHEMA
-from kafka_segments.spark import task_engine
 from kafka_segments.spark.task_engine import SparkEngine
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytest.importorskip("obstore")
 pytestmark = [pytest.mark.spark, pytest.mark.s3]
 
 __all__ = ["bucket", "s3_server", "table"]
-
-
-@pytest.fixture
-def engine(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
-    """The engine, with the session of these tests."""
-
-    @contextmanager
-    def shared(_master: str) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(task_engine, "open_session", shared)
-    return SparkEngine()
 
 
 def contents(folder: Path) -> list[bytes]:

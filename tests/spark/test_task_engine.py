@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,20 +21,6 @@ from kafka_segments.spark.task_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-
-@pytest.fixture
-def engine(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkEngine:
-    """The engine, with the session of these tests."""
-
-    @contextmanager
-    def shared(_master: str) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(task_engine, "open_session", shared)
-    return SparkEngine()
 
 
 @pytest.mark.spark
