@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,6 +13,11 @@ from tests.builders import directories
 from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run
 from tests.spark.test_reader import flipped
+
+from kafka_segments.errors import OutputError
+from kafka_segments.ingest.local_table_files import LocalTableFiles
+from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.run_state import DataFile
 
 
 @pytest.fixture
@@ -152,3 +158,26 @@ def test_damage_is_kept_in_quarantine(ingest: Run, audit: Run, tmp_path: Path) -
     assert "t-0: 3 offsets were lost" in err
     kept.unlink()
     assert "with damaged bytes, is missing" in audit(tmp_path / "out")[2]
+
+
+def test_files_of_the_newest_run_may_go_once_it_is_published(ingest: Run, logs: Path, tmp_path: Path) -> None:
+    append(logs / "t-0", flipped(run_of(9, 12)[0]), *run_of(12, 15))
+    assert ingest(logs, tmp_path / "out")[0] == 1
+    shutil.rmtree(tmp_path / "out" / "_kafka_segments" / "quarantine")
+    append(logs / "t-0", *run_of(15, 18))
+    status, table, err = ingest(logs, tmp_path / "out")
+    assert (status, table["t", 0]["records"]) == (0, "3"), err
+
+
+def test_files_of_a_run_that_are_nowhere_are_an_error(ingest: Run, out: Path, tmp_path: Path) -> None:
+    """While others of it wait to be published."""
+    run = RunLog(str(out)).newest()
+    assert run is not None
+    (file,) = run.files
+    waiting = replace(file, path="topic=t/partition=0/waiting.parquet")
+    root = tmp_path / "root"
+    (root / waiting.path).parent.mkdir(parents=True)
+    (root / waiting.path).touch()
+    (out / file.path).unlink()
+    with pytest.raises(OutputError, match="cannot be published"):
+        LocalTableFiles().publish(str(root), str(out), [waiting.path, file.path])

@@ -100,8 +100,11 @@ class LocalTableFiles:
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
         """See `TableFiles`."""
         directories = set()
+        left = {path for path in paths if os.path.lexists(os.path.join(root, path))}
         for path in paths:
             source, target = os.path.join(root, path), os.path.join(destination, path)
+            if not left and not os.path.lexists(target):
+                continue  # it was brought there once, and others have removed it since
             try:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 try:
