@@ -189,7 +189,7 @@ def test_a_run_is_added_once_by_many_at_once(
     """The first run, too, for which each makes the catalog and the table."""
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(iceberg_table.IcebergTable, "_retry", lambda self, attempt: None)
+        patch.setattr(iceberg_table.IcebergTable, "_add", lambda self, run: None)
         plan = plan_ingest(Request((str(logs),), str(out), Query(), tuple(SCHEMA.names), kind="iceberg"))
         ingest_run(plan, LocalEngine(1))
     with ThreadPoolExecutor(6) as pool:

@@ -105,6 +105,17 @@ class FileColumns:
             values = values.field(one)
         return values.to_numpy()
 
+    def unknown_in(self, schema: pa.Schema, path: str) -> list[str]:
+        """Return the columns of a file, and fields of structs, that files of ours do not have.
+
+        Args:
+            schema: of the file.
+            path: of the file; names of its directories, such as `date=2023-11-14`, are columns of ours.
+        """
+        known = {*_names_of(self.schema), *OF_PARTITION.names}
+        known.update(part.partition("=")[0] for part in path.split("/")[:-1])
+        return [name for name in _names_of(schema) if name not in known]
+
     def of_older(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows of an older file, with nulls in columns that were added since."""
         names = set(batch.schema.names)
@@ -113,6 +124,14 @@ class FileColumns:
             for one in self.schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _names_of(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
+    """Yield the paths of columns, and of the fields of structs."""
+    for one in fields:
+        yield f"{above}{one.name}"
+        if pa.types.is_struct(one.type):
+            yield from _names_of(one.type, f"{above}{one.name}.")
 
 
 def _is_directory(column: LayoutColumn) -> bool:

@@ -168,6 +168,10 @@ class RunState:
         """The state of each partition."""
         return {(one.topic, one.partition): one for one in self.partitions}
 
+    def paths(self) -> list[str]:
+        """The paths, below the destination, of all files that the run has written."""
+        return [*(one.path for one in self.files), *(one.path for one in self.damaged)]
+
 
 def updated(
     known: dict[TopicPartition, PartitionState], new: Iterable[PartitionState]

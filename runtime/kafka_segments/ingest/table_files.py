@@ -6,12 +6,13 @@ has fsync, links and renames; a store has conditional puts, uploads that are the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from kafka_segments.formats.file_names import is_address
 
-__all__ = ["TableFiles", "TableOutput", "table_files"]
+__all__ = ["TableFiles", "TableOutput", "is_outside", "table_files", "whole_path"]
 
 
 class TableOutput(Protocol):
@@ -112,6 +113,8 @@ class TableFiles(Protocol):
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
         """Bring files from below a root to the same paths below a destination, as far as they are not there.
 
+        If none is below the root, all were brought there before, and may be gone since.
+
         Raises:
             OutputError: one is in neither place, or cannot be brought there.
         """
@@ -132,6 +135,21 @@ class TableFiles(Protocol):
     def remove_empty(self, directory: str) -> bool:
         """Remove a directory if it is empty, without raising; return whether it was."""
         ...
+
+
+def is_outside(path: str) -> bool:
+    """Whether a path of a data file is not one below the table's destination."""
+    return os.path.isabs(path) or is_address(path)
+
+
+def whole_path(destination: str, path: str) -> str:
+    """The whole path or address of a data file.
+
+    Args:
+        destination: of the table.
+        path: of the file: below the destination, unless it lies elsewhere.
+    """
+    return path if is_outside(path) else f"{destination}/{path}"
 
 
 def table_files(destination: str, settings: Mapping[str, str] | None = None) -> TableFiles:

@@ -6,7 +6,7 @@ wins (`run_log`). A run's data are then published, which can be done again by th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kafka_segments.errors import OptionError
@@ -14,9 +14,11 @@ from kafka_segments.ingest.history import History
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import CatalogTable, DataFile, RunState, TableSettings
 
-__all__ = ["KINDS", "Table", "open_table"]
+__all__ = ["DELETED_ROWS", "KINDS", "Table", "open_table"]
 
 KINDS = ("parquet", "delta", "iceberg")
+DELETED_ROWS = "others have deleted rows in them"
+"""An obstacle, see `Table`: a new file would have these rows again."""
 
 
 class Table(Protocol):
@@ -51,7 +53,27 @@ class Table(Protocol):
         ...
 
     def data_files(self, history: History) -> dict[str, DataFile]:
-        """Return the files that readers of the table see, by path."""
+        """Return the files that readers of the table see, by path; none where there is no table yet.
+
+        Raises:
+            ReadError: the table cannot be read.
+        """
+        ...
+
+    def is_published(self, run: RunState) -> bool:
+        """Whether readers of the table see a committed run; errors as for `data_files`."""
+        ...
+
+    def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
+        """Return why files cannot be written anew, by path: something of others' would be undone.
+
+        Args:
+            history: the runs.
+            paths: of files of the table.
+
+        Raises:
+            ReadError: the table, or a file, cannot be read.
+        """
         ...
 
     def root_of(self, run_id: str) -> str:

@@ -11,27 +11,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 
-from kafka_segments.errors import MissingExtraError, OutputError
+from kafka_segments.errors import MissingExtraError, OutputError, ReadError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
-from kafka_segments.ingest.staging import staging_of
+from kafka_segments.ingest.run_state import DataFile, RunState
 from kafka_segments.ingest.table_files import TableFiles
+from kafka_segments.ingest.tables import DELETED_ROWS
+from kafka_segments.ingest.tables.table_base import TableBase, as_our_errors, rewound_rows
 from kafka_segments.io.object_store import object_store_options, split_address
 from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 
 try:
     from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-    from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+    from deltalake.exceptions import CommitFailedError, TableNotFoundError
     from deltalake.transaction import AddAction, RemoveAction
 except ImportError as error:
     raise MissingExtraError(
@@ -40,9 +42,9 @@ except ImportError as error:
 
 __all__ = ["DeltaLakeTable"]
 
+pc: Any = pyarrow.compute  # see `file_columns`
+
 _APPLICATION = "kafka-segments ingest"
-_MAX_TRIES = 100
-_SECONDS_BETWEEN = 0.05
 _DIVISIONS = {
     None: (),
     "date": (pa.field("date", pa.date32()),),
@@ -51,89 +53,89 @@ _DIVISIONS = {
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-class DeltaLakeTable:
+class DeltaLakeTable(TableBase):
     """A Delta table; see `Table`."""
 
     kind = "delta"
     has_typed_partitions = True
+    _overtaken = (CommitFailedError,)
 
     def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
-        self.destination = destination
-        self.log = RunLog(destination, settings)
+        super().__init__(destination, settings)
         self._address, self._options = _for_library(destination, settings or {})
-
-    def root_of(self, run_id: str) -> str:
-        """Return the directory in which the tasks of a run write."""
-        return staging_of(self.destination, run_id)
-
-    def check(self, settings: TableSettings) -> None:
-        """Nothing that could be wrong."""
 
     def publish(self, run: RunState) -> None:
         """Add the files of a committed run to the table, and remove those that it removes."""
-        paths = [file.path for file in run.files] + [file.path for file in run.damaged]
-        self.log.files.publish(self.root_of(run.run_id), self.destination, paths)
-        try:
-            self._retry(lambda: self._add(run))
-        except (DeltaError, OSError) as error:
-            raise OutputError(f"the Delta table cannot be written: {error}", path=self.destination) from error
+        with as_our_errors("Delta", self.destination, OutputError):
+            self._retry(lambda: self._publish(run))
+
+    def is_published(self, run: RunState) -> bool:
+        """Whether the table has the transaction of a run."""
+        with as_our_errors("Delta", self.destination, ReadError):
+            return self._has(run)
 
     def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path."""
-        table = self._table()
-        rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        offset = FileColumns.of(history.newest.settings).offset
-        return {row["path"]: _file_of(row, offset) for row in rows}
+        with as_our_errors("Delta", self.destination, ReadError):
+            table = self._table()
+            rows = [] if table is None else pa.table(table.get_add_actions(flatten=True)).to_pylist()
+            offset = FileColumns.of(history.newest.settings).offset
+            return {row["path"]: _file_of(row, offset) for row in rows}
 
-    def _retry(self, attempt: Callable[[], None]) -> None:
-        """Try again when another process has written the table meanwhile."""
-        for number in range(_MAX_TRIES):
-            try:
-                attempt()
-            except CommitFailedError:
-                if number == _MAX_TRIES - 1:
-                    raise
-                time.sleep(_SECONDS_BETWEEN)
-            else:
-                return
+    def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
+        """Return why files cannot be written anew, by path: columns of others, deletion vectors."""
+        paths = list(paths)
+        found = super().obstacles(history, paths)
+        with as_our_errors("Delta", self.destination, ReadError):
+            table = self._table()
+            names = set() if table is None else _with_deletions(table)
+        return found | {path: DELETED_ROWS for path in paths if path.rpartition("/")[2] in names}
+
+    def _publish(self, run: RunState) -> None:
+        if not self._has(run):  # else its files may be gone by now, lawfully
+            self._bring(run)
+            self._add(run)
+
+    def _has(self, run: RunState) -> bool:
+        table = self._table()
+        return table is not None and _has_run(table, run)
 
     def _add(self, run: RunState) -> None:
-        table = self._opened(run)
-        known = table.transaction_version(_APPLICATION)
-        if known is not None and known >= run.number:
+        table = self._table() or self._created(run)
+        if _has_run(table, run):
             return
         self._add_columns(table, run)
-        actions: list[Any] = [self._add_action(run, file) for file in run.files if file.topic is not None]
-        actions += self._remove_actions(table, run)
+        removed = _removable(table, run.removed)
+        actions: list[Any] = []
+        if len(removed) == len(set(run.removed)):
+            actions = [self._add_action(run, file) for file in run.files if file.topic is not None]
+            actions += [_remove_action(row, run) for row in removed]
+        elif run.rewound:
+            name, *inner = FileColumns.of(run.settings).offset.split(".")
+            rows = rewound_rows(run, name + "".join(f"['{one}']" for one in inner))
+            table.delete(rows, commit_properties=_properties(run))
+            if _has_run(table, run):
+                return  # else there was no such row, and no transaction
+        # Else others have rewritten files that were to be merged: the table has their rows already.
         table.create_write_transaction(
             actions,
             "append",
             table.schema(),
             partition_by=list(table.metadata().partition_columns),
-            commit_properties=CommitProperties(
-                {"kafkaSegmentsRun": str(run.number)},
-                max_commit_retries=0,
-                app_transactions=[Transaction(_APPLICATION, run.number)],
-            ),
+            commit_properties=_properties(run),
         )
 
-    def _opened(self, run: RunState) -> DeltaTable:
-        try:
-            return self._table()
-        except TableNotFoundError:
-            fields = _fields_of(run)
-            names = [*OF_PARTITION.names, *(one.name for one in _DIVISIONS[run.settings.divided_by])]
-            DeltaTable.create(
-                self._address,
-                pa.schema(fields),
-                "ignore",
-                partition_by=names,
-                storage_options=self._options,
-            )
-            return self._table()
+    def _created(self, run: RunState) -> DeltaTable:
+        names = [*OF_PARTITION.names, *(one.name for one in _DIVISIONS[run.settings.divided_by])]
+        schema, options = pa.schema(_fields_of(run)), self._options
+        DeltaTable.create(self._address, schema, "ignore", partition_by=names, storage_options=options)
+        return DeltaTable(self._address, storage_options=options)
 
-    def _table(self) -> DeltaTable:
-        return DeltaTable(self._address, storage_options=self._options)
+    def _table(self) -> DeltaTable | None:
+        try:
+            return DeltaTable(self._address, storage_options=self._options)
+        except TableNotFoundError:
+            return None
 
     def _add_columns(self, table: DeltaTable, run: RunState) -> None:
         known = {field.name for field in table.schema().fields}
@@ -148,17 +150,54 @@ class DeltaLakeTable:
         stats = _stats(self.log.files, path, file, FileColumns.of(run.settings))
         return AddAction(file.path, file.num_bytes, values, run.written_ms, _changes_rows(run), stats)
 
-    def _remove_actions(self, table: DeltaTable, run: RunState) -> Iterator[RemoveAction]:
-        rows = pa.table(table.get_add_actions(flatten=False)).to_pylist()
-        known = {row["path"]: row for row in rows}
-        for path in run.removed:
-            if path in known:
-                row = known[path]
-                partition = {
-                    name: None if one is None else str(one) for name, one in row["partition"].items()
-                }
-                now = time.time_ns() // 1_000_000
-                yield RemoveAction(path, _changes_rows(run), now, row["size_bytes"], partition)
+
+def _has_run(table: DeltaTable, run: RunState) -> bool:
+    """Whether a run was added: its number is the application transaction's, or a lower one."""
+    known = table.transaction_version(_APPLICATION)
+    return known is not None and known >= run.number
+
+
+def _properties(run: RunState) -> CommitProperties:
+    """Transaction of a run, tried once: at the version of the table that was looked at."""
+    return CommitProperties(
+        {"kafkaSegmentsRun": str(run.number)},
+        max_commit_retries=0,
+        app_transactions=[Transaction(_APPLICATION, run.number)],
+    )
+
+
+def _removable(table: DeltaTable, paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Actions of those of some files that the table has, with all of their rows."""
+    if not paths:
+        return []
+    actions = pa.table(table.get_add_actions(flatten=False))
+    found = actions.filter(pc.is_in(actions["path"], pa.array(paths, pa.string()))).to_pylist()
+    names = _with_deletions(table)
+    return [row for row in found if row["path"].rpartition("/")[2] not in names]
+
+
+def _with_deletions(table: DeltaTable) -> set[str]:
+    """Names of the files of which deletion vectors hide rows.
+
+    Raises:
+        ReadError: the installed `deltalake` does not know them.
+    """
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return set()
+    if not hasattr(table, "deletion_vectors"):
+        raise ReadError(
+            "the table may have deletion vectors, which this version of deltalake does not know: install a "
+            "newer one",
+            path=table.table_uri,
+        )
+    found = pa.table(table.deletion_vectors()).column("filepath").to_pylist()
+    return {unquote(uri).rpartition("/")[2] for uri in found}
+
+
+def _remove_action(row: Mapping[str, Any], run: RunState) -> RemoveAction:
+    values = {name: None if one is None else str(one) for name, one in row["partition"].items()}
+    now = time.time_ns() // 1_000_000
+    return RemoveAction(row["path"], _changes_rows(run), now, row["size_bytes"], values)
 
 
 def _changes_rows(run: RunState) -> bool:
@@ -174,8 +213,9 @@ def _fields_of(run: RunState) -> list[pa.Field]:
 def _partition_values(file: DataFile, divided_by: str | None) -> dict[str, str | None]:
     values: dict[str, str | None] = {"topic": file.topic, "partition": str(file.partition)}
     if divided_by is not None:
-        pairs = (part.partition("=") for part in file.path.split("/")[2:-1])
-        values |= {name: None if value == _NULL else value for name, _, value in pairs}
+        names = {one.name for one in _DIVISIONS[divided_by]}
+        pairs = (part.partition("=") for part in file.path.split("/")[:-1])
+        values |= {name: None if value == _NULL else value for name, _, value in pairs if name in names}
     return values
 
 

@@ -10,26 +10,26 @@ no field ids: the table's name mapping gives them.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+import warnings
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError, OutputError
+from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError, OutputError, ReadError
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.ingest.file_columns import FileColumns
 from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_log import STATE_DIRECTORY, RunLog
+from kafka_segments.ingest.run_log import STATE_DIRECTORY
 from kafka_segments.ingest.run_state import CatalogTable, DataFile, RunState, TableSettings
-from kafka_segments.ingest.staging import staging_of
+from kafka_segments.ingest.tables import DELETED_ROWS
+from kafka_segments.ingest.tables.table_base import TableBase, as_our_errors, rewound_rows
 
 try:
     from pyiceberg.catalog import Catalog, load_catalog
-    from pyiceberg.conversions import from_bytes as bound_of
     from pyiceberg.exceptions import (
         CommitFailedException,
         NamespaceAlreadyExistsError,
@@ -40,12 +40,13 @@ try:
     from pyiceberg.io.pyarrow import parquet_file_to_data_file, pyarrow_to_schema
     from pyiceberg.manifest import DataFile as IcebergFile
     from pyiceberg.schema import index_by_id
+    from pyiceberg.table import FileScanTask, TableProperties, Transaction
     from pyiceberg.table import Table as LoadedTable
-    from pyiceberg.table import TableProperties, Transaction
     from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.types import LongType
     from sqlalchemy.engine import URL
     from sqlalchemy.exc import IntegrityError, OperationalError
+
+    from kafka_segments.ingest.tables.iceberg_places import TopicPlaces
 except ImportError as error:
     raise MissingExtraError(
         "Iceberg tables need pyiceberg: pip install 'kafka-segments[iceberg]'", extra="iceberg"
@@ -70,14 +71,12 @@ _OVERTAKEN = (
     IntegrityError,
     OperationalError,
 )
-_MAX_TRIES = 100
-_SECONDS_BETWEEN = 0.05
 _DAYS = ("day", "month", "year")
 _TRANSFORMS = {None: (), "date": _DAYS, "hour": ("hour", *_DAYS)}
 """Of timestamps, which have one value in each file, by what files are divided by."""
 
 
-class IcebergTable:
+class IcebergTable(TableBase):
     """An Iceberg table; see `Table`.
 
     Args:
@@ -87,17 +86,13 @@ class IcebergTable:
 
     kind = "iceberg"
     has_typed_partitions = True
+    _overtaken = _OVERTAKEN
 
     def __init__(self, destination: str, place: CatalogTable | None = None) -> None:
-        self.destination = destination
-        self.log = RunLog(destination)
+        super().__init__(destination)
         self._is_embedded = place is None
         self._place = _EMBEDDED if place is None else place
         self._location = f"file://{destination}"
-
-    def root_of(self, run_id: str) -> str:
-        """Return the directory in which the tasks of a run write."""
-        return staging_of(self.destination, run_id)
 
     def check(self, settings: TableSettings) -> None:
         """Check that files of these settings can be added to the table.
@@ -117,40 +112,57 @@ class IcebergTable:
                 path=self.destination,
             )
         _partition_times(settings)
-        if self._is_embedded and not os.path.exists(self._catalog_file):
+        if self._is_new:
             return
-        with _failures(self._name, OptionError):
-            table = self._loaded(self._catalog())
+        with self._failures(OptionError):
+            catalog = self._catalog()
+            table = self._loaded(catalog)
             if table is not None:
                 _check_fields(table, settings)
                 transaction = table.transaction()
                 if self.log.numbers():
                     _add_columns(transaction, FileColumns.of(settings).schema)
                 _check_file(table.io, transaction.table_metadata, FileColumns.of(settings).schema)
+            elif not self._is_embedded and not catalog.namespace_exists(self._namespace):
+                raise OptionError(
+                    f"the catalog has no namespace {self._namespace}: make it there, or give another "
+                    "--identifier",
+                    path=self._name,
+                )
 
     def publish(self, run: RunState) -> None:
         """Add the files of a committed run to the table, and remove those that it removes."""
-        paths = [file.path for file in run.files] + [file.path for file in run.damaged]
-        self.log.files.publish(self.root_of(run.run_id), self.destination, paths)
-        with _failures(self._name, OutputError):
-            self._retry(lambda: self._add(run))
+        with self._failures(OutputError):
+            self._retry(lambda: self._publish(run))
+
+    def is_published(self, run: RunState) -> bool:
+        """Whether the table's property says that a run was added."""
+        with self._failures(ReadError):
+            return self._has(run)
 
     def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path; where it is not divided by topic, those of runs."""
-        settings = history.newest.settings
-        with _failures(self._name, OutputError):
-            table = self._loaded(self._catalog())
+        found: dict[str, DataFile] = {}
+        with self._failures(ReadError):
+            table = self._existing()
             if table is None:
-                return {}
-            places = _TopicPlaces(table, FileColumns.of(settings).offset)
-            found = {}
-            for task in table.scan().plan_files():
-                path = self._path_below(task.file.file_path)
+                return found
+            places = TopicPlaces(table, FileColumns.of(history.newest.settings).offset)
+            for path, task in self._tasks(table).items():
                 known = history.files.get(path)
                 one = places.file_of(task.file, path) if known is None else known
                 if one is not None:
                     found[path] = one
-            return found
+        return found
+
+    def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
+        """Return why files cannot be written anew, by path: columns of others, deleted rows."""
+        paths = list(paths)
+        found = super().obstacles(history, paths)
+        with self._failures(ReadError):
+            table = self._existing()
+            tasks = {} if table is None else self._tasks(table)
+        return found | {path: DELETED_ROWS for path in paths if path in tasks and tasks[path].delete_files}
 
     @property
     def _name(self) -> str:
@@ -159,14 +171,29 @@ class IcebergTable:
         return f"{self._place.identifier} in the catalog {self._place.catalog}"
 
     @property
+    def _namespace(self) -> str:
+        return self._place.identifier.rpartition(".")[0]
+
+    @property
     def _catalog_file(self) -> str:
         return os.path.join(self.destination, STATE_DIRECTORY, _CATALOG_FILE)
+
+    @property
+    def _is_new(self) -> bool:
+        return self._is_embedded and not os.path.exists(self._catalog_file)
+
+    def _failures(self, kind: type[KafkaFormatError]) -> AbstractContextManager[None]:
+        return as_our_errors("Iceberg", self._name, kind)
 
     def _catalog(self) -> Catalog:
         if not self._is_embedded:
             return load_catalog(self._place.catalog)
         uri = URL.create("sqlite", database=self._catalog_file).render_as_string()
         return load_catalog(self._place.catalog, type="sql", uri=uri, warehouse=self._location)
+
+    def _existing(self) -> LoadedTable | None:
+        """The table; None without one, for which no catalog is made."""
+        return None if self._is_new else self._loaded(self._catalog())
 
     def _loaded(self, catalog: Catalog) -> LoadedTable | None:
         try:
@@ -186,29 +213,32 @@ class IcebergTable:
             path=self.destination,
         )
 
+    def _tasks(self, table: LoadedTable) -> dict[str, FileScanTask]:
+        """The files of the table with what is deleted of them, by path."""
+        return {self._path_below(one.file.file_path): one for one in table.scan().plan_files()}
+
     def _path_below(self, location: str) -> str:
         """The path of a file below the destination; if it is elsewhere, as it is."""
-        path = location.removeprefix("file://")
+        path = re.sub("^file:/+", "/", location)
         below = os.path.relpath(path, self.destination) if os.path.isabs(path) else path
         return path if below.startswith("..") else below
 
-    def _retry(self, attempt: Callable[[], None]) -> None:
-        """Try again when another process has written the table meanwhile."""
-        for number in range(_MAX_TRIES):
-            try:
-                attempt()
-            except _OVERTAKEN:
-                if number == _MAX_TRIES - 1:
-                    raise
-                time.sleep(_SECONDS_BETWEEN)
-            else:
-                return
+    def _property(self, run: RunState) -> str:
+        """Name of the property with the number of the newest run: each destination of a table has its own."""
+        oldest = self.log.oldest() or run
+        return f"{_RUN}.{oldest.run_id.rpartition('-')[2]}"
+
+    def _publish(self, run: RunState) -> None:
+        if not self._has(run):  # else its files may be gone by now, lawfully
+            self._bring(run)
+            self._add(run)
+
+    def _has(self, run: RunState) -> bool:
+        table = self._existing()
+        return table is not None and int(table.properties.get(self._property(run), "0")) >= run.number
 
     def _add(self, run: RunState) -> None:
-        table = self._opened(run.settings)
-        # Several destinations may share a table of a catalog: each has a property of its own.
-        oldest = self.log.oldest() or run
-        name = f"{_RUN}.{oldest.run_id.rpartition('-')[2]}"
+        table, name = self._opened(run.settings), self._property(run)
         if int(table.properties.get(name, "0")) >= run.number:
             return
         # In this process alone: a second try of pyiceberg's own would not look whether the run was added.
@@ -230,14 +260,13 @@ class IcebergTable:
         files = [file for file in run.files if file.topic is not None]
         if not files and not run.removed:
             return
+        whole = self._tasks(table) if run.removed else {}
+        removed = [whole[path].file for path in run.removed if path in whole and not whole[path].delete_files]
+        if len(removed) < len(run.removed):
+            if run.rewound:
+                self._delete_rewound(transaction, run, summary)
+            return  # others have rewritten files that were to be merged: the table has their rows already
         update = transaction.update_snapshot(summary)
-        removed: list[IcebergFile] = []
-        if run.removed:
-            found = (task.file for task in table.scan().plan_files())
-            in_table = {self._path_below(one.file_path): one for one in found}
-            if not run.rewound and not set(run.removed) <= in_table.keys():
-                return  # others have rewritten some of them: the table has these rows already
-            removed = [in_table[path] for path in run.removed if path in in_table]
         producer = update.overwrite() if removed else update.merge_append()
         metadata, timestamp = transaction.table_metadata, FileColumns.of(run.settings).timestamp
         with producer as snapshot:
@@ -246,6 +275,28 @@ class IcebergTable:
             for file in files:
                 path = f"{self._location}/{file.path}"
                 snapshot.append_data_file(_described(table.io, metadata, path, timestamp))
+
+    def _delete_rewound(self, transaction: Transaction, run: RunState, summary: dict[str, str]) -> None:
+        """Delete the rows that a run removes, as others have written files with such rows since.
+
+        Raises:
+            OutputError: other destinations may have rows of these offsets in the table, too.
+        """
+        columns = FileColumns.of(run.settings)
+        partition = ".".join([*columns.offset.split(".")[:-1], "partition"])
+        topic = "topic" if "topic" in columns.schema.names else None
+        rows = rewound_rows(run, columns.offset, partition, topic)
+        if not self._is_embedded:
+            (name,) = summary
+            raise OutputError(
+                f"run {run.number}, a rewind, was committed, and others have written files anew that it "
+                f"removes. Delete the rows of this destination where {rows}, set the table's property "
+                f"{name} to {run.number}, and run this again",
+                path=self._name,
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there are no such rows
+            transaction.delete(rows, summary)
 
     def _opened(self, settings: TableSettings) -> LoadedTable:
         catalog = self._catalog()
@@ -256,7 +307,7 @@ class IcebergTable:
         columns, times = FileColumns.of(settings), _partition_times(settings)
         location = self._location if self._is_embedded else None
         if self._is_embedded:
-            catalog.create_namespace_if_not_exists(self._place.identifier.rpartition(".")[0])
+            catalog.create_namespace_if_not_exists(self._namespace)
         creation = catalog.create_table_transaction(
             self._place.identifier, columns.schema, location, properties=_NEW_TABLE
         )
@@ -267,21 +318,6 @@ class IcebergTable:
             for path, transform in times:
                 spec.add_field(path, transform, f"{path.replace('.', '_')}_{transform}")
         return catalog.load_table(self._place.identifier)
-
-
-@contextmanager
-def _failures(name: str, kind: type[OptionError] | type[OutputError]) -> Iterator[None]:
-    """Raise what pyiceberg raises as our error: its exceptions, and catalogs' own, have no common base."""
-    try:
-        yield
-    except KafkaFormatError:
-        raise
-    except Exception as error:
-        words = str(error).strip() or type(error).__name__
-        raise kind(f"the Iceberg table cannot be {_DONE[kind]}: {words}", path=name) from error
-
-
-_DONE: dict[Any, str] = {OptionError: "used", OutputError: "written"}
 
 
 def _partition_times(settings: TableSettings) -> list[tuple[str, str]]:
@@ -347,29 +383,3 @@ def _described(io: FileIO, metadata: TableMetadata, location: str, timestamp: st
         counts = {f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}.{timestamp}": "counts"}
         without = metadata.model_copy(update={"properties": metadata.properties | counts})
         return parquet_file_to_data_file(io, without, location)
-
-
-class _TopicPlaces:
-    """Where metadata of files have topic, partition and offsets.
-
-    Args:
-        table: the table.
-        offset: path of the column.
-    """
-
-    def __init__(self, table: LoadedTable, offset: str) -> None:
-        self._offset = table.schema().find_field(offset).field_id
-        self._places: dict[int, dict[str, int]] = {}
-        for number, spec in table.specs().items():
-            names = {table.schema().find_column_name(one.source_id): at for at, one in enumerate(spec.fields)}
-            self._places[number] = {str(name): at for name, at in names.items()}
-
-    def file_of(self, file: IcebergFile, path: str) -> DataFile | None:
-        """Return a file that no run has written; None if it is not known of which partition it is."""
-        places = self._places[file.spec_id]
-        if not {"topic", "partition"} <= places.keys():
-            return None
-        key = file.partition[places["topic"]], file.partition[places["partition"]]
-        bounds = (file.lower_bounds or {}).get(self._offset), (file.upper_bounds or {}).get(self._offset)
-        offsets: list[Any] = [None if one is None else bound_of(LongType(), one) for one in bounds]
-        return DataFile(path, *key, file.record_count, file.file_size_in_bytes, *offsets)

@@ -8,39 +8,30 @@ a part of the newest run meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
-from kafka_segments.ingest.staging import staging_of
+from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.table_files import whole_path
+from kafka_segments.ingest.tables.table_base import TableBase
 
 __all__ = ["ParquetTable"]
 
 
-class ParquetTable:
+class ParquetTable(TableBase):
     """A directory of Parquet files; see `Table`."""
 
     kind = "parquet"
     has_typed_partitions = False
 
-    def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
-        self.destination = destination
-        self.log = RunLog(destination, settings)
-
-    def root_of(self, run_id: str) -> str:
-        """Return the directory in which the tasks of a run write."""
-        return staging_of(self.destination, run_id)
-
-    def check(self, settings: TableSettings) -> None:
-        """Nothing that could be wrong."""
-
     def publish(self, run: RunState) -> None:
         """Bring the files of a committed run to their places, and remove those that it removes."""
-        root = self.root_of(run.run_id)
-        paths = [file.path for file in run.files] + [file.path for file in run.damaged]
-        self.log.files.publish(root, self.destination, paths)
+        self._bring(run)
         self.log.files.remove(self.destination, run.removed)
+
+    def is_published(self, run: RunState) -> bool:
+        """Whether all files of a run are at their places, and those that it removes are not."""
+        root, has = self.root_of(run.run_id), self.log.files.has
+        waiting = any(has(f"{root}/{path}") for path in run.paths())
+        return not waiting and not any(has(whole_path(self.destination, path)) for path in run.removed)
 
     def data_files(self, history: History) -> dict[str, DataFile]:
         """Return the files of the table, by path."""

@@ -1,0 +1,121 @@
+"""Common parts of all kinds of tables: where runs write, tries, and errors of libraries as ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
+from kafka_segments.ingest.file_columns import FileColumns
+from kafka_segments.ingest.history import History
+from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.run_state import RunState, TableSettings
+from kafka_segments.ingest.staging import staging_of
+from kafka_segments.ingest.table_files import whole_path
+
+__all__ = ["TableBase", "as_our_errors", "rewound_rows"]
+
+_MAX_TRIES = 100
+_SECONDS_BETWEEN = 0.05
+_DONE: dict[type[KafkaFormatError], str] = {OptionError: "used", OutputError: "written", ReadError: "read"}
+
+
+class TableBase:
+    """Base of the kinds of tables; see `Table`.
+
+    Args:
+        destination: a path or an address.
+        settings: of stores, see `Places`.
+    """
+
+    _overtaken: tuple[type[Exception], ...] = ()
+    """What is raised where another process commits at the same time."""
+
+    def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:
+        self.destination = destination
+        self.log = RunLog(destination, settings)
+
+    def root_of(self, run_id: str) -> str:
+        """Return the directory in which the tasks of a run write."""
+        return staging_of(self.destination, run_id)
+
+    def check(self, settings: TableSettings) -> None:
+        """Nothing that could be wrong."""
+
+    def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
+        """Return why files of others cannot be written anew: by their columns and directories."""
+        settings, found = history.newest.settings, {}
+        columns = FileColumns.of(settings)
+        for path in paths:
+            if path in history.files:
+                continue
+            if settings.divided_by is not None and path.count("=") < len(("topic", "partition", "time")):
+                found[path] = f"their directories have no {settings.divided_by}"
+                continue
+            place = whole_path(self.destination, path)
+            try:
+                schema = pq.read_schema(self.log.files.reader(place))
+            except KafkaFormatError:
+                raise
+            except (OSError, pa.ArrowException) as error:
+                raise ReadError(str(error).splitlines()[0], path=place) from error
+            unknown = columns.unknown_in(schema, path)
+            if unknown:
+                found[path] = f"they have columns that runs do not write: {', '.join(unknown)}"
+        return found
+
+    def _bring(self, run: RunState) -> None:
+        """Bring the files of a committed run to their places."""
+        self.log.files.publish(self.root_of(run.run_id), self.destination, run.paths())
+
+    def _retry(self, attempt: Callable[[], None]) -> None:
+        """Try again when another process has written the table meanwhile."""
+        for number in range(_MAX_TRIES):
+            try:
+                attempt()
+            except self._overtaken:
+                if number == _MAX_TRIES - 1:
+                    raise
+                time.sleep(_SECONDS_BETWEEN)
+            else:
+                return
+
+
+@contextmanager
+def as_our_errors(table: str, path: str, kind: type[KafkaFormatError]) -> Iterator[None]:
+    """Raise what a table's library raises as our error: its exceptions have no common base.
+
+    Args:
+        table: kind of the table, for people.
+        path: where it is.
+        kind: of our error: `OptionError`, `OutputError` or `ReadError`.
+    """
+    try:
+        yield
+    except KafkaFormatError:
+        raise
+    except Exception as error:
+        words = str(error).strip() or type(error).__name__
+        raise kind(f"the {table} table cannot be {_DONE[kind]}: {words}", path=path) from error
+
+
+def rewound_rows(
+    run: RunState, offset: str, partition: str = "partition", topic: str | None = "topic"
+) -> str:
+    """Return the condition, in SQL, of the rows that a run removes where others have written them anew.
+
+    Args:
+        run: one that sets partitions back.
+        offset: column with the offsets.
+        partition: column with the partitions' numbers.
+        topic: column with the topics; None for a table of one topic.
+    """
+    words = []
+    for one in run.rewound:
+        names = "" if topic is None else f"{topic} = '{one.topic}' AND "
+        words.append(f"({names}{partition} = {one.partition} AND {offset} >= {one.offset or 0})")
+    return " OR ".join(words)
