@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run
@@ -130,6 +133,93 @@ def test_files_of_the_newest_run_may_go(ingest: Run, audit: Run, out: Path) -> N
     assert status == 0, err
     assert offsets(out) == list(range(27))
     assert audit(out, logs)[0] == 0
+
+
+def test_compact_merges_rows_of_one_partition_only(ingest: Run, out: Path) -> None:
+    """In directories with random names there are files of several."""
+    append(out.parent / "logs" / "a-0", *run_of(0, 9))
+    append(out.parent / "logs" / "b-0", *run_of(0, 9))
+    assert ingest(out.parent / "logs", out, *DELTA)[0] == 0
+    table = delta(out)
+    (out / "xY").mkdir()
+    found: list[Any] = []
+    for number, row in enumerate(pa.table(table.get_add_actions(flatten=True)).to_pylist()):
+        path, size = f"xY/part-{number}.parquet", row["size_bytes"]
+        shutil.copy(out / row["path"], out / path)
+        values = {"topic": row["partition.topic"], "partition": str(row["partition.partition"])}
+        stats = {"numRecords": 9, "minValues": {"offset": 0}, "maxValues": {"offset": 8}, "nullCount": {}}
+        found.append(actions.AddAction(path, size, values, 1, False, json.dumps(stats)))
+        found.append(actions.RemoveAction(row["path"], False, 1, size, values))
+    table.create_write_transaction(
+        found, "append", table.schema(), partition_by=list(table.metadata().partition_columns)
+    )
+    assert run("compact", out) == 0
+    rows = delta(out).to_pyarrow_table(columns=["topic", "offset"]).to_pylist()
+    assert sorted((one["topic"], one["offset"]) for one in rows) == [
+        (topic, offset) for topic in "ab" for offset in range(9)
+    ]
+
+
+def test_columns_of_others_are_kept(ingest: Run, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken(ingest, out, *DELTA)
+    note = deltalake.Schema.from_arrow(pa.schema([pa.field("note", pa.string())])).fields
+    delta(out).alter.add_columns(note)
+    delta(out).update(updates={"note": "'kept'"}, predicate="offset < 9")
+    assert run("compact", out) == 0
+    assert "1 files of others are left alone: they have columns that runs do not write: note" in (
+        capsys.readouterr().err
+    )
+    delta(out).optimize.compact()
+    assert run("rewind", out, "t-0", "--to-offset", "9") == 2
+    assert "columns that runs do not write (note)" in capsys.readouterr().err
+    assert delta(out).to_pyarrow_table()["note"].null_count == 9
+
+
+def hide_rows_of_delta(out: Path) -> None:
+    """Add a deletion vector with the rows 3 and 4 to a file."""
+    delta(out).alter.add_feature(
+        deltalake.TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+    table = delta(out)
+    row = pa.table(table.get_add_actions()).to_pylist()[0]
+    vector = {
+        "storageType": "i", "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000315c8Xg0@@D7",
+        "sizeInBytes": 36, "cardinality": 2,
+    }  # fmt: skip
+    add = {
+        "path": row["path"], "partitionValues": {"topic": "t", "partition": "0"}, "size": row["size_bytes"],
+        "modificationTime": 1, "dataChange": True, "deletionVector": vector,
+        "stats": json.dumps({"numRecords": row["num_records"], "maxValues": {"offset": 17}}),
+    }  # fmt: skip
+    remove = {"path": row["path"], "deletionTimestamp": 1, "dataChange": True}
+    lines = json.dumps({"remove": remove}), json.dumps({"add": add})
+    (out / "_delta_log" / f"{table.version() + 1:020}.json").write_text("\n".join(lines) + "\n")
+
+
+def hide_rows_of_iceberg(patch: pytest.MonkeyPatch) -> None:
+    """Let each file have a delete file, which pyiceberg does not write."""
+    real = iceberg_tables.DataScan.plan_files
+
+    def plan_files(self: Any) -> list[Any]:
+        return [iceberg_tables.FileScanTask(one.file, {one.file}) for one in real(self)]
+
+    patch.setattr(iceberg_tables.DataScan, "plan_files", plan_files)
+
+
+@pytest.mark.parametrize("words", [DELTA, ICEBERG])
+def test_rows_that_others_have_deleted_stay_deleted(
+    ingest: Run, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    words: tuple[str, str],
+) -> None:  # fmt: skip
+    taken(ingest, out, *words, ends=(9, 18))
+    if words is DELTA:
+        hide_rows_of_delta(out)
+    else:
+        hide_rows_of_iceberg(monkeypatch)
+    assert run("compact", out) == 0
+    assert "files of others are left alone: others have deleted rows in them" in capsys.readouterr().err
+    assert run("rewind", out, "t-0", "--to-offset", "0") == 2
+    assert "others have deleted rows in it" in capsys.readouterr().err
 
 
 def test_a_run_that_removes_nothing_does_not_list_the_table(

@@ -82,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
             target_bytes=target,
             bloom_filter=arguments.bloom_filter,
             show=progress.show,
+            say=console.say,
         )
     if made is None:
         console.say("no files to merge")

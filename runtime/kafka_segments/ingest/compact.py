@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -19,14 +20,14 @@ import pyarrow.parquet as pq
 
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
 from kafka_segments.ingest import staging
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import read_history
-from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
-from kafka_segments.ingest.table_files import TableFiles
-from kafka_segments.ingest.tables import Table
 from kafka_segments.query.job_engine import Engine, Progress
+from kafka_segments.ingest.file_columns import FileColumns
+from kafka_segments.ingest.history import History, read_history
+from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
+from kafka_segments.ingest.table_files import TableFiles, is_outside, whole_path
+from kafka_segments.ingest.tables import DELETED_ROWS, Table
 
-__all__ = ["MergeTask", "compact", "read_rows"]
+__all__ = ["MergeTask", "check_untouched", "compact", "read_rows"]
 
 _BATCH_ROWS = 1 << 16
 
@@ -70,7 +71,7 @@ class MergeTask:
         target = f"{self.root}/{path}"
         with columns.new_file(target, self.table_files, bloom_filter=self.bloom_filter) as output:
             for file in self.files:
-                for batch in read_rows(self.table_files, f"{self.destination}/{file.path}", columns):
+                for batch in read_rows(self.table_files, whole_path(self.destination, file.path), columns):
                     output.write(batch)
         expected = sum(file.num_rows for file in self.files)
         if output.num_rows != expected:
@@ -90,16 +91,47 @@ def read_rows(files: TableFiles, path: str, columns: FileColumns) -> Iterator[pa
         columns: of the table's files.
 
     Raises:
+        OptionError: it has columns that others have added.
         ReadError: it cannot be read.
     """
     try:
         with pq.ParquetFile(files.reader(path)) as file:
+            unknown = columns.unknown_in(file.schema_arrow, path)
+            if unknown:
+                raise OptionError(
+                    f"it has columns that runs do not write ({', '.join(unknown)}), which a new file would "
+                    "lack: let the engine that has written it remove rows, or rewind to an offset before all "
+                    "of its rows, which removes the file as a whole",
+                    path=path,
+                )
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                 yield columns.of_older(batch)
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, KafkaFormatError):
             raise
         raise ReadError(str(error).splitlines()[0], path=path) from error
+
+
+def check_untouched(table: Table, history: History, paths: Iterable[str]) -> None:
+    """Check that no rows were deleted in files that are to be written anew.
+
+    Args:
+        table: the table.
+        history: its runs.
+        paths: of files of the table.
+
+    Raises:
+        OptionError: there were.
+        ReadError: the table cannot be read.
+    """
+    for path, reason in table.obstacles(history, paths).items():
+        if reason == DELETED_ROWS:
+            raise OptionError(
+                "others have deleted rows in it, which a new file would have again: let the engine that has "
+                "deleted them write the file anew without them (Spark: REORG TABLE ... APPLY (PURGE) for "
+                "Delta, rewrite_data_files for Iceberg), and try again",
+                path=whole_path(table.destination, path),
+            )
 
 
 def compact(
@@ -109,6 +141,7 @@ def compact(
     target_bytes: int,
     bloom_filter: bool = False,
     show: Progress | None = None,
+    say: Callable[[str], None] = lambda _words: None,
 ) -> tuple[int, RunState | None]:
     """Merge the small files of a table.
 
@@ -118,12 +151,14 @@ def compact(
         target_bytes: size of the new files, about; larger ones are left alone.
         bloom_filter: see `ParquetFile`.
         show: see `ingest`.
+        say: is called with how many files are left alone, and why.
 
     Returns:
         How many files were merged, and the run; None if there was nothing to merge.
 
     Raises:
         OptionError: there is no table.
+        ReadError: the table cannot be read.
         ConflictError: another run was committed meanwhile.
         OutputError: something could not be written; the table is as it was.
     """
@@ -132,15 +167,18 @@ def compact(
     table.publish(before)
     if target_bytes <= 0:
         raise OptionError(f"target_bytes is {target_bytes}; it must be above 0")
-    groups = list(_groups(list(table.data_files(history).values()), target_bytes))
+    files = {path: one for path, one in table.data_files(history).items() if one.topic is not None}
+    small = {path: one for path, one in files.items() if one.num_bytes <= target_bytes}
+    left = _left_alone(table, history, small)
+    for reason, number in sorted(Counter(left.values()).items()):
+        say(f"{number} files of others are left alone: {reason}")
+    groups = list(_groups(files.values(), left, target_bytes))
     if not groups:
         return 0, None
     removed = tuple(file.path for group in groups for file in group)
     with staging.committing(table, before.number) as new:
-        settings, files = before.settings, table.log.files
-        tasks = [
-            MergeTask(table.destination, files, new.root, group, settings, bloom_filter) for group in groups
-        ]
+        place = table.destination, table.log.files, new.root
+        tasks = [MergeTask(*place, group, before.settings, bloom_filter) for group in groups]
         new.run = RunState(
             before.number + 1,
             new.run_id,
@@ -154,25 +192,39 @@ def compact(
     return len(removed), new.run
 
 
-def _groups(files: Sequence[DataFile], target_bytes: int) -> Iterator[tuple[DataFile, ...]]:
-    """Yield files to merge: two or more neighbours of a directory, up to the wanted size together."""
+def _left_alone(table: Table, history: History, files: Mapping[str, DataFile]) -> dict[str, str]:
+    """The files that cannot be merged, with the reason."""
+    left = {path: f"they do not lie below {table.destination}" for path in files if is_outside(path)}
+    for path, one in files.items():
+        if path not in left and (one.first_offset is None or one.last_offset is None):
+            left[path] = "the table lacks the bounds of their offsets"
+    return left | table.obstacles(history, files.keys() - left.keys())
 
-    def directory(one: DataFile) -> str:
-        return os.path.dirname(one.path)
 
-    ordered = sorted(
-        (one for one in files if one.topic is not None and not os.path.isabs(one.path)),
-        key=lambda one: (directory(one), one.first_offset or 0),
-    )
-    for _, own in groupby(ordered, key=directory):
+def _groups(
+    files: Iterable[DataFile], left: Container[str], target_bytes: int
+) -> Iterator[tuple[DataFile, ...]]:
+    """Yield files to merge: two or more neighbours of a directory, up to the wanted size together.
+
+    Rows are in the order of their offsets: files whose ranges overlap are not merged.
+    """
+
+    def place(one: DataFile) -> tuple[str, int, str]:
+        return one.topic or "", one.partition or 0, os.path.dirname(one.path)
+
+    ordered = sorted(files, key=lambda one: (place(one), one.first_offset or 0))
+    for _, own in groupby(ordered, key=place):
         group: list[DataFile] = []
-        size = 0
+        size, last = 0, -1
         for one in own:
-            if group and size + one.num_bytes > target_bytes:
+            first = one.first_offset or 0
+            if group and (one.path in left or size + one.num_bytes > target_bytes or first <= last):
                 if len(group) > 1:
                     yield tuple(group)
                 group, size = [], 0
+            if one.path in left:
+                continue
             group.append(one)
-            size += one.num_bytes
+            size, last = size + one.num_bytes, one.last_offset or 0
         if len(group) > 1:
             yield tuple(group)
