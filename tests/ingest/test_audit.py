@@ -15,6 +15,7 @@ from tests.ingest.ingested import Run
 from tests.spark.test_reader import flipped
 
 from kafka_segments.errors import OutputError
+from kafka_segments.ingest.audit import by_partition
 from kafka_segments.ingest.local_table_files import LocalTableFiles
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
@@ -181,3 +182,13 @@ def test_files_of_a_run_that_are_nowhere_are_an_error(ingest: Run, out: Path, tm
     (out / file.path).unlink()
     with pytest.raises(OutputError, match="cannot be published"):
         LocalTableFiles().publish(str(root), str(out), [waiting.path, file.path])
+
+
+def test_files_are_grouped_by_partition_in_order() -> None:
+    """Once: an audit of many partitions does not look through all files for each."""
+    files = [DataFile(f"{at}", f"t{at % 2}", 0, 1, 1, -at) for at in range(6)] + [
+        DataFile("x", None, None, 0, 1)
+    ]
+    assert {key: [one.path for one in own] for key, own in by_partition(files).items()} == {
+        ("t0", 0): ["4", "2", "0"], ("t1", 0): ["5", "3", "1"],
+    }  # fmt: skip

@@ -60,6 +60,30 @@ def test_two_destinations_in_one_table(ingest: Run, lake: Any, logs: Path, tmp_p
     assert offsets(lake) == sorted([*range(9), *range(3)])
 
 
+def test_audits_of_two_destinations_in_one_table(
+    ingest: Run, audit: Run, lake: Any, logs: Path, tmp_path: Path
+) -> None:
+    """Files of the other one are left out."""
+    test_two_destinations_in_one_table(ingest, lake, logs, tmp_path)
+    for name, source, key in (("out", "logs", ("t", 0)), ("other", "more", ("u", 0))):
+        status, rows, err = audit(tmp_path / name, tmp_path / source)
+        assert (status, err, rows.keys()) == (0, "", {key, ("total", -1)})
+
+
+def test_files_that_others_have_written_elsewhere(
+    ingest: Run, audit: Run, lake: Any, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are below the table's location, which is not that of the data files of runs."""
+    test_a_table_of_a_catalog(ingest, audit, lake, logs, tmp_path)
+    table = lake.load_table("kafka.history")
+    table.overwrite(table.scan().to_arrow())
+    status, rows, err = audit(tmp_path / "out", logs)
+    assert (status, rows["t", 0]["records"]) == (0, "12"), err
+    assert main(["compact", "--engine", "local", str(tmp_path / "out")]) == 0
+    assert "1 files of others are left alone: they do not lie below" in capsys.readouterr().err
+    assert offsets(lake) == list(range(12))
+
+
 def test_a_rewind_that_others_have_overtaken_in_a_catalog(
     ingest: Run, audit: Run, lake: Any, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

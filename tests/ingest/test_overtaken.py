@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run
 
 from kafka_segments.cli.main import main
+from kafka_segments.ingest.tables import open_table
 
 deltalake = pytest.importorskip("deltalake")
 actions = pytest.importorskip("deltalake.transaction")
@@ -230,3 +232,29 @@ def test_a_run_that_removes_nothing_does_not_list_the_table(
 
     monkeypatch.setattr(deltalake.DeltaTable, "get_add_actions", fail)
     taken(ingest, out, *DELTA)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
+def test_a_run_that_is_not_published_yet(
+    ingest: Run, audit: Run, out: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    words = "--table", kind
+    append(out.parent / "logs" / "t-0", *run_of(0, 9))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(open_table(kind, str(out))), "_bring", test_iceberg.fail)
+        with suppress(OSError):
+            ingest(out.parent / "logs", out, *words)
+    status, _, err = audit(out)
+    assert (status, "run 1 is not published yet: run ingest, which publishes it" in err) == (1, True)
+    assert ingest(out.parent / "logs", out, *words)[0] == 0
+    status, _, err = audit(out)
+    assert (status, err) == (0, "")
+
+
+@pytest.mark.parametrize("words", [DELTA, ICEBERG])
+def test_a_table_that_cannot_be_read(ingest: Run, audit: Run, out: Path, words: tuple[str, str]) -> None:
+    taken(ingest, out, *words, ends=(9,))
+    name = "_delta_log/00000000000000000000.json" if words is DELTA else "_kafka_segments/catalog.db"
+    (out / name).write_text("nonsense" * 1000)
+    status, _, err = audit(out)
+    assert (status, f"the {words[1].capitalize()} table cannot be read" in err) == (2, True), err

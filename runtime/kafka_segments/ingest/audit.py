@@ -17,13 +17,14 @@ import pyarrow.parquet as pq
 from kafka_segments.errors import StoreError
 from kafka_segments.ingest.account import Account
 from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History, files_of
+from kafka_segments.ingest.history import History
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
+from kafka_segments.ingest.table_files import is_outside, whole_path
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["AuditedPartition", "Problem", "audit_table", "offset_column", "offsets_between"]
+__all__ = ["AuditedPartition", "Problem", "audit_table", "by_partition", "offset_column", "offsets_between"]
 
 Offsets = npt.NDArray[np.int64]
 
@@ -72,20 +73,40 @@ def audit_table(table: Table, history: History) -> tuple[list[AuditedPartition],
 
     Returns:
         Its partitions, by topic and number; and problems of the table.
+
+    Raises:
+        ReadError: the table cannot be read.
     """
-    accounts, files = history.accounts(), table.data_files(history)
-    offset = offset_column(history)
+    accounts = history.accounts()
+    files = {
+        path: one
+        for path, one in table.data_files(history).items()
+        if not is_outside(path) or (one.topic, one.partition) in accounts  # else of another destination
+    }
+    offset, own_files = offset_column(history), by_partition(files.values())
     found = [
-        _Partition(table.log, key, files_of(files, key), offset, history.files).audited(own)
+        _Partition(table.log, key, own_files.get(key, ()), offset, history.files).audited(own)
         for key, own in accounts.items()
     ]
     return found, list(_of_table(table, history, files, set(accounts)))
+
+
+def by_partition(files: Iterable[DataFile]) -> dict[TopicPartition, list[DataFile]]:
+    """Return the files with rows of each partition, by first offset."""
+    found: dict[TopicPartition, list[DataFile]] = {}
+    for one in sorted(files, key=lambda one: (one.first_offset or 0, one.path)):
+        if one.topic is not None and one.partition is not None:
+            found.setdefault((one.topic, one.partition), []).append(one)
+    return found
 
 
 def _of_table(
     table: Table, history: History, files: Mapping[str, DataFile], keys: set[TopicPartition]
 ) -> Iterator[Problem]:
     destination = table.destination
+    if not table.is_published(history.newest):
+        number = history.newest.number
+        yield Problem(None, None, f"run {number} is not published yet: run ingest, which publishes it")
     for number in history.missing:
         yield Problem(None, None, f"run {number} is missing below {destination}")
     for one in files.values():
@@ -177,7 +198,7 @@ def offset_column(history: History) -> str:
 
 def _offsets_in(log: RunLog, file: DataFile, column: str) -> Iterator[Offsets]:
     _, *inner = column.split(".")
-    with pq.ParquetFile(log.files.reader(f"{log.destination}/{file.path}")) as opened:
+    with pq.ParquetFile(log.files.reader(whole_path(log.destination, file.path))) as opened:
         for batch in opened.iter_batches(columns=[column], batch_size=1 << 20):
             values = batch.column(0)
             for name in inner:

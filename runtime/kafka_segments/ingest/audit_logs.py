@@ -14,9 +14,15 @@ import numpy as np
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
 from kafka_segments.ingest.account import account_of, lost_spans
-from kafka_segments.ingest.audit import AuditedPartition, Problem, offset_column, offsets_between
+from kafka_segments.ingest.audit import (
+    AuditedPartition,
+    Problem,
+    by_partition,
+    offset_column,
+    offsets_between,
+)
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
-from kafka_segments.ingest.history import History, files_of
+from kafka_segments.ingest.history import History
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
 from kafka_segments.ingest.tables import Table
@@ -78,14 +84,13 @@ def audit_logs(
         places, sources, query, FileOptions(), [], prefer_names=True, is_merged=topics.__contains__
     )
     found = {(log.topic, log.partition): log for log in logs}
-    files, offset = table.data_files(history), offset_column(history)
+    files, offset = by_partition(table.data_files(history).values()), offset_column(history)
     for key, one in by_key.items():
         log = found.get(key)
         if log is None or not log.pieces:
             yield ComparedPartition(one, None)
             continue
-        own = files_of(files, key)
-        yield _Comparison(table.log, own, key, places, offset).compared(one, log, query)
+        yield _Comparison(table.log, files.get(key, ()), key, places, offset).compared(one, log, query)
 
 
 class _Comparison:
