@@ -15,7 +15,7 @@ from tests.ingest.ingested import Run
 from tests.spark.test_reader import flipped
 
 from kafka_segments.errors import OutputError
-from kafka_segments.ingest.audit import by_partition
+from kafka_segments.ingest.history import files_by_partition
 from kafka_segments.ingest.local_table_files import LocalTableFiles
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
@@ -189,6 +189,6 @@ def test_files_are_grouped_by_partition_in_order() -> None:
     files = [DataFile(f"{at}", f"t{at % 2}", 0, 1, 1, -at) for at in range(6)] + [
         DataFile("x", None, None, 0, 1)
     ]
-    assert {key: [one.path for one in own] for key, own in by_partition(files).items()} == {
+    assert {key: [one.path for one in own] for key, own in files_by_partition(files).items()} == {
         ("t0", 0): ["4", "2", "0"], ("t1", 0): ["5", "3", "1"],
     }  # fmt: skip

@@ -188,10 +188,11 @@ def hide_rows_of_delta(out: Path) -> None:
         "storageType": "i", "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000315c8Xg0@@D7",
         "sizeInBytes": 36, "cardinality": 2,
     }  # fmt: skip
+    bounds = {f"{name}Values": {"offset": row[name]["offset"]} for name in ("min", "max")}
     add = {
         "path": row["path"], "partitionValues": {"topic": "t", "partition": "0"}, "size": row["size_bytes"],
         "modificationTime": 1, "dataChange": True, "deletionVector": vector,
-        "stats": json.dumps({"numRecords": row["num_records"], "maxValues": {"offset": 17}}),
+        "stats": json.dumps({"numRecords": row["num_records"], **bounds}),
     }  # fmt: skip
     remove = {"path": row["path"], "deletionTimestamp": 1, "dataChange": True}
     lines = json.dumps({"remove": remove}), json.dumps({"add": add})
@@ -258,3 +259,31 @@ def test_a_table_that_cannot_be_read(ingest: Run, audit: Run, out: Path, words: 
     (out / name).write_text("nonsense" * 1000)
     status, _, err = audit(out)
     assert (status, f"the {words[1].capitalize()} table cannot be read" in err) == (2, True), err
+
+
+def test_rows_in_another_order_are_left_alone(
+    ingest: Run, audit: Run, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = taken(ingest, out, *DELTA)
+    rows = delta(out).to_pyarrow_table().sort_by([("offset", "descending")])
+    deltalake.write_deltalake(out, rows, mode="overwrite")
+    append(logs / "t-0", *run_of(18, 27))
+    assert ingest(logs, out, *DELTA)[0] == 0
+    capsys.readouterr()
+    assert run("compact", out) == 0
+    assert "left alone: their rows are not in the order of the offsets" in capsys.readouterr().err
+    assert (offsets(out), audit(out, logs)[0]) == (list(range(27)), 0)
+
+
+def test_files_without_bounds_are_left_alone(
+    ingest: Run, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bounds of the new file would be wrong, and readers would skip it."""
+    logs = taken(ingest, out, *DELTA)
+    delta(out).alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "0"})
+    delta(out).optimize.compact()
+    append(logs / "t-0", *run_of(18, 27))
+    assert ingest(logs, out, *DELTA)[0] == 0
+    capsys.readouterr()
+    assert run("compact", out) == 0
+    assert "left alone: the table lacks the bounds of their offsets" in capsys.readouterr().err

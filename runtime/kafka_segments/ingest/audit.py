@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 from kafka_segments.errors import StoreError
 from kafka_segments.ingest.account import Account
 from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History
+from kafka_segments.ingest.history import History, files_by_partition
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
 from kafka_segments.ingest.table_files import is_outside, whole_path
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["AuditedPartition", "Problem", "audit_table", "by_partition", "offset_column", "offsets_between"]
+__all__ = ["AuditedPartition", "Problem", "audit_table", "offset_column", "offsets_between"]
 
 Offsets = npt.NDArray[np.int64]
 
@@ -83,21 +83,12 @@ def audit_table(table: Table, history: History) -> tuple[list[AuditedPartition],
         for path, one in table.data_files(history).items()
         if not is_outside(path) or (one.topic, one.partition) in accounts  # else of another destination
     }
-    offset, own_files = offset_column(history), by_partition(files.values())
+    offset, own_files = offset_column(history), files_by_partition(files.values())
     found = [
         _Partition(table.log, key, own_files.get(key, ()), offset, history.files).audited(own)
         for key, own in accounts.items()
     ]
     return found, list(_of_table(table, history, files, set(accounts)))
-
-
-def by_partition(files: Iterable[DataFile]) -> dict[TopicPartition, list[DataFile]]:
-    """Return the files with rows of each partition, by first offset."""
-    found: dict[TopicPartition, list[DataFile]] = {}
-    for one in sorted(files, key=lambda one: (one.first_offset or 0, one.path)):
-        if one.topic is not None and one.partition is not None:
-            found.setdefault((one.topic, one.partition), []).append(one)
-    return found
 
 
 def _of_table(

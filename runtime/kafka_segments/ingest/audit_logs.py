@@ -17,12 +17,11 @@ from kafka_segments.ingest.account import account_of, lost_spans
 from kafka_segments.ingest.audit import (
     AuditedPartition,
     Problem,
-    by_partition,
     offset_column,
     offsets_between,
 )
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
-from kafka_segments.ingest.history import History
+from kafka_segments.ingest.history import History, files_by_partition
 from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DataFile
 from kafka_segments.ingest.tables import Table
@@ -84,7 +83,7 @@ def audit_logs(
         places, sources, query, FileOptions(), [], prefer_names=True, is_merged=topics.__contains__
     )
     found = {(log.topic, log.partition): log for log in logs}
-    files, offset = by_partition(table.data_files(history).values()), offset_column(history)
+    files, offset = files_by_partition(table.data_files(history).values()), offset_column(history)
     for key, one in by_key.items():
         log = found.get(key)
         if log is None or not log.pieces:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -47,9 +48,8 @@ class TableBase:
         """Nothing that could be wrong."""
 
     def obstacles(self, history: History, paths: Iterable[str]) -> dict[str, str]:
-        """Return why files of others cannot be written anew: by their columns and directories."""
+        """Return why files of others cannot be written anew: by their directories, columns and order."""
         settings, found = history.newest.settings, {}
-        columns = FileColumns.of(settings)
         for path in paths:
             if path in history.files:
                 continue
@@ -58,14 +58,14 @@ class TableBase:
                 continue
             place = whole_path(self.destination, path)
             try:
-                schema = pq.read_schema(self.log.files.reader(place))
+                with pq.ParquetFile(self.log.files.reader(place)) as file:
+                    reason = _reason(file, path, FileColumns.of(settings))
             except KafkaFormatError:
                 raise
             except (OSError, pa.ArrowException) as error:
                 raise ReadError(str(error).splitlines()[0], path=place) from error
-            unknown = columns.unknown_in(schema, path)
-            if unknown:
-                found[path] = f"they have columns that runs do not write: {', '.join(unknown)}"
+            if reason is not None:
+                found[path] = reason
         return found
 
     def _bring(self, run: RunState) -> None:
@@ -83,6 +83,20 @@ class TableBase:
                 time.sleep(_SECONDS_BETWEEN)
             else:
                 return
+
+
+def _reason(file: pq.ParquetFile, path: str, columns: FileColumns) -> str | None:
+    """Why a file that others have written cannot be written anew; None if it can."""
+    unknown = columns.unknown_in(file.schema_arrow, path)
+    if unknown:
+        return f"they have columns that runs do not write: {', '.join(unknown)}"
+    last = -1
+    for batch in file.iter_batches(columns=[columns.offset]):
+        offsets = np.append(last, columns.offsets_of(batch))
+        if (np.diff(offsets) <= 0).any():
+            return "their rows are not in the order of the offsets"
+        last = offsets[-1]
+    return None
 
 
 @contextmanager
