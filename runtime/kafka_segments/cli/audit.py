@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
 from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.table_argument import add_store_option, table_of
 from kafka_segments.cli.tables import print_table
-from kafka_segments.formats.file_names import is_address, real_path
+from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.store_settings import store_settings
 from kafka_segments.query.table_words import COUNTS
 
@@ -37,14 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
     parser.add_argument("sources", nargs="*", metavar="SRC", help="what ingest was given")
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting for stores, such as fs.s3a.endpoint",
-    )
+    add_store_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -53,20 +47,16 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.ingest.audit import audit_table
     from kafka_segments.ingest.audit_logs import audit_logs
     from kafka_segments.ingest.history import read_history
-    from kafka_segments.ingest.run_log import RunLog
-    from kafka_segments.ingest.tables import open_table
 
-    destination = real_path(arguments.destination)
-    settings = store_settings(named_options(arguments.option, ()))
-    history = read_history(RunLog(destination, settings), arguments.destination)
-    written = history.newest.settings
-    table = open_table(written.kind, destination, settings, written.catalog)
+    table, _ = table_of(arguments)
+    history = read_history(table.log, arguments.destination)
     with console.waiting("counting rows"):
         partitions, problems = audit_table(table, history)
     compared: list[ComparedPartition] = []
     if arguments.sources:
         paths = [path if is_address(path) else os.path.abspath(path) for path in arguments.sources]
         with console.waiting("reading logs"):
+            settings = store_settings(named_options(arguments.option, ()))
             compared = list(audit_logs(table, history, partitions, paths, settings))
     status = _report([*problems, *(one for found in partitions for one in found.problems)])
     status = max(status, _report_logs(compared))

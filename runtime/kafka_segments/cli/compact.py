@@ -14,9 +14,7 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.parsing import named_options
-from kafka_segments.formats.file_names import real_path
-from kafka_segments.io.store_settings import store_settings
+from kafka_segments.cli.table_argument import add_store_option, table_of
 from kafka_segments.query import option_values as values
 
 __all__ = ["add_parser", "run"]
@@ -44,14 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="write a bloom filter of the keys into each new file; without it these have none",
     )
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting for stores, such as fs.s3a.endpoint",
-    )
+    add_store_option(parser)
     add_engine_options(parser)
     add_progress_option(parser)
     parser.set_defaults(run=run)
@@ -60,13 +51,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     from kafka_segments.ingest.compact import compact
-    from kafka_segments.ingest.history import read_history
-    from kafka_segments.ingest.run_log import RunLog
-    from kafka_segments.ingest.tables import open_table
 
-    destination = real_path(arguments.destination)
-    stores = store_settings(named_options(arguments.option, ()))
-    written = read_history(RunLog(destination, stores), arguments.destination).newest.settings
+    table, _ = table_of(arguments)
     target = values.size_from(1)("--target-size", arguments.target_size)
     engine, name = engine_of(arguments)
     with ended_by_signals(), ExitStack() as stack:
@@ -77,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
             verb="compact",
         )
         num_files, made = compact(
-            open_table(written.kind, destination, stores, written.catalog),
+            table,
             engine,
             target_bytes=target,
             bloom_filter=arguments.bloom_filter,

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
 from kafka_segments.cli.jobs import add_engine_options, ended_by_signals, engine_of
-from kafka_segments.cli.parsing import named_options
+from kafka_segments.cli.table_argument import add_store_option, table_of
 from kafka_segments.errors import OptionError
-from kafka_segments.formats.file_names import real_path
-from kafka_segments.io.store_settings import store_settings
 
 if TYPE_CHECKING:
     from kafka_segments.query.query import TopicPartition
@@ -47,14 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the highest offset at which the next run may begin; 0: all rows are removed, and the id of the "
         "topic is forgotten",
     )
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting for stores, such as fs.s3a.endpoint",
-    )
+    add_store_option(parser)
     add_engine_options(parser)
     parser.set_defaults(run=run)
 
@@ -67,19 +58,12 @@ def _offset(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.ingest.history import read_history
     from kafka_segments.ingest.rewind import rewind
-    from kafka_segments.ingest.run_log import RunLog
-    from kafka_segments.ingest.tables import open_table
 
-    destination = real_path(arguments.destination)
-    stores = store_settings(named_options(arguments.option, ()))
-    newest = read_history(RunLog(destination, stores), arguments.destination).newest
+    table, newest = table_of(arguments)
     known = {(one.topic, one.partition) for one in newest.partitions}
     named = [key for name in arguments.partitions for key in _named(name, known, arguments.destination)]
     engine, _ = engine_of(arguments)
-    written = newest.settings
-    table = open_table(written.kind, destination, stores, written.catalog)
     with ended_by_signals():
         done = rewind(table, engine, named, arguments.to_offset)
     for one in done:

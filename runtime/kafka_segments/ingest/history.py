@@ -6,7 +6,7 @@ one a run for years: only the newest one's is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kafka_segments.errors import OptionError
 from kafka_segments.ingest.account import Account
@@ -14,7 +14,7 @@ from kafka_segments.ingest.run_log import RunLog
 from kafka_segments.ingest.run_state import DamagedBytes, DataFile, RunState
 from kafka_segments.query.query import TopicPartition
 
-__all__ = ["History", "files_by_partition", "files_of", "read_history"]
+__all__ = ["History", "files_by_partition", "newest_run", "read_history"]
 
 
 class History:
@@ -63,12 +63,6 @@ class History:
         return self._accounts
 
 
-def files_of(files: Mapping[str, DataFile], key: TopicPartition) -> list[DataFile]:
-    """Return the files with rows of a partition, by first offset."""
-    own = [one for one in files.values() if (one.topic, one.partition) == key]
-    return sorted(own, key=lambda one: (one.first_offset or 0, one.path))
-
-
 def files_by_partition(files: Iterable[DataFile]) -> dict[TopicPartition, list[DataFile]]:
     """Return the files with rows of each partition, by first offset."""
     found: dict[TopicPartition, list[DataFile]] = {}
@@ -91,6 +85,18 @@ def read_history(log: RunLog, path: str) -> History:
     """
     numbers = log.numbers()
     if not numbers:
-        raise OptionError("this is no table of kafka-segments ingest: no run was ever committed", path=path)
+        raise _no_table(path)
     missing = sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
     return History(map(log.read, numbers), missing)
+
+
+def newest_run(log: RunLog, path: str) -> RunState:
+    """Read the newest run alone; arguments and errors as for `read_history`."""
+    newest = log.newest()
+    if newest is None:
+        raise _no_table(path)
+    return newest
+
+
+def _no_table(path: str) -> OptionError:
+    return OptionError("this is no table of kafka-segments ingest: no run was ever committed", path=path)

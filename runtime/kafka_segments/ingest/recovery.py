@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from kafka_segments.ingest import staging
 from kafka_segments.ingest.run_state import RunState
 from kafka_segments.ingest.tables import Table
+from kafka_segments.query.table_words import COUNTS
 
 __all__ = ["recover"]
 
@@ -46,8 +47,7 @@ def recover(table: Table, newest: RunState, say: Callable[[str], None]) -> bool:
 
 def _found_by(run: RunState) -> Iterator[str]:
     """Words on a run that was committed and not reported: its accounts in a line, and each damaged place."""
-    names = "records", "control", "aborted", "absent", "lost"
-    sums = ", ".join(f"{sum(getattr(one, name) for one in run.accounts):,} {name}" for name in names)
+    sums = ", ".join(f"{sum(getattr(one, name) for one in run.accounts):,} {name}" for name in COUNTS)
     yield (
         f"run {run.number} was committed by a process that failed, was killed, or is not done: it is "
         f"finished here. Offsets of its {len(run.accounts):,} partitions: {sums}; damaged places: "

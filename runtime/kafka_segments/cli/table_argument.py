@@ -1,0 +1,47 @@
+"""Argument DEST of the verbs that need a table of ingest, and the settings of its store."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kafka_segments.cli.parsing import named_options
+from kafka_segments.formats.file_names import real_path
+from kafka_segments.io.store_settings import store_settings
+
+if TYPE_CHECKING:
+    from kafka_segments.ingest.run_state import RunState
+    from kafka_segments.ingest.tables import Table
+
+__all__ = ["add_store_option", "table_of"]
+
+
+def add_store_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for settings of the table's store."""
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting for stores, such as fs.s3a.endpoint",
+    )
+
+
+def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
+    """Open the table at DEST; return it with its newest run.
+
+    Raises:
+        OptionError: there is none, or an option is none of stores.
+        MissingExtraError: a package that the kind needs is not installed.
+        ReadError: its newest run cannot be read.
+    """
+    from kafka_segments.ingest.history import newest_run
+    from kafka_segments.ingest.run_log import RunLog
+    from kafka_segments.ingest.tables import open_table
+
+    destination = real_path(arguments.destination)
+    settings = store_settings(named_options(arguments.option, ()))
+    newest = newest_run(RunLog(destination, settings), arguments.destination)
+    written = newest.settings
+    return open_table(written.kind, destination, settings, written.catalog), newest
