@@ -189,6 +189,8 @@ def test_wrong_usage_is_told_what_to_write(run: Run, arguments: list[str], said:
     ],
 )
 def test_a_time_as_condition(run: Run, when: str, first: int) -> None:
+    # What a first plan reads is kept in this process, and a remark names the source of what it says.
+    assert run("plan", MULTI, "-w", f"timestamp >= {first}") == 0
     assert run("plan", MULTI, "-w", f"timestamp >= {first}") == 0
     wanted = run.out
     assert run("plan", MULTI, "-w", f"timestamp >= {when}") == 0
