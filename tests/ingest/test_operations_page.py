@@ -153,6 +153,7 @@ def on_the_cluster(site: Site, code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_job_that_is_submitted(site: Site) -> None:
+    pytest.importorskip("build.__main__", reason="needs the package build")
     command = 'PYTHONPATH=environment python3 ingest_job.py "$LOGS" "$TABLE" --engine local'
     on_the_cluster(site, command)
     assert offsets(site.table, "orders") == list(range(9))
@@ -307,6 +308,8 @@ def test_offsets_that_expired(site: Site) -> None:
 
 
 def test_messages_per_minute(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("duckdb")
+    pytest.importorskip("matplotlib")
     shutil.copytree(CLEAN, site.logs, dirs_exist_ok=True)
     assert main(["ingest", "--engine", "local", str(site.logs), str(site.table)]) == 0
     for name, value in {**site.variables(), "MPLBACKEND": "Agg"}.items():

@@ -36,9 +36,8 @@ try:
     from deltalake.exceptions import CommitFailedError, TableNotFoundError
     from deltalake.transaction import AddAction, RemoveAction
 except ImportError as error:
-    raise MissingExtraError(
-        "Delta tables need deltalake: pip install 'kafka-segments[delta]'", extra="delta"
-    ) from error
+    message = f"Delta tables need deltalake 1.6.6 or newer ({error})"
+    raise MissingExtraError(f"{message}: pip install 'kafka-segments[delta]'", extra="delta") from error
 
 __all__ = ["DeltaLakeTable"]
 

@@ -48,9 +48,8 @@ try:
 
     from kafka_segments.ingest.tables.iceberg_places import TopicPlaces
 except ImportError as error:
-    raise MissingExtraError(
-        "Iceberg tables need pyiceberg: pip install 'kafka-segments[iceberg]'", extra="iceberg"
-    ) from error
+    message = f"Iceberg tables need pyiceberg 0.12 or newer ({error})"
+    raise MissingExtraError(f"{message}: pip install 'kafka-segments[iceberg]'", extra="iceberg") from error
 
 __all__ = ["IcebergTable"]
 
