@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
 from kafka_segments.segment.columnar.arrow_schema import MEANINGS, OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.schema import VIEW_SCHEMAS
-from kafka_segments.spark.write_options import WRITE_OPTIONS
+from kafka_segments.spark.writing.write_options import WRITE_OPTIONS
 
 RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"

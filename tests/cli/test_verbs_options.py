@@ -39,7 +39,7 @@ def test_ingest_offers_the_tables_and_layouts_that_there_are(
     monkeypatch.setenv("COLUMNS", "999")
     tables, layouts = (
         import_module("kafka_segments.ingest.tables"),
-        import_module("kafka_segments.ingest.layouts"),
+        import_module("kafka_segments.ingest.files.layouts"),
     )
     assert main(["ingest", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())

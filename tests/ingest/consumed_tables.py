@@ -11,7 +11,7 @@ from tests.ingest.ingested import INGEST_TITLES, OFFSETS, Run, Table, parquet_ro
 from tests.ingest.running import RunningBroker
 from tests.spark.kafka_rows import Row
 
-from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.runs.run_log import RunLog
 
 
 class Commands(NamedTuple):

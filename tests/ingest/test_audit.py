@@ -15,10 +15,10 @@ from tests.ingest.ingested import Run
 from tests.spark.test_reader import flipped
 
 from kafka_segments.errors import OutputError
-from kafka_segments.ingest.history import files_by_partition
-from kafka_segments.ingest.local_table_files import LocalTableFiles
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile
+from kafka_segments.ingest.files.local_table_files import LocalTableFiles
+from kafka_segments.ingest.runs.history import files_by_partition
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import DataFile
 
 
 @pytest.fixture

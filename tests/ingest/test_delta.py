@@ -16,7 +16,7 @@ from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
 from kafka_segments.errors import OutputError
-from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.tables import open_table
 
 deltalake = pytest.importorskip("deltalake")

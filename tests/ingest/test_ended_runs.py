@@ -15,8 +15,8 @@ from tests.ingest.endings import HEEDING, no_file_above
 from tests.ingest.ingested import Run, parquet_rows
 from tests.spark import kafka_rows
 
-from kafka_segments.ingest import staging
-from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.runs import staging
+from kafka_segments.ingest.runs.run_log import RunLog
 
 CLEAN = kafka_rows.RECORDED / "kafka-4.3/clean"
 

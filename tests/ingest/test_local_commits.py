@@ -12,8 +12,8 @@ from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
 
 from kafka_segments.errors import OutputError, UndecidedRunError
-from kafka_segments.ingest import local_table_files
-from kafka_segments.ingest.local_table_files import LocalTableFiles
+from kafka_segments.ingest.files import local_table_files
+from kafka_segments.ingest.files.local_table_files import LocalTableFiles
 from kafka_segments.io import outputs
 
 FILES = LocalTableFiles()

@@ -14,11 +14,11 @@ from tests.builders.directories import append, run_of
 from tests.ingest.endings import no_file_above
 
 from kafka_segments.errors import OptionError, OutputError
-from kafka_segments.ingest import staging
 from kafka_segments.ingest.destination import check_destination, is_surely_text, partition_path
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import RunState, TableSettings, from_json, to_json
+from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.runs import staging
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import RunState, TableSettings, from_json, to_json
 from kafka_segments.ingest.splits import pack
 from kafka_segments.ingest.task import WriteSettings, WriteTask
 from kafka_segments.io.filesystems import Places

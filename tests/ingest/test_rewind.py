@@ -14,7 +14,7 @@ from tests.ingest.ingested import Run, data_files, parquet_rows, rows_in_millis
 from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
-from kafka_segments.ingest.run_log import RunLog
+from kafka_segments.ingest.runs.run_log import RunLog
 
 ID, OTHER = "1oQZnfFqTVWOHr1q3zBQ6A", "7nGr8hXvQSuYl0nV1pUj3w"
 

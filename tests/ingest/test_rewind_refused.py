@@ -14,10 +14,10 @@ from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.test_rewind import ID, OTHER, rewind
 
 from kafka_segments.errors import UndecidedRunError
-from kafka_segments.ingest.history import read_history
-from kafka_segments.ingest.local_table_files import LocalTableFiles
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import PartitionState
+from kafka_segments.ingest.files.local_table_files import LocalTableFiles
+from kafka_segments.ingest.runs.history import read_history
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import PartitionState
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.log.test_discovery import locked
 
 from kafka_segments.errors import KafkaFormatError
 from kafka_segments.ingest.engines import LocalEngine
-from kafka_segments.ingest.run_report import RunMeter
+from kafka_segments.ingest.reports.run_report import RunMeter
 from kafka_segments.ingest.task import Output
 from kafka_segments.io.outputs import replace_file
 from kafka_segments.io.retry import Patience, RequestCounts, requests_so_far

@@ -18,8 +18,8 @@ from tests.spark import kafka_rows
 
 from kafka_segments.cli.main import main
 from kafka_segments.errors import OutputError
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.table_files import table_files
+from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.files.table_files import table_files
 from kafka_segments.io import stored_objects
 
 pytest.importorskip("obstore")

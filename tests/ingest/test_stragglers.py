@@ -13,8 +13,8 @@ from tests.ingest.ingested import Run, parquet_rows
 from tests.ingest.stored import BUCKET, Bucket
 
 from kafka_segments.ingest.engines import LocalEngine
+from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.job import Ingest, Request, ingest, plan_ingest
-from kafka_segments.ingest.parquet import ParquetFile
 from kafka_segments.query.query import Query
 from kafka_segments.segment.columnar.arrow_schema import SCHEMA
 

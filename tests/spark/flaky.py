@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 
 from kafka_segments.ingest.task import Output, WriteTask
 from kafka_segments.spark.source import KafkaSegmentsDataSource
-from kafka_segments.spark.write_options import WriteOptions
-from kafka_segments.spark.write_tasks import TaskOutput
-from kafka_segments.spark.writing import KafkaSegmentsWriter
+from kafka_segments.spark.writing.segments_writer import KafkaSegmentsWriter
+from kafka_segments.spark.writing.write_options import WriteOptions
+from kafka_segments.spark.writing.write_tasks import TaskOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from kafka_segments.cli.main import main
 from kafka_segments.ingest import job
-from kafka_segments.ingest.parquet import ParquetFile
+from kafka_segments.ingest.files.parquet import ParquetFile
 from kafka_segments.ingest.task import Output, WriteTask
 from kafka_segments.spark import task_engine
 from kafka_segments.spark.session import open_session

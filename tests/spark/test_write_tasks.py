@@ -15,7 +15,7 @@ from tests.spark.written_frames import Rows, batch, recorded_batches, write
 
 import kafka_segments as ks
 from kafka_segments.errors import EncodeError, OptionError, OutputError
-from kafka_segments.spark import write_tasks
+from kafka_segments.spark.writing import write_tasks
 
 T0 = 1_700_000_000_000_000  # microseconds
 LONG_AGO = -1000
@@ -224,7 +224,7 @@ def test_what_a_task_left_is_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
         Path(found.pieces[0].directory).rename(tmp_path / "elsewhere")
         return found
 
-    monkeypatch.setattr("kafka_segments.spark.writing.write_task", lost)
+    monkeypatch.setattr("kafka_segments.spark.writing.segments_writer.write_task", lost)
     with pytest.raises(OutputError, match="executors on other machines must write to a file system that"):
         write(tmp_path / "to", [batch(rows(1))])
     assert names(tmp_path) == ["elsewhere"]

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from tests.spark import kafka_rows
 
 from kafka_segments.spark.source import KafkaSegmentsDataSource
-from kafka_segments.spark.writing import KafkaSegmentsWriter
+from kafka_segments.spark.writing.segments_writer import KafkaSegmentsWriter
 
 TYPES: Mapping[str, pa.DataType] = {
     "key": pa.binary(),

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     from kafka_segments.ingest.audit import audit_table
     from kafka_segments.ingest.audit_logs import audit_logs
-    from kafka_segments.ingest.history import read_history
+    from kafka_segments.ingest.runs.history import read_history
 
     table, _ = table_of(arguments)
     history = read_history(table.log, arguments.destination)

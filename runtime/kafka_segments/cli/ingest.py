@@ -29,9 +29,9 @@ from kafka_segments.query.table_words import COUNTS, DIVISIONS
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.job import Ingest, Request
-    from kafka_segments.ingest.report import PartitionReport
-    from kafka_segments.ingest.run_report import RunMeter
-    from kafka_segments.ingest.run_state import CatalogTable
+    from kafka_segments.ingest.reports.report import PartitionReport
+    from kafka_segments.ingest.reports.run_report import RunMeter
+    from kafka_segments.ingest.runs.run_state import CatalogTable
 
 __all__ = ["add_parser", "run"]
 
@@ -127,7 +127,7 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
-    from kafka_segments.ingest.run_report import RunMeter
+    from kafka_segments.ingest.reports.run_report import RunMeter
 
     check_run_files(arguments)
     meter = RunMeter(arguments.destination)
@@ -181,8 +181,8 @@ def _run(arguments: argparse.Namespace, meter: RunMeter) -> tuple[int, Ingest]:
 
 
 def _request(arguments: argparse.Namespace) -> Request:
+    from kafka_segments.ingest.files.parquet import check_bloom_filter
     from kafka_segments.ingest.job import Request
-    from kafka_segments.ingest.parquet import check_bloom_filter
 
     options = named_options(arguments.option, _OPTIONS) | options_of(arguments)
     given = GivenOptions(options)
@@ -208,7 +208,7 @@ def _request(arguments: argparse.Namespace) -> Request:
 
 def _columns(asked: Sequence[str] | None, layout: str | None) -> tuple[str, ...]:
     """The names of the columns: those that are asked for, or of the layout."""
-    from kafka_segments.ingest.layouts import LAYOUTS, check_layout
+    from kafka_segments.ingest.files.layouts import LAYOUTS, check_layout
     from kafka_segments.segment.columnar.arrow_schema import schema_of
 
     if layout is not None:
@@ -224,7 +224,7 @@ def _columns(asked: Sequence[str] | None, layout: str | None) -> tuple[str, ...]
 
 def _catalog(arguments: argparse.Namespace) -> CatalogTable | None:
     """Where the Iceberg table is; None below the destination."""
-    from kafka_segments.ingest.run_state import CatalogTable
+    from kafka_segments.ingest.runs.run_state import CatalogTable
 
     catalog, identifier = arguments.catalog, arguments.identifier
     if catalog is None and identifier is None:

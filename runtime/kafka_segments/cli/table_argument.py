@@ -10,7 +10,7 @@ from kafka_segments.formats.file_names import real_path
 from kafka_segments.io.store_settings import store_settings
 
 if TYPE_CHECKING:
-    from kafka_segments.ingest.run_state import RunState
+    from kafka_segments.ingest.runs.run_state import RunState
     from kafka_segments.ingest.tables import Table
 
 __all__ = ["add_store_option", "table_of"]
@@ -36,8 +36,8 @@ def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
         MissingExtraError: a package that the kind needs is not installed.
         ReadError: its newest run cannot be read.
     """
-    from kafka_segments.ingest.history import newest_run
-    from kafka_segments.ingest.run_log import RunLog
+    from kafka_segments.ingest.runs.history import newest_run
+    from kafka_segments.ingest.runs.run_log import RunLog
     from kafka_segments.ingest.tables import open_table
 
     destination = real_path(arguments.destination)

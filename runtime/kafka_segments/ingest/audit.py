@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import StoreError
-from kafka_segments.ingest.account import Account
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History, files_by_partition
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile
-from kafka_segments.ingest.table_files import is_outside, whole_path
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.table_files import is_outside, whole_path
+from kafka_segments.ingest.runs.account import Account
+from kafka_segments.ingest.runs.history import History, files_by_partition
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.query import TopicPartition
 

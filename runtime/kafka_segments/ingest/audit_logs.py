@@ -13,7 +13,6 @@ import numpy as np
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.errors import KafkaFormatError, raise_unless_file_at_fault
-from kafka_segments.ingest.account import account_of, lost_spans
 from kafka_segments.ingest.audit import (
     AuditedPartition,
     Problem,
@@ -21,9 +20,10 @@ from kafka_segments.ingest.audit import (
     offsets_between,
 )
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
-from kafka_segments.ingest.history import History, files_by_partition
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DataFile
+from kafka_segments.ingest.runs.account import account_of, lost_spans
+from kafka_segments.ingest.runs.history import History, files_by_partition
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.ingest.tables import Table
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import FileOptions

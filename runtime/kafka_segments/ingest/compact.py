@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
-from kafka_segments.ingest import staging
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History, read_history
-from kafka_segments.ingest.run_state import DataFile, RunState, TableSettings
-from kafka_segments.ingest.table_files import TableFiles, is_outside, whole_path
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.table_files import TableFiles, is_outside, whole_path
+from kafka_segments.ingest.runs import staging
+from kafka_segments.ingest.runs.history import History, read_history
+from kafka_segments.ingest.runs.run_state import DataFile, RunState, TableSettings
 from kafka_segments.ingest.tables import DELETED_ROWS, Table
 from kafka_segments.query.job_engine import Engine, Progress
 

@@ -14,13 +14,19 @@ from dataclasses import dataclass, field, replace
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.formats.file_names import is_address
-from kafka_segments.ingest import staging
 from kafka_segments.ingest.destination import check_destination, partition_path
-from kafka_segments.ingest.placeholder import with_placeholder
-from kafka_segments.ingest.recovery import recover
-from kafka_segments.ingest.report import PLANNED_KINDS, PartitionReport
+from kafka_segments.ingest.files.placeholder import with_placeholder
+from kafka_segments.ingest.reports.report import PLANNED_KINDS, PartitionReport
 from kafka_segments.ingest.resume import WAYS_OUT, check_settings
-from kafka_segments.ingest.run_state import CatalogTable, PartitionState, RunState, TableSettings, updated
+from kafka_segments.ingest.runs import staging
+from kafka_segments.ingest.runs.recovery import recover
+from kafka_segments.ingest.runs.run_state import (
+    CatalogTable,
+    PartitionState,
+    RunState,
+    TableSettings,
+    updated,
+)
 from kafka_segments.ingest.settling import settle
 from kafka_segments.ingest.splits import Planned, pack, plan_new
 from kafka_segments.ingest.tables import Table, open_table

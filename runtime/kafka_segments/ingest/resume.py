@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_segments.errors import ExpiredOffsetsError, OptionError, RecreatedTopicError, TruncatedLogError
-from kafka_segments.ingest.run_state import TableSettings
+from kafka_segments.ingest.runs.run_state import TableSettings
 from kafka_segments.query.continuation import WaysOut
 
 __all__ = ["WAYS_OUT", "check_settings"]

@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 
 from kafka_segments.errors import KafkaFormatError, OptionError, ReadError
 from kafka_segments.formats.file_names import is_address
-from kafka_segments.ingest import staging
 from kafka_segments.ingest.compact import check_untouched, read_rows
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History, files_by_partition, read_history
-from kafka_segments.ingest.placeholder import with_placeholder
-from kafka_segments.ingest.run_state import DataFile, PartitionState, Rewound, RunState, TableSettings
-from kafka_segments.ingest.table_files import TableFiles
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.placeholder import with_placeholder
+from kafka_segments.ingest.files.table_files import TableFiles
+from kafka_segments.ingest.runs import staging
+from kafka_segments.ingest.runs.history import History, files_by_partition, read_history
+from kafka_segments.ingest.runs.run_state import DataFile, PartitionState, Rewound, RunState, TableSettings
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.job_engine import Engine
 from kafka_segments.query.query import TopicPartition

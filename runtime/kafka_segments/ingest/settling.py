@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_segments.ingest.account import Account, account_of, lost_spans
-from kafka_segments.ingest.run_state import PartitionState
+from kafka_segments.ingest.runs.account import Account, account_of, lost_spans
+from kafka_segments.ingest.runs.run_state import PartitionState
 from kafka_segments.ingest.splits import NewOffsets
 from kafka_segments.ingest.task import PartitionOutput
 from kafka_segments.log.findings import Finding

@@ -21,17 +21,17 @@ from kafka_segments.errors import (
     ReadError,
     UnknownFormatError,
 )
-from kafka_segments.ingest.account import OffsetSpan, crc_failures, lost_spans
-from kafka_segments.ingest.batch_heads import BatchHeads
 from kafka_segments.ingest.counting_reader import CountingReader, SplitCounts
 from kafka_segments.ingest.destination import partition_path
-from kafka_segments.ingest.divided_files import DividedFiles, check_years
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.quarantine import keep_bytes
-from kafka_segments.ingest.report import SegmentFindings
-from kafka_segments.ingest.run_state import DamagedBytes, DataFile
-from kafka_segments.ingest.table_files import table_files
+from kafka_segments.ingest.files.batch_heads import BatchHeads
+from kafka_segments.ingest.files.divided_files import DividedFiles, check_years
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.files.quarantine import keep_bytes
+from kafka_segments.ingest.files.table_files import table_files
+from kafka_segments.ingest.reports.report import SegmentFindings
+from kafka_segments.ingest.runs.account import OffsetSpan, crc_failures, lost_spans
+from kafka_segments.ingest.runs.run_state import DamagedBytes, DataFile
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.retry import RequestCounts, requests_so_far
 from kafka_segments.log.findings import Finding, Kind

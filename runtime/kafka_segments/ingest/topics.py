@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.file_names import parse_directory_name
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.run_state import TableSettings
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.runs.run_state import TableSettings
 from kafka_segments.log.model import PartitionLog
 from kafka_segments.query.query import INTERNAL_TOPICS, Topics
 from kafka_segments.query.resolve import select

@@ -12,7 +12,7 @@ from kafka_segments.log.discovery import FileOptions
 from kafka_segments.query.options import GivenOptions, check_names
 from kafka_segments.query.query import Query
 from kafka_segments.query.query_options import check_with_snapshot, files_of, query_of, unused_options
-from kafka_segments.spark.stream_options import StreamOptions
+from kafka_segments.spark.streams.stream_options import StreamOptions
 
 __all__ = [
     "BEST",

@@ -26,7 +26,7 @@ from kafka_segments.spark.schema import arrow_schema, check_schema, schema_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_segments.spark.writing import KafkaSegmentsWriter
+    from kafka_segments.spark.writing.segments_writer import KafkaSegmentsWriter
 
 __all__ = ["KafkaSegmentsDataSource", "KafkaSegmentsReader"]
 
@@ -99,8 +99,8 @@ class KafkaSegmentsDataSource(DataSource):
             OptionError: see `WriteOptions.parse` and `KafkaSegmentsWriter`.
             MissingExtraError: pyarrow is not installed.
         """
-        from kafka_segments.spark.write_options import WriteOptions
-        from kafka_segments.spark.writing import KafkaSegmentsWriter
+        from kafka_segments.spark.writing.segments_writer import KafkaSegmentsWriter
+        from kafka_segments.spark.writing.write_options import WriteOptions
 
         return KafkaSegmentsWriter(schema, WriteOptions.parse(self.options), overwrite=overwrite)
 
@@ -120,7 +120,7 @@ class KafkaSegmentsDataSource(DataSource):
         Its methods check schema and options: Spark replaces an error raised here by an UnboundLocalError.
         """
         try:
-            from kafka_segments.spark.stream_reader import KafkaSegmentsStreamReader
+            from kafka_segments.spark.streams.stream_reader import KafkaSegmentsStreamReader
         except ModuleNotFoundError:  # pyspark.sql.streaming.datasource
             return RefusedStream(
                 f"streams of kafka-segments need Spark 4.2 or newer, and this is {pyspark.__version__}, "

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kafka_segments.errors import OptionError
-from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import CatalogTable, DataFile, RunState, TableSettings
+from kafka_segments.ingest.runs.history import History
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import CatalogTable, DataFile, RunState, TableSettings
 
 __all__ = ["DELETED_ROWS", "KINDS", "Table", "open_table"]
 

@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 
 from kafka_segments.errors import MissingExtraError, OutputError, ReadError
 from kafka_segments.formats.file_names import is_address
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_state import DataFile, RunState
-from kafka_segments.ingest.table_files import TableFiles
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.table_files import TableFiles
+from kafka_segments.ingest.runs.history import History
+from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.tables import DELETED_ROWS
 from kafka_segments.ingest.tables.table_base import TableBase, as_our_errors, rewound_rows
 from kafka_segments.io.object_store import object_store_options, split_address

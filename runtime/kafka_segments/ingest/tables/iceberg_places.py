@@ -9,7 +9,7 @@ from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.table import Table as LoadedTable
 from pyiceberg.types import LongType
 
-from kafka_segments.ingest.run_state import DataFile
+from kafka_segments.ingest.runs.run_state import DataFile
 
 __all__ = ["TopicPlaces"]
 

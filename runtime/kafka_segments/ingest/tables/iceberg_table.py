@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 
 from kafka_segments.errors import KafkaFormatError, MissingExtraError, OptionError, OutputError, ReadError
 from kafka_segments.formats.file_names import is_address
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_log import STATE_DIRECTORY
-from kafka_segments.ingest.run_state import CatalogTable, DataFile, RunState, TableSettings
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.runs.history import History
+from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
+from kafka_segments.ingest.runs.run_state import CatalogTable, DataFile, RunState, TableSettings
 from kafka_segments.ingest.tables import DELETED_ROWS
 from kafka_segments.ingest.tables.table_base import TableBase, as_our_errors, rewound_rows
 

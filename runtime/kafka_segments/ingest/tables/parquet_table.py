@@ -8,9 +8,9 @@ a part of the newest run meanwhile.
 
 from __future__ import annotations
 
-from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_state import DataFile, RunState
-from kafka_segments.ingest.table_files import whole_path
+from kafka_segments.ingest.files.table_files import whole_path
+from kafka_segments.ingest.runs.history import History
+from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.tables.table_base import TableBase
 
 __all__ = ["ParquetTable"]

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import KafkaFormatError, OptionError, OutputError, ReadError
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.history import History
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import RunState, TableSettings
-from kafka_segments.ingest.staging import staging_of
-from kafka_segments.ingest.table_files import whole_path
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.table_files import whole_path
+from kafka_segments.ingest.runs.history import History
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import RunState, TableSettings
+from kafka_segments.ingest.runs.staging import staging_of
 
 __all__ = ["TableBase", "as_our_errors", "rewound_rows"]
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_segments.errors import OptionError, OutputError
-from kafka_segments.ingest.dictionaries import repeating_columns
-from kafka_segments.ingest.local_table_files import LocalTableFiles
-from kafka_segments.ingest.table_files import TableFiles, TableOutput
+from kafka_segments.ingest.files.dictionaries import repeating_columns
+from kafka_segments.ingest.files.local_table_files import LocalTableFiles
+from kafka_segments.ingest.files.table_files import TableFiles, TableOutput
 
 __all__ = ["ParquetFile", "check_bloom_filter"]
 

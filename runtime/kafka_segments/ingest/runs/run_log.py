@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 
 from kafka_segments.errors import ConflictError
-from kafka_segments.ingest.run_state import RunState, from_json, to_json
-from kafka_segments.ingest.table_files import table_files
+from kafka_segments.ingest.files.table_files import table_files
+from kafka_segments.ingest.runs.run_state import RunState, from_json, to_json
 
 __all__ = ["STATE_DIRECTORY", "RunLog"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kafka_segments.ingest.account import Account
+from kafka_segments.ingest.runs.account import Account
 from kafka_segments.log.findings import Finding, Findings, Kind
 
 __all__ = ["PLANNED_KINDS", "PartitionReport", "SegmentFindings"]

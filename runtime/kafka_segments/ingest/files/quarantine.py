@@ -9,9 +9,9 @@ import os
 import uuid
 
 from kafka_segments.errors import KafkaFormatError, OutputError, raise_unless_file_at_fault
-from kafka_segments.ingest.run_log import STATE_DIRECTORY
-from kafka_segments.ingest.run_state import DamagedBytes
-from kafka_segments.ingest.table_files import TableFiles, TableOutput
+from kafka_segments.ingest.files.table_files import TableFiles, TableOutput
+from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY
+from kafka_segments.ingest.runs.run_state import DamagedBytes
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source
 from kafka_segments.log.findings import Finding, Kind

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute
 
 from kafka_segments.errors import EncodeError
-from kafka_segments.ingest.batch_heads import BATCH_COLUMNS
-from kafka_segments.ingest.layouts import LAYOUTS, LayoutColumn
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.run_state import TableSettings
-from kafka_segments.ingest.table_files import TableFiles
+from kafka_segments.ingest.files.batch_heads import BATCH_COLUMNS
+from kafka_segments.ingest.files.layouts import LAYOUTS, LayoutColumn
+from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.files.table_files import TableFiles
+from kafka_segments.ingest.runs.run_state import TableSettings
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.segment.columnar.arrow_schema import NONE, OF_PARTITION, schema_of
 from kafka_segments.segment.columnar.header_text import as_text, header_lists

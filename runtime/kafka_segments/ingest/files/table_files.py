@@ -160,9 +160,9 @@ def table_files(destination: str, settings: Mapping[str, str] | None = None) -> 
         settings: of stores, see `Places`.
     """
     if is_address(destination):
-        from kafka_segments.ingest.stored_table_files import StoredTableFiles
+        from kafka_segments.ingest.files.stored_table_files import StoredTableFiles
 
         return StoredTableFiles(settings or {})
-    from kafka_segments.ingest.local_table_files import LocalTableFiles
+    from kafka_segments.ingest.files.local_table_files import LocalTableFiles
 
     return LocalTableFiles()

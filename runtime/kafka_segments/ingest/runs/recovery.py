@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from kafka_segments.ingest import staging
-from kafka_segments.ingest.run_state import RunState
+from kafka_segments.ingest.runs import staging
+from kafka_segments.ingest.runs.run_state import RunState
 from kafka_segments.ingest.tables import Table
 from kafka_segments.query.table_words import COUNTS
 

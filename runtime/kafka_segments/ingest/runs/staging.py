@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_segments.errors import ConflictError, KafkaFormatError, OutputError, UndecidedRunError
-from kafka_segments.ingest.run_log import STATE_DIRECTORY, RunLog
-from kafka_segments.ingest.run_state import RunState
+from kafka_segments.ingest.runs.run_log import STATE_DIRECTORY, RunLog
+from kafka_segments.ingest.runs.run_state import RunState
 
 if TYPE_CHECKING:
     from kafka_segments.ingest.tables import Table

@@ -19,8 +19,8 @@ from kafka_segments.formats.file_names import TopicPartition, parse_directory_na
 from kafka_segments.io import outputs
 from kafka_segments.io.local_files import is_locked
 from kafka_segments.io.loggers import get_logger
-from kafka_segments.spark.write_options import WriteOptions
-from kafka_segments.spark.write_tasks import SORT_ADVICE, Piece
+from kafka_segments.spark.writing.write_options import WriteOptions
+from kafka_segments.spark.writing.write_tasks import SORT_ADVICE, Piece
 from kafka_segments.write.partition_files import write_partition_files
 
 __all__ = ["WriteDestination"]

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from kafka_segments.errors import OptionError
-from kafka_segments.spark.write_rows import with_partition
+from kafka_segments.spark.writing.write_rows import with_partition
 from kafka_segments.write.batch_options import MAX_INT, is_integer, shown
 
 __all__ = ["partition_by_key"]

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from kafka_segments.errors.escaping import shown
-from kafka_segments.ingest.account import Account
 from kafka_segments.ingest.job import Ingest, IngestPlan
-from kafka_segments.ingest.report import PartitionReport
+from kafka_segments.ingest.reports.report import PartitionReport
+from kafka_segments.ingest.runs.account import Account
 from kafka_segments.ingest.task import Output, SplitTime
 from kafka_segments.io.retry import RequestCounts, requests_so_far
 from kafka_segments.log.model import PartitionLog

@@ -13,10 +13,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from kafka_segments.io.loggers import get_logger
-from kafka_segments.spark.write_destination import WriteDestination
-from kafka_segments.spark.write_options import WriteOptions
-from kafka_segments.spark.write_rows import check_write_schema
-from kafka_segments.spark.write_tasks import TaskOutput, write_task
+from kafka_segments.spark.writing.write_destination import WriteDestination
+from kafka_segments.spark.writing.write_options import WriteOptions
+from kafka_segments.spark.writing.write_rows import check_write_schema
+from kafka_segments.spark.writing.write_tasks import TaskOutput, write_task
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from kafka_segments.errors import OptionError
-from kafka_segments.ingest.account import Account
+from kafka_segments.ingest.runs.account import Account
 from kafka_segments.query.continuation import PartitionState
 from kafka_segments.query.query import TopicPartition
 from kafka_segments.query.snapshot import decode, encode

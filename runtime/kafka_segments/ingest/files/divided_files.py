@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.errors import TimestampRangeError
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.run_state import DataFile
+from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.runs.run_state import DataFile
 from kafka_segments.query.table_words import DIVISIONS
 from kafka_segments.segment.columnar.arrow_schema import NONE
 

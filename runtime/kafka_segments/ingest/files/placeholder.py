@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from kafka_segments.ingest.file_columns import FileColumns
-from kafka_segments.ingest.parquet import ParquetFile
-from kafka_segments.ingest.run_state import DataFile, RunState
+from kafka_segments.ingest.files.file_columns import FileColumns
+from kafka_segments.ingest.files.parquet import ParquetFile
+from kafka_segments.ingest.runs.run_state import DataFile, RunState
 from kafka_segments.ingest.tables import Table
 from kafka_segments.segment.columnar.arrow_schema import OF_PARTITION
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka_segments.errors import OptionError
-from kafka_segments.ingest.account import Account
-from kafka_segments.ingest.run_log import RunLog
-from kafka_segments.ingest.run_state import DamagedBytes, DataFile, RunState
+from kafka_segments.ingest.runs.account import Account
+from kafka_segments.ingest.runs.run_log import RunLog
+from kafka_segments.ingest.runs.run_state import DamagedBytes, DataFile, RunState
 from kafka_segments.query.query import TopicPartition
 
 __all__ = ["History", "files_by_partition", "newest_run", "read_history"]

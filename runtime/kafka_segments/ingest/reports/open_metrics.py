@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
-from kafka_segments.ingest.run_report import RunReport
+from kafka_segments.ingest.reports.run_report import RunReport
 from kafka_segments.query.table_words import COUNTS
 
 __all__ = ["to_open_metrics"]

@@ -1,0 +1,1 @@
+"""Files of data: which columns, how they are written, and what a directory or a store does with them."""

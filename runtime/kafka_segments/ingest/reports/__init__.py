@@ -1,0 +1,1 @@
+"""Reports of runs, for people and for machines."""

@@ -1,0 +1,1 @@
+"""Runs of a table: their files, the state and the accounts in them, and what unfinished ones left."""

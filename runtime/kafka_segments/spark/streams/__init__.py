@@ -1,0 +1,1 @@
+"""Streams: `spark.readStream.format("kafka-segments")`."""

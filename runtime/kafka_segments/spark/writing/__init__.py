@@ -1,0 +1,1 @@
+"""Writing: `df.write.format("kafka-segments")`."""
