@@ -12,6 +12,7 @@ from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, parquet_rows
 from tests.spark import kafka_rows
 
+from kafka_segments.cli.main import main
 from kafka_segments.errors import KafkaFormatError, ReadError, StoreError
 from kafka_segments.ingest import transactional
 from kafka_segments.ingest.tables.parquet_table import ParquetTable
@@ -54,14 +55,7 @@ def test_what_a_run_had_found_that_was_killed_after_its_commit(
     ingest: Run, audit: Run, tmp_path: Path, hurt: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-
-    def killed(*_arguments: Any) -> None:
-        raise SystemExit(143)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ParquetTable, "publish", killed)
-        assert ingest(hurt, out)[0] == 143
-    assert not list(out.glob("*.parquet"))
+    killed_after_its_commit(ingest, hurt, out, monkeypatch)
     log = directories.segment_path(hurt / "t-0", 0)
     whole = log.read_bytes()
     log.write_bytes(b"".join(run_of(0, 3)))
@@ -80,15 +74,44 @@ def test_what_a_run_had_found_that_was_killed_after_its_commit(
     assert audit(out, hurt)[0] == 0
 
 
-def test_the_status_is_that_of_the_damage(
-    ingest: Run, tmp_path: Path, hurt: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def killed_after_its_commit(ingest: Run, logs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_arguments: Any) -> None:
         raise SystemExit(143)
 
     with monkeypatch.context() as patched:
         patched.setattr(ParquetTable, "publish", killed)
-        assert ingest(hurt, tmp_path / "out")[0] == 143
+        assert ingest(logs, out)[0] == 143
+    assert not list(out.glob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    "verb", [["compact"], ["rewind", "t:0", "--to-offset", "100"]], ids=lambda one: one[0]
+)
+def test_other_verbs_finish_it_too(
+    ingest: Run,
+    tmp_path: Path,
+    hurt: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    verb: list[str],
+) -> None:
+    out = tmp_path / "out"
+    killed_after_its_commit(ingest, hurt, out, monkeypatch)
+    command = [verb[0], "--engine", "local", str(out), *verb[1:]]
+    capsys.readouterr()
+    assert main(command) == 1
+    err = capsys.readouterr().err
+    assert "run 1 was committed by a process that failed, was killed, or is not done" in err
+    assert f"t-0: {directories.segment_path(hurt / 't-0', 0)}, position " in err
+    assert [row.offset for row in parquet_rows(out)] == list(range(9))
+    assert main(command) == 0
+    assert "run 1" not in capsys.readouterr().err
+
+
+def test_the_status_is_that_of_the_damage(
+    ingest: Run, tmp_path: Path, hurt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after_its_commit(ingest, hurt, tmp_path / "out", monkeypatch)
     status, table, err = ingest(hurt, tmp_path / "out")
     assert (status, table["total", -1]["damage"]) == (1, "0"), err
     place = f"t-0: {directories.segment_path(hurt / 't-0', 0)}, position "

@@ -27,7 +27,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="merge the small files of a table of ingest",
         description="Merge small files of a table that `kafka-segments ingest` has written into larger ones "
         "with the same rows, in one act. While it ends, readers of the bare directory may see rows twice.",
-        epilog="Exit status: 0 done, or nothing to do, 2 wrong usage, or something that cannot be opened, 3 "
+        epilog="Exit status: 0 done, or nothing to do, 1 done, and a killed run that was finished first had "
+        "found damage or lost offsets, 2 wrong usage, or something that cannot be opened, 3 "
         "the table could not be written (and is as it was, unless the message says that this is not known).",
     )
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
@@ -51,8 +52,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     from kafka_segments.ingest.compact import compact
+    from kafka_segments.ingest.runs.recovery import recover
 
-    table, _ = table_of(arguments)
+    table, newest = table_of(arguments)
     target = values.size_from(1)("--target-size", arguments.target_size)
     engine, name = engine_of(arguments)
     with ended_by_signals(), ExitStack() as stack:
@@ -62,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             draw=is_drawn(arguments),
             verb="compact",
         )
+        has_findings = recover(table, newest, console.say)
         num_files, made = compact(
             table,
             engine,
@@ -74,4 +77,4 @@ def run(arguments: argparse.Namespace) -> int:
         console.say("no files to merge")
     else:
         console.say(f"{num_files} files were merged into {len(made.files)}")
-    return console.CLEAN
+    return console.FINDINGS if has_findings else console.CLEAN

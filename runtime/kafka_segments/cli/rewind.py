@@ -27,7 +27,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Remove rows of partitions from a table that `kafka-segments ingest` has written: of all "
         "runs that took the offset or a higher one. The next run of ingest goes on from there, and takes "
         "what the log has by then. Rows that are in no log any more are lost.",
-        epilog="Exit status: 0 done, or nothing to do, 2 wrong usage, or something that cannot be opened, 3 "
+        epilog="Exit status: 0 done, or nothing to do, 1 done, and a killed run that was finished first had "
+        "found damage or lost offsets, 2 wrong usage, or something that cannot be opened, 3 "
         "the table could not be written (and is as it was).",
     )
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
@@ -59,12 +60,14 @@ def _offset(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
     from kafka_segments.ingest.rewind import rewind
+    from kafka_segments.ingest.runs.recovery import recover
 
     table, newest = table_of(arguments)
     known = {(one.topic, one.partition) for one in newest.partitions}
     named = [key for name in arguments.partitions for key in _named(name, known, arguments.destination)]
     engine, _ = engine_of(arguments)
     with ended_by_signals():
+        has_findings = recover(table, newest, console.say)
         done = rewind(table, engine, named, arguments.to_offset)
     for one in done:
         then = "at the log's start" if one.offset is None else f"at offset {one.offset}"
@@ -74,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if not done:
         console.say("nothing to remove")
-    return console.CLEAN
+    return console.FINDINGS if has_findings else console.CLEAN
 
 
 def _named(name: str, known: Iterable[TopicPartition], path: str) -> Iterator[TopicPartition]:
