@@ -103,7 +103,7 @@ def _of_table(
     for one in files.values():
         if one.topic is not None and (one.topic, one.partition) not in keys:
             yield Problem(one.topic, one.partition, f"{one.path} has rows of which no run has an account")
-    for path in () if table.has_typed_partitions else table.log.files.parquet_paths(destination):
+    for path in table.log.files.parquet_paths(destination) if table.is_bare_directory else ():
         if path not in files:
             yield Problem(None, None, f"{path} is in the table's directory, and no run has written it")
     for kept in history.damaged:

@@ -182,7 +182,7 @@ def _plan(request: Request, say: Callable[[str], None], earlier: list[bool]) -> 
     known = {} if before is None else before.by_partition()
     check_topics(request.settings, {log.topic for log in logs} | {topic for topic, _ in known}, destination)
     for log in logs:
-        partition_path(log.topic, log.partition, is_typed=table.has_typed_partitions)
+        partition_path(log.topic, log.partition, is_typed=not table.is_bare_directory)
         if (log.topic, log.partition) in known:
             is_strict = request.query.fail_on_data_loss
             state = known[log.topic, log.partition]
@@ -273,7 +273,7 @@ def _tasks(plan: IngestPlan, root: str) -> list[WriteTask]:
         max_decompressed=request.max_decompressed,
         divided_by=request.divided_by,
         bloom_filter=request.bloom_filter,
-        has_typed_partitions=plan.table.has_typed_partitions,
+        is_bare_directory=plan.table.is_bare_directory,
         store_settings=request.store_settings,
         kind=request.kind,
         layout=request.layout,

@@ -57,7 +57,7 @@ class WriteSettings:
         max_decompressed: bytes that one batch may decompress to.
         divided_by: see `DividedFiles`.
         bloom_filter: whether files have a bloom filter of the keys.
-        has_typed_partitions: see `Table`.
+        is_bare_directory: see `Table`.
         store_settings: of stores.
         kind: of the table.
         layout: see `FileColumns`.
@@ -69,7 +69,7 @@ class WriteSettings:
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
     divided_by: str | None = None
     bloom_filter: bool = False
-    has_typed_partitions: bool = False
+    is_bare_directory: bool = True
     store_settings: Mapping[str, str] = field(default_factory=dict)
     kind: str = "parquet"
     layout: str | None = None
@@ -203,7 +203,7 @@ class _Writer:
 
     def _write_partition(self, partition: PartitionOutput, splits: list[Split]) -> None:
         key = partition.topic, partition.partition
-        root, is_typed = self._settings.root, self._settings.has_typed_partitions
+        root, is_typed = self._settings.root, not self._settings.is_bare_directory
         directory = partition_path(*key, is_typed=is_typed)
         start, divided_by = splits[0].start, self._settings.divided_by
         made = DividedFiles(root, directory, key, start, new_file=self._new_file, divided_by=divided_by)

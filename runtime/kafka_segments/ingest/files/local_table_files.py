@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from kafka_segments.errors import OutputError, ReadError, UndecidedRunError
-from kafka_segments.io.outputs import OutputFile, hidden_sibling, sync_directory
+from kafka_segments.io.outputs import OutputFile, hidden_sibling, make_directories, sync_directory
 
 __all__ = ["LocalTableFiles"]
 
@@ -30,12 +30,7 @@ class LocalTableFiles:
 
     def make_directory(self, path: str) -> None:
         """See `TableFiles`."""
-        try:
-            os.makedirs(path, exist_ok=True)
-        except OSError as error:
-            raise OutputError(
-                f"cannot be written: {error.strerror or error}", path=path, errno=error.errno
-            ) from error
+        make_directories(path)
 
     def names(self, directory: str) -> list[str]:
         """See `TableFiles`."""

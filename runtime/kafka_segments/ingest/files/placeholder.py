@@ -30,7 +30,7 @@ def with_placeholder(table: Table, run: RunState, before: RunState | None, *, is
         OutputError: it cannot be written.
     """
     known = None if before is None else before.placeholder
-    if table.has_typed_partitions:
+    if not table.is_bare_directory:
         return run
     if run.files:
         return run if known is None else replace(run, removed=(*run.removed, known), placeholder=None)

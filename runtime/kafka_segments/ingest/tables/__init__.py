@@ -28,11 +28,11 @@ class Table(Protocol):
         kind: one of `KINDS`.
         destination: its directory, or its address.
         log: its runs.
-        has_typed_partitions: the table says that topics are text; else readers guess from directories' names.
+        is_bare_directory: readers list its files, and have columns and types from them and their paths alone.
     """
 
     kind: str
-    has_typed_partitions: bool
+    is_bare_directory: bool
     destination: str
     log: RunLog
 

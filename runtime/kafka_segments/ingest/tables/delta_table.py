@@ -56,7 +56,7 @@ class DeltaLakeTable(TableBase):
     """A Delta table; see `Table`."""
 
     kind = "delta"
-    has_typed_partitions = True
+    is_bare_directory = False
     _overtaken = (CommitFailedError,)
 
     def __init__(self, destination: str, settings: Mapping[str, str] | None = None) -> None:

@@ -84,7 +84,7 @@ class IcebergTable(TableBase):
     """
 
     kind = "iceberg"
-    has_typed_partitions = True
+    is_bare_directory = False
     _overtaken = _OVERTAKEN
 
     def __init__(self, destination: str, place: CatalogTable | None = None) -> None:

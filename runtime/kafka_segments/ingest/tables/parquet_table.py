@@ -20,7 +20,7 @@ class ParquetTable(TableBase):
     """A directory of Parquet files; see `Table`."""
 
     kind = "parquet"
-    has_typed_partitions = False
+    is_bare_directory = True
 
     def publish(self, run: RunState) -> None:
         """Bring the files of a committed run to their places, and remove those that it removes."""
