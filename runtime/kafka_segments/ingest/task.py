@@ -189,7 +189,8 @@ class _Writer:
         self._clock = next((name for name in ("timestamp", "timestamp_ms") if name in names), None)
         if self._clock is None and self._settings.divided_by is not None:
             self._clock = "timestamp_ms"  # read, and not written
-        self._read = list(dict.fromkeys([*names, *([self._clock] if self._clock else []), "offset"]))
+        read: list[str] = [*names, *([self._clock] if self._clock else []), "offset"]
+        self._read = list(dict.fromkeys(read))
         self._places = Places(self._settings.store_settings)
         self._files = table_files(self._settings.root, self._settings.store_settings)
         self._output = Output()

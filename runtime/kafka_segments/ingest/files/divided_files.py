@@ -28,7 +28,7 @@ __all__ = ["DividedFiles", "check_years"]
 _MAX_OPEN = 16
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _NO_PERIOD = -(1 << 63)
-_MILLIS = dict(zip(DIVISIONS, (86_400_000, 3_600_000), strict=True))
+_MILLIS: dict[str, int] = dict(zip(DIVISIONS, (86_400_000, 3_600_000), strict=True))
 
 
 @dataclass(slots=True)
