@@ -44,13 +44,19 @@ def test_a_full_disk_leaves_the_table_as_it_was(
 
 def test_what_was_swept_is_told(ingest: Run, tmp_path: Path) -> None:
     logs, out = append(tmp_path / "logs" / "t-0", *run_of(0, 9)).parent, tmp_path / "out"
-    run_id = staging.new_run(RunLog(str(out)), 0)
-    (Path(staging.staging_of(str(out), run_id)) / "part.parquet").touch()
+
+    def left_by_a_run() -> Path:
+        path = Path(staging.staging_of(str(out), staging.new_run(RunLog(str(out)), 0)))
+        path.mkdir(parents=True)
+        (path / "part.parquet").touch()
+        return path
+
+    left_by_a_run()
     ingest(logs, out)
-    left = staging.new_run(RunLog(str(out)), 0)
+    left = left_by_a_run()
     status, _, err = ingest(logs, out)
     assert status == 0
-    assert f"{staging.staging_of(str(out), left)}: removed; an ingest that was killed left it" in err
+    assert f"{left}: removed; an ingest that was killed left it" in err
 
 
 SLOW = """

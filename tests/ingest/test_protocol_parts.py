@@ -81,6 +81,7 @@ def test_an_attempt_that_does_not_count_leaves_nothing(tmp_path: Path) -> None:
     log = RunLog(str(tmp_path / "out"))
     run_id = staging.new_run(log, 0)
     root = staging.staging_of(log.destination, run_id)
+    assert not os.path.exists(root)
     task = WriteTask(
         (split_of(str(path), 0, path.stat().st_size),), frozenset(), WriteSettings(root, ("offset",))
     )

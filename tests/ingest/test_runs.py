@@ -13,6 +13,7 @@ from tests.builders import build, directories
 from tests.builders.directories import append, run_of
 from tests.ingest.ingested import Run, data_files, parquet_rows
 
+from kafka_segments.ingest.runs import staging
 from kafka_segments.ingest.runs.run_log import RunLog
 from kafka_segments.ingest.runs.run_state import RunState
 from kafka_segments.io.filesystems import Places
@@ -66,13 +67,27 @@ def test_a_second_run_takes_what_is_new(ingest: Run, audit: Run, logs: Path, out
     assert (status, table["t", 0]["runs"], table["t", 0]["records"]) == (0, "2", "20"), err
 
 
-def test_a_run_without_anything_new_leaves_the_table_alone(ingest: Run, logs: Path, out: Path) -> None:
+def test_a_run_without_anything_new_leaves_the_table_alone(
+    ingest: Run, logs: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ingest(logs, out)
     files, number = data_files(out), state(out).number
     status, table, _ = ingest(logs, out)
     assert (status, list(table)) == (0, [("total", -1)]), "only partitions with something new are shown"
     assert (data_files(out), state(out).number) == (files, number)
+    # Nor does one that is killed before it could remove anything.
+    monkeypatch.setattr(staging, "discard", lambda *_arguments: None)
+    assert ingest(logs, out)[0] == 0
     assert not (out / "_kafka_segments" / "staging").exists()
+
+
+def test_a_damaged_end_does_not_make_a_segment_another_file(ingest: Run, logs: Path, out: Path) -> None:
+    ingest(logs, out)
+    with open(directories.segment_path(logs / "t-0", 0), "ab") as file:
+        file.write(b"\xff" * 50)
+    status, table, err = ingest(logs, out)
+    assert (status, table["t", 0]["damage"]) == (1, "1"), err
+    assert "does not look like" not in err
 
 
 def test_the_known_partitions_are_not_gone_through_for_each_log(

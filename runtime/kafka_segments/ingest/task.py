@@ -232,7 +232,8 @@ class _Writer:
         try:
             for batch in self._rows(reader):
                 self._write_rows(batch, key, files)
-            findings.end_segment(key, split.segment.file.path)
+            if split.position == 0 and split.start <= split.segment.base_offset:  # it was read whole
+                findings.end_segment(key, split.segment.file.path)
         except (OutputError, AccountError):
             raise
         except (ReadError, UnknownFormatError) as error:

@@ -87,10 +87,9 @@ class LocalTableFiles:
             output.discard()
         return is_new
 
-    def sync(self, directory: str) -> None:
+    def sync(self, directory: str, top: str) -> None:
         """See `TableFiles`."""
-        for parent, _, _ in os.walk(directory):
-            _sync(parent)
+        _sync_upwards((parent for parent, _, _ in os.walk(directory)), top)
 
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:
         """See `TableFiles`."""
@@ -138,6 +137,8 @@ class LocalTableFiles:
         """See `TableFiles`."""
         try:
             os.rmdir(directory)
+        except FileNotFoundError:
+            return True
         except OSError:
             return False
         return True

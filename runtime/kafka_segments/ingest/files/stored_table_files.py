@@ -73,7 +73,7 @@ class StoredTableFiles:
                 errno=error.errno,
             ) from None
 
-    def sync(self, directory: str) -> None:
+    def sync(self, directory: str, top: str) -> None:
         """Do nothing: an object that was acknowledged is durable."""
 
     def publish(self, root: str, destination: str, paths: Sequence[str]) -> None:

@@ -102,8 +102,8 @@ class TableFiles(Protocol):
         """
         ...
 
-    def sync(self, directory: str) -> None:
-        """Make the names in and below a directory durable.
+    def sync(self, directory: str, top: str) -> None:
+        """Make the names in and below a directory durable, and those above it from another directory on.
 
         Raises:
             OutputError: the disk fails.
@@ -133,7 +133,7 @@ class TableFiles(Protocol):
         ...
 
     def remove_empty(self, directory: str) -> bool:
-        """Remove a directory if it is empty, without raising; return whether it was."""
+        """Remove a directory if it is empty, without raising; return whether it is gone."""
         ...
 
 

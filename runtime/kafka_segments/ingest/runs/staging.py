@@ -66,7 +66,9 @@ def committing(table: Table, number: int) -> Iterator[NewRun]:
         if run is None:
             discard(log, run_id)
             return
-        log.files.sync(staging_of(log.destination, run_id))
+        # There also if nothing was written: what is committed has one until it is published.
+        log.files.make_directory(staging_of(log.destination, run_id))
+        log.files.sync(staging_of(log.destination, run_id), log.destination)
         log.create(run)
     except UndecidedRunError:
         raise  # it may exist: what it wrote is published, or swept, by the next run
@@ -91,10 +93,10 @@ def _is_overtaken(log: RunLog, number: int) -> bool:
 
 
 def new_run(log: RunLog, number: int) -> str:
-    """Create the directory of a new run; return the run's id.
+    """Return the id of a new run, of which there is nothing yet: it may find nothing to commit.
 
     Args:
-        log: of the table, which is created too.
+        log: of the table; its directory is created.
         number: of the run that it continues; 0 for the first one.
 
     Raises:
@@ -102,7 +104,6 @@ def new_run(log: RunLog, number: int) -> str:
     """
     run_id = f"{number:020}-{uuid.uuid4().hex}"
     log.files.make_directory(log.directory)
-    log.files.make_directory(staging_of(log.destination, run_id))
     return run_id
 
 
