@@ -67,6 +67,18 @@ def test_a_closed_partition_is_not_read(read: Any) -> None:
         read(partition)
 
 
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_partition_closes_what_it_opened(isolation: Any) -> None:
+    gc.collect()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with open_partition(FOLDER) as partition:
+            list(partition.iter_events(isolation=isolation))
+            partition.read_table(isolation=isolation)
+        gc.collect()
+    assert [str(one.message) for one in found] == []
+
+
 def test_a_segment_that_nobody_closed_is_warned_of() -> None:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

@@ -150,7 +150,8 @@ def _open(places: Places, options: dict[str, bool], file: GivenFile) -> Segment:
     """Open a file; what was found in a directory and is no regular file is refused."""
     if file.segment is not None:
         return open_segment_of(places, file.segment, **options)
-    return open_segment(places.open(file.path) if is_address(file.path) else file.path, **options)
+    source = places.open(file.path) if is_address(file.path) else file.path
+    return open_segment(source, closes_source=True, **options)
 
 
 @dataclass(slots=True)

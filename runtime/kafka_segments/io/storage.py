@@ -243,16 +243,20 @@ class Window:
         return self._source.read(position, self._unreadable - position)
 
 
-def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = False) -> Source:
+def open_source(
+    source: SourceLike, *, mmap: bool = False, only_files: bool = False, closes_source: bool = False
+) -> Source:
     """Open a path, `-` (standard input), bytes or a binary file object for random access.
 
-    The caller closes the result. That leaves a given file object or `Source` open.
+    The caller closes the result. That leaves a given file object open, and a given `Source` unless
+    `closes_source` is set.
 
     Args:
         source: what to open; a pipe, which cannot seek, is copied to a temporary file first.
         mmap: map the file into memory instead of reading it. A bad sector then kills the process (SIGBUS).
         only_files: reject anything but regular files, for files found in a directory: a pipe there could
             block, and a device may have no end.
+        closes_source: a given `Source` is closed with the result.
 
     Raises:
         ReadError: it does not exist, is a directory or a device, or may not be read, with `errno`.
@@ -265,7 +269,7 @@ def open_source(source: SourceLike, *, mmap: bool = False, only_files: bool = Fa
         return _open_path(os.fspath(source), mmap, only_files)
     given: Any = source
     if hasattr(given, "window"):  # no file object has one
-        return _Lent(given)
+        return given if closes_source else _Lent(given)
     if hasattr(given, "read"):
         return _open_stream(given)
     raise OptionError(f"cannot open this {type(source).__name__}: give a path, bytes or a binary file object")

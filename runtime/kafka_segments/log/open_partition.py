@@ -107,7 +107,8 @@ def open_partition_of(places: Places, path: str, **options: Any) -> Partition:
     alone = LogPiece(own.base_offset, None, replace(own, is_newest=True, end_offset=None))
 
     def open_alone(_segment: StoredSegment) -> Segment:
-        return open_segment(places.open(path) if is_address(path) else path, **options)
+        source = places.open(path) if is_address(path) else path
+        return open_segment(source, closes_source=True, **options)
 
     log = PartitionLog("", -1, (alone,), copies=(directory_of(path),))
     return Partition(log, places, open_alone, is_whole=False)

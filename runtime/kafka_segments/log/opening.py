@@ -45,6 +45,7 @@ def open_segment_of(
         check_crc=check_crc,
         headers_only=headers_only,
         max_decompressed=max_decompressed,
+        closes_source=True,
     )
 
 

@@ -40,6 +40,7 @@ def open_segment(
     headers_only: bool = False,
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
     only_files: bool = False,
+    closes_source: bool = False,
 ) -> Segment:
     """Open a segment (`.log`, `.checkpoint` of KRaft) for reading. Nothing is ever written or locked.
 
@@ -52,6 +53,7 @@ def open_segment(
         max_decompressed: bytes that one batch may decompress to.
         only_files: refuse a pipe, a socket or a device instead of reading it to its end. For paths that were
             found in a directory.
+        closes_source: close what `Places.open` returned together with the segment, or if this fails.
 
     Raises:
         ReadError: the file cannot be opened; `errno` says why.
@@ -62,10 +64,10 @@ def open_segment(
         ...     list(segment.iter_events())
         []
     """
-    if max_decompressed < 0:
-        raise OptionError(f"max_decompressed is {max_decompressed}; give a number of bytes")
-    opened = open_source(source, mmap=mmap, only_files=only_files)
+    opened = open_source(source, mmap=mmap, only_files=only_files, closes_source=closes_source)
     try:
+        if max_decompressed < 0:
+            raise OptionError(f"max_decompressed is {max_decompressed}; give a number of bytes")
         refuse_foreign(opened)
     except BaseException:
         opened.close()
