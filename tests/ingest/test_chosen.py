@@ -78,3 +78,18 @@ def test_uncommitted_records_are_told_or_left_out(ingest: Run, tmp_path: Path, n
     assert {row.offset for row in parquet_rows(tmp_path / "committed")} == committed
     assert "not committed" not in err
     assert ("are not read: after the last stable offset" in err) == (name == "open-transaction-0")
+
+
+@pytest.mark.parametrize("end", [1, 3, 5])
+def test_a_run_may_end_within_an_old_wrapper(ingest: Run, audit: Run, tmp_path: Path, end: int) -> None:
+    """Its header has the offset of its last message alone, so it counts none of them."""
+    logs, out = kafka_rows.RECORDED / "kafka-0.10.2/before-cleaning", tmp_path / "out"
+    words = ["--subscribe", "compact-gzip", "-o", f'endingOffsets={{"compact-gzip":{{"0":{end}}}}}']
+    status, table, err = ingest(*words, logs, out)
+    assert (status, table["compact-gzip", 0]["records"]) == (0, str(end)), err
+    status, table, err = ingest("--subscribe", "compact-gzip", logs, out)
+    assert status == 0, err
+    offsets = [row.offset for row in parquet_rows(out)]
+    assert offsets == list(range(len(offsets)))
+    assert len(offsets) > 5
+    assert audit(out, logs)[0] == 0

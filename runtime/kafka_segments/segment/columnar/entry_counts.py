@@ -118,6 +118,9 @@ class EntryCounts:
         is_inside = lasts >= max(0, 0 if self._start is None else self._start)
         if self._end is not None:
             is_inside &= firsts < self._end
+            # A wrapper has the offset of its last message; some of its messages may be in the range.
+            if (entries.is_wrapper() & (lasts >= self._end)).any():
+                self.is_exact = False
         rows = np.flatnonzero(is_inside)
         if not len(rows):
             return
