@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from random import Random
 from typing import Any
@@ -19,17 +19,22 @@ from tests.fuzz.guard import GUARD
 from tests.timestamps import stored
 
 from kafka_segments import Batch, Damage, Record, Segment, open_segment
+from kafka_segments.errors import TimestampRangeError
 from kafka_segments.io.storage import open_source
 from kafka_segments.query.read.start_position import begin
 from kafka_segments.segment.columnar.arrow_schema import FURTHER, NONE, SCHEMA
+from kafka_segments.segment.columnar.entry_counts import EntryCounts
+from kafka_segments.segment.columnar.header_text import header_lists
 from kafka_segments.segment.columnar.offset_coverage import OffsetCoverage
 from kafka_segments.segment.columnar.read_range import ReadRange
+from kafka_segments.segment.columnar.timestamp_range import MAX_MILLIS, check_timestamps
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.transactions.excluded import ExcludedBatches
 
 COLUMNS = [*SCHEMA.names, *FURTHER.names]
 TIMESTAMP_TYPES = {"NoTimestampType": -1, "CreateTime": 0, "LogAppendTime": 1}
 HIGHEST = (1 << 63) - 1
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 Row = tuple[Any, ...]
 Place = tuple[int, int, str]
@@ -199,9 +204,21 @@ def read(
         if isinstance(event, pa.RecordBatch):
             assert event.schema.names == columns
             part.rows.update(fast_rows(event))
+            convert(event)
         elif isinstance(event, Damage):
             part.places.append(_place(event))
     return part
+
+
+def convert(batch: pa.RecordBatch) -> None:
+    """Convert columns as readers do that have text in place of bytes, and microseconds."""
+    lists = header_lists(batch.column("headers"), HEADERS)
+    assert len(lists) == batch.num_rows
+    millis = batch.column("timestamp").view("int64").fill_null(-1).to_numpy()
+    try:
+        check_timestamps(batch, millis)
+    except TimestampRangeError as error:
+        assert error.timestamp is not None and abs(error.timestamp) > MAX_MILLIS
 
 
 def ranges(dice: Random, data: bytes) -> str:
@@ -225,6 +242,7 @@ def ranges(dice: Random, data: bytes) -> str:
             if is_shared:
                 is_damaged = bool(between)
                 read_range = _read_range(dice, placed, start, entries, is_log=is_log, is_damaged=is_damaged)
+                read_range = replace(read_range, counts=EntryCounts(start, end))
             part = read(segment, (start, end), void, read_range, dice.sample(COLUMNS, len(COLUMNS)))
             assert is_hidden or set(part.places) <= set(places)
             if not is_shared:
@@ -279,8 +297,11 @@ def stretches(dice: Random, data: bytes) -> str:
         end_position = dice.choice((None, 0, dice.randrange(len(data) + 1)))
         last = ending(entries, at, end, end_position, len(data))
         coverage = OffsetCoverage()
-        read_range = ReadRange(first, previous, end_position, coverage, is_shared=True)
+        counts = EntryCounts(None, end)
+        read_range = ReadRange(first, previous, end_position, coverage, is_shared=True, counts=counts)
         part = read(segment, (None, end), None, read_range)
+        if counts.is_exact and not places and is_ascending(entries) and all(one.is_honest for one in entries):
+            assert counts.num_data == part.rows.total()
     with open_segment(data[:last], **options) as cut:
         expected = read(cut, (None, end), None, ReadRange(first, previous, is_shared=True))
     if len(places) > len(between) and (between or any(one.is_wrapper for one in entries)):
