@@ -3,6 +3,7 @@ meta:
   title: Apache Kafka partition metadata
   application: Apache Kafka (2.8 and later)
   file-extension: metadata
+  -file-name: partition.metadata
   tags:
     - log
   license: CC0-1.0

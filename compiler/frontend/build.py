@@ -60,7 +60,13 @@ class Builder:
         Raises:
             SchemaError: something in it is wrong or not supported; so it is for the other methods.
         """
-        return Schema(declared.stem, declared.title, tuple(declared.imports), self._struct(declared.root))
+        return Schema(
+            declared.stem,
+            declared.title,
+            tuple(declared.imports),
+            self._struct(declared.root),
+            files=declared.files,
+        )
 
     def _struct(self, declared: Declared) -> Struct:
         entries = declared.node.mapping()

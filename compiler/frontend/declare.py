@@ -59,6 +59,7 @@ class DeclaredSchema:
 
     stem: str
     title: str
+    files: tuple[str, ...]
     imports: dict[str, Node]
     big_endian: bool | None
     bits_big_endian: bool
@@ -81,12 +82,20 @@ def declare_schema(path: Path) -> DeclaredSchema:
     schema = DeclaredSchema(
         stem=path.stem,
         title=meta["title"].text() if "title" in meta else "",
+        files=_files(meta),
         imports=_imports(meta),
         big_endian=_endian(meta.get("endian")),
         bits_big_endian=_endian(meta.get("bit-endian")) is not False,
     )
     schema.root = _declare_type((path.stem,), node, schema, None)
     return schema
+
+
+def _files(meta: dict[str, Node]) -> tuple[str, ...]:
+    """The names of the files that a schema is for, as patterns: `-file-name`, else by `file-extension`."""
+    if "-file-name" in meta:
+        return meta["-file-name"].texts()
+    return tuple(f"*.{each}" for each in meta["file-extension"].texts()) if "file-extension" in meta else ()
 
 
 def _imports(meta: dict[str, Node]) -> dict[str, Node]:

@@ -39,6 +39,7 @@ from compiler.frontend.nodes import Path as Names
 from compiler.frontend.resolve import Resolver
 from compiler.frontend.yaml_tree import Node, Scalar
 
+ON_META = ("-file-name",)
 ON_TYPES = ("-varint",)
 ON_FIELDS = ("-checksum", "-codec", "-derive", "-default", "-encode", "-null")
 ON_VALUES = ("-batch-column", "-record-column")
@@ -58,7 +59,7 @@ def check_dashed(node: Node) -> None:
     Raises:
         SchemaError: something does.
     """
-    known = (*ON_TYPES, *ON_FIELDS, *ON_VALUES, *_OF_KAITAI)
+    known = (*ON_META, *ON_TYPES, *ON_FIELDS, *ON_VALUES, *_OF_KAITAI)
     if isinstance(node.content, dict):
         for key, below in node.content.items():
             if key.startswith("-") and key not in known and not _NUMBER.fullmatch(key):

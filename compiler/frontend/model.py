@@ -259,12 +259,13 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One `.ksy` file."""
+    """One `.ksy` file. `files`: names of the files that it reads, as patterns; none if it is a part of one."""
 
     stem: str
     title: str
     imports: tuple[str, ...]
     root: Struct
+    files: tuple[str, ...] = ()
 
     @property
     def doc(self) -> str:

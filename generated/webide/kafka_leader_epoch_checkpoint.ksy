@@ -3,6 +3,7 @@ meta:
   id: kafka_leader_epoch_checkpoint
   title: Apache Kafka leader epoch checkpoint
   application: Apache Kafka (0.11.0 and later)
+  -file-name: leader-epoch-checkpoint
   tags:
     - log
   license: CC0-1.0

@@ -3,6 +3,11 @@ meta:
   id: kafka_offset_checkpoint
   title: Apache Kafka offset checkpoint
   application: Apache Kafka
+  -file-name:
+    - replication-offset-checkpoint
+    - recovery-point-offset-checkpoint
+    - log-start-offset-checkpoint
+    - cleaner-offset-checkpoint
   tags:
     - log
   license: CC0-1.0

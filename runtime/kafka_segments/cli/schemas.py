@@ -1,0 +1,72 @@
+"""Subcommand `schemas`: the schemas that everything is generated from, listed and exported."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from kafka_segments.cli import console, jsonl
+from kafka_segments.cli.export_directory import write_export
+from kafka_segments.formats.schema_files import SchemaFile, list_schemas, read_schema_files
+
+__all__ = ["add_parser", "run_export", "run_list"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `schemas` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "schemas",
+        help="list and export the schemas of Kafka's files, for Kaitai Struct",
+        description="The schemas (.ksy, Kaitai Struct) of Kafka's files, from which the parsers of "
+        "kafka-segments are generated. They are in the public domain (CC0).",
+    )
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = verbs.add_parser("list", help="list the schemas", description="List the schemas.")
+    listing.add_argument(
+        "--format", choices=("jsonl", "text"), default="text", help="default: text, for people"
+    )
+    listing.set_defaults(run=run_list)
+    export = verbs.add_parser(
+        "export",
+        help="write the schemas into a directory",
+        description="Write the schemas into a directory, as .ksy files.",
+        epilog="Exit status: 0 written, 2 DIR exists and is not empty, 3 it cannot be written.",
+    )
+    export.add_argument("directory", metavar="DIR", help="a new directory, or an empty one")
+    export.set_defaults(run=run_export)
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """Run `schemas list`; return the exit status."""
+    schemas = list_schemas()
+    try:
+        with console.writing() as stdout:
+            if arguments.format == "jsonl":
+                stdout.writelines(jsonl.encode(_values(one)) for one in schemas)
+            else:
+                stdout.writelines(_lines(one).encode() for one in schemas)
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    return console.CLEAN
+
+
+def _values(schema: SchemaFile) -> dict[str, Any]:
+    return {"type": "schema", "name": schema.name, "title": schema.title} | {
+        name: list(getattr(schema, name)) for name in ("files", "imports", "imported_by")
+    }
+
+
+def _lines(schema: SchemaFile) -> str:
+    if schema.files:
+        use = f"reads {', '.join(schema.files)}"
+    else:
+        use = f"part of {', '.join(schema.imported_by)}" if schema.imported_by else "read from other files"
+    imports = f"; imports {', '.join(schema.imports)}" if schema.imports else ""
+    return f"{schema.name}: {schema.title}\n    {use}{imports}\n"
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Run `schemas export`; return the exit status."""
+    write_export(arguments.directory, read_schema_files())
+    return console.CLEAN
