@@ -189,6 +189,8 @@ class Builder:
         if "valid" not in entries:
             return None
         node, element = entries["valid"], value_type(found, False)
+        if isinstance(found, BytesType) and isinstance(node.content, Scalar) and node.text() == "[0]":
+            return _check(node, entries)
         if isinstance(node.content, Scalar):
             return Valid("eq", (self._value(declared, node, element),))
         parts = node.check_keys(("eq", "min", "max", "any-of", "expr"), "valid")
@@ -218,6 +220,18 @@ class Builder:
         if describe(element) != "integer":
             raise node.error(f"min and max are supported of integers, not of {describe(element)}")
         return self._value(declared, node, element)
+
+
+def _check(node: Node, entries: dict[str, Node]) -> Valid:
+    """The constraint of a field that is there to refuse bytes.
+
+    It is no `valid: {expr: ...}`, since the Kaitai compiler has none for Nim, and a wrong one for members of
+    types in C++11 and Rust.
+    """
+    is_empty = "size" in entries and entries["size"].scalar().text == "0"
+    if not is_empty or "if" not in entries or "repeat" in entries:
+        raise node.error("valid: '[0]' is supported of a check only: if: <what is refused>, and size: 0")
+    return Valid("never", ())
 
 
 def _terminator(entries: dict[str, Node]) -> int | None:

@@ -14,6 +14,7 @@ Syntax: TypeAlias = Tree[Token]
 
 SUPPORTED = (
     "supported are names, integers, texts, true, false, enum::label, sizeof<type>, members (a.b), a[i], "
+    "casts of integers (a.as<s8>), "
     "- ~ not, * / % + - << >> & ^ |, one comparison, and, or, and a ? b : c"
 )
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 from lark import Token
 
 from compiler.errors import SchemaError
-from compiler.frontend.declare import Declarations, Declared
+from compiler.frontend.declare import BUILT_IN, Declarations, Declared
 from compiler.frontend.expressions import Syntax, as_tree, offset_of
 from compiler.frontend.nodes import (
     ArrayType,
@@ -47,6 +47,7 @@ from compiler.frontend.nodes import Path as Names
 from compiler.frontend.yaml_tree import Node
 
 ENCODINGS = ("ASCII", "UTF-8")
+_CASTS = tuple(name for name in BUILT_IN if not name.startswith("b"))
 _INT, _BOOL = CalcIntType(), BoolType()
 # What the language offers on values: type of the value, name, type of the outcome (None: that of an element).
 _METHODS: dict[type, dict[str, DataType | None]] = {
@@ -261,6 +262,16 @@ class Inference:
             raise self._error(tree, scope, f"[] is supported of arrays, not of {describe(value.type)}")
         self._need(tree, scope, index, "integer")
         return Subscript(value, index, value.type.element)
+
+    def _cast(self, tree: Syntax, scope: Scope) -> Expr:
+        """The operand: a cast says in how many bits a language computes, and leaves the value as it is."""
+        (value,) = self._children(tree, scope)
+        wanted = str(tree.children[1]).partition("<")[2].rstrip("> \n").strip()
+        if wanted not in _CASTS:
+            known = ", ".join(_CASTS)
+            raise self._error(tree, scope, f"a cast to {wanted!r} is not supported; supported are {known}")
+        self._need(tree, scope, value, "integer")
+        return value
 
     # Operators
 

@@ -120,10 +120,11 @@ class Valid:
     """A constraint on a value, for each element if repeated.
 
     `eq`: one expression; `any_of`: all that are allowed; `expr`: one condition on `_`; `min_max`: the least
-    and the most, either of which may be None.
+    and the most, either of which may be None. `never`: a field of no bytes, with a condition that holds for
+    bytes that are refused; in a schema it is `size: 0` and `valid: '[0]'`.
     """
 
-    kind: Literal["eq", "min_max", "any_of", "expr"]
+    kind: Literal["eq", "min_max", "any_of", "expr", "never"]
     exprs: tuple[Expr | None, ...]
 
 
@@ -149,6 +150,11 @@ class Field:
     valid: Valid | None = None
     pos: Expr | None = None
     extensions: Extensions = NO_EXTENSIONS
+
+    @property
+    def is_check(self) -> bool:
+        """Whether there is no such field in valid bytes: its condition says which are refused."""
+        return self.valid is not None and self.valid.kind == "never"
 
     @property
     def value_type(self) -> DataType:
@@ -259,7 +265,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One `.ksy` file. `files`: names of the files that it reads, as patterns; none if it is a part of one."""
+    """One `.ksy` file. `files`: names of the files that it reads, as patterns; none for a part of one."""
 
     stem: str
     title: str

@@ -62,7 +62,7 @@ function tree(value) {
 async function main() {
   const result = {};
   let schema;
-  const compiler = ksc.loadCompiler('', () => {}, specs => {
+  const compiler = ksc.loadCompiler('javascript', '', () => {}, specs => {
     // Those of its imports come along.
     const own = listOf(specs.iterator__sc_Iterator()).find(pair => pair._1__O() === path.basename(schema, '.ksy'));
     result[schema] = tree(own._2__O());

@@ -107,6 +107,8 @@ class TheirSchema:
         if valid is None:
             return None
         kind = _class(valid)
+        if kind == "ValidationEq" and _class(valid["value"]) == "List":
+            return ("never", ())
         if kind == "ValidationEq":
             return ("eq", (self._expr(valid["value"]),))
         if kind == "ValidationAnyOf":
@@ -198,6 +200,10 @@ class TheirSchema:
 
     def _expr_ifexp(self, found: Tree) -> Tree:
         return ("ternary", *(self._expr(found[part]) for part in ("condition", "ifTrue", "ifFalse")))
+
+    def _expr_casttotype(self, found: Tree) -> Tree:
+        """Ours has no casts, which leave values as they are."""
+        return self._expr(found["value"])
 
     def _expr_enumbylabel(self, found: Tree) -> Tree:
         """The compiler looks the enum up when it writes; here it is the nearest one of that name."""

@@ -118,7 +118,7 @@ def test_records_of_all_formats_have_the_same_columns(model: Model) -> None:
 
 
 def test_every_header_field_is_a_column(model: Model) -> None:
-    for path in (("kafka_record_batch_v2",), ("kafka_message_legacy", "header")):
+    for path in (("kafka_record_batch_v2",), ("kafka_message_legacy", "message_header")):
         header = model.struct(path)
         assert {field.id for field in header.fields if field.extensions.batch_column is None} == {
             "attributes"
@@ -127,7 +127,7 @@ def test_every_header_field_is_a_column(model: Model) -> None:
         assert isinstance(attributes, Field) and isinstance(attributes.type, UserType)
         flags = model.struct(attributes.type.path).fields
         assert {flag.id for flag in flags if flag.extensions.batch_column is None} == {"reserved"}
-    timestamp = model.struct(("kafka_message_legacy", "header")).member("timestamp")
+    timestamp = model.struct(("kafka_message_legacy", "message_header")).member("timestamp")
     assert isinstance(timestamp, Field) and timestamp.extensions.batch_column is not None
     assert timestamp.extensions.batch_column.name == "max_timestamp"
 
@@ -144,7 +144,7 @@ def test_checksums_name_their_regions(model: Model) -> None:
         "crc32c",
         "crc_region",
     )
-    message = field_of(model, ("kafka_message_legacy", "header"), "crc").extensions.checksum
+    message = field_of(model, ("kafka_message_legacy", "message_header"), "crc").extensions.checksum
     assert isinstance(message, Checksum) and message.algorithm == "crc32"
     assert isinstance(message.region, Attribute) and message.region.id == "crc_region"
     assert isinstance(message.region.object, Name) and message.region.object.kind == "parent"
@@ -191,7 +191,7 @@ def test_arguments_and_parameters(model: Model) -> None:
     assert isinstance(records.type, UserType)
     names = [param.id for param in model.struct(records.type.path).params]
     given = dict(zip(names, records.type.args, strict=True))
-    assert isinstance(given["timestamp_type"], Method) and given["timestamp_type"].id == "to_i"
+    assert isinstance(given["batch_timestamp_type"], Method) and given["batch_timestamp_type"].id == "to_i"
     assert given["base_offset"] == Name("base_offset", "param", given["base_offset"].type)
     offset = model.struct(("kafka_record", "record_body")).member("offset")
     assert isinstance(offset, ValueInstance)

@@ -70,7 +70,7 @@ def test_the_comparison_sees_every_leaf(ours: tuple[list[str], Model, dict[str, 
 # What is changed in one schema, and what then differs, and nothing else.
 CHANGES = {
     "type": ("type: s2", "type: s1", "/seq/producer_epoch/type"),
-    "size": ("size: 2\n    type: attributes", "size: 3\n    type: attributes", "/seq/attributes/type"),
+    "size": ("size: 2\n    type: batch_", "size: 3\n    type: batch_", "/seq/attributes/type"),
     "valid": ("valid: 2", "valid: 3", "/seq/magic/valid"),
     "condition": ("== compression::none", "== compression::gzip", "/instances/records/if"),
     "argument": ("is_control, 0x7fff_ffff", "is_control, 0x7fff_fffe", "/instances/records/type"),

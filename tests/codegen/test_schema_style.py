@@ -17,8 +17,8 @@ from tests.codegen.vectors import SCHEMAS, STEMS
 Node = dict[str, Any]
 
 META = [
-    "id", "title", "application", "file-extension", "xref", "tags", "license", "ks-version", "imports",
-    "encoding", "endian", "bit-endian",
+    "id", "title", "application", "file-extension", "-file-name", "xref", "tags", "license", "ks-version",
+    "imports", "encoding", "endian", "bit-endian",
 ]  # fmt: skip
 TYPE = [
     "meta", "-orig-id", "doc", "doc-ref", "-webide-representation", "-varint", "to-string", "params", "seq",
@@ -38,7 +38,15 @@ OURS = {
     "body": "a stream of its own for what a length counts",
     "header": "a part that can be read alone",
     "content": "the same bytes, switched by type",
-    "rest": "a check that nothing is left",
+    "fifth_group": "a byte of a varint",
+    "tenth_group": "a byte of a varint",
+    "invalid_len_body": "a check",
+    "invalid_num_headers": "a check",
+    "invalid_rest": "a check that nothing is left",
+    "invalid_len_key": "a check",
+    "invalid_value": "a check",
+    "invalid_len_data": "a check",
+    "invalid_num_fields": "a check",
     "padding": "not part of the format",
     "partial": "not part of the format",
     "num_voters": "part of a compact array",

@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kaitaistruct import EndOfStreamError, KaitaiStream, ValidationExprError
+from kaitaistruct import EndOfStreamError, KaitaiStream, ValidationGreaterThanError
 from tests.codegen.kafka_java import read_varints
 
 from kafka_segments_generated.kaitai.kafka_unsigned_varint import KafkaUnsignedVarint
@@ -23,7 +23,7 @@ def read(cls: type, data: bytes) -> str:
     stream = KaitaiStream(BytesIO(data))
     try:
         found = cls(stream)
-    except ValidationExprError:
+    except ValidationGreaterThanError:
         return "error"
     except EndOfStreamError:
         return "end"

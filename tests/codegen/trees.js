@@ -21,7 +21,7 @@ const KaitaiStream = require(require.resolve('kaitai-struct/KaitaiStream', {path
 
 /** Compile all schemas; returns a function from a schema's name to its class. */
 async function loadClasses() {
-  const compiler = ksc.loadCompiler('', () => {});
+  const compiler = ksc.loadCompiler('javascript', '', () => {});
   const texts = {};
   for (const name of fs.readdirSync(schemaFolder).filter(file => file.endsWith('.ksy'))) {
     Object.assign(texts, await ksc.compileSchema(compiler, 'javascript', path.join(schemaFolder, name), true));

@@ -9,7 +9,7 @@ const [compilerFolder, ...schemas] = process.argv.slice(2).map(name => path.reso
 const ksc = require(path.join(compilerFolder, 'ksc.js'));
 
 async function main() {
-  const compiler = ksc.loadCompiler('', () => {});
+  const compiler = ksc.loadCompiler('javascript', '', () => {});
   const uploaded = {};
   const outcome = {};
   const importYaml = async name => {

@@ -108,7 +108,7 @@ def _header(entry: Any, check_crc: bool) -> dict[str, int] | None:
     """Header fields of an entry as the table has them, None if it is not sound."""
     data, row = entry._raw_body, {"base_offset": entry.base_offset, "len_body": entry.len_body}
     if entry.body.magic in (0, 1):
-        header = KafkaMessageLegacy.Header(stream(data))
+        header = KafkaMessageLegacy.MessageHeader(stream(data))
         if check_crc and zlib.crc32(data[header.ofs_crc_region :]) != header.crc:
             return None
         if (

@@ -209,14 +209,14 @@ def test_enums_by_name_or_number() -> None:
 
 
 def test_markers_from_values() -> None:
-    key = KafkaControlRecordKey.build({"type": "commit"})
-    value = KafkaControlRecordValue.build({"content": {"coordinator_epoch": 3}}, type="commit")
+    key = KafkaControlRecordKey.build({"record_type": "commit"})
+    value = KafkaControlRecordValue.build({"content": {"coordinator_epoch": 3}}, record_type="commit")
     assert (key, value) == (bytes([0, 0, 0, 1]), bytes([0, 0, 0, 0, 0, 3]))
     built = segment(batch([{"key": key, "value": value}], attributes={"is_control": True}))
     body = KafkaLogSegment.parse(built).entries[0].body.content.records[0].body
-    assert body.control_key.type == "commit" and body.control_value.content.coordinator_epoch == 3
+    assert body.control_key.record_type == "commit" and body.control_value.content.coordinator_epoch == 3
     voters = {"leader_id": 1, "voters": [{"voter_id": 1}, {"voter_id": 2}], "granting_voters": []}
-    built = KafkaControlRecordValue.build({"content": voters}, type=2)
+    built = KafkaControlRecordValue.build({"content": voters}, record_type=2)
     assert built == bytes.fromhex("0000 00000001 03 00000001 00 00000002 00 01 00")
 
 
@@ -247,12 +247,12 @@ def test_a_wrapper_of_messages() -> None:
 
 
 def test_two_views_of_the_same_bytes() -> None:
-    key = KafkaControlRecordKey.build({"type": "abort"})
+    key = KafkaControlRecordKey.build({"record_type": "abort"})
     control = {"attributes": {"is_control": True}}
     once = segment(batch([{"key": key}], **control))
-    assert once == segment(batch([{"key": key, "control_key": {"type": "abort"}}], **control))
+    assert once == segment(batch([{"key": key, "control_key": {"record_type": "abort"}}], **control))
     with pytest.raises(BuildingError, match="other bytes"):
-        segment(batch([{"key": key, "control_key": {"type": "commit"}}], **control))
+        segment(batch([{"key": key, "control_key": {"record_type": "commit"}}], **control))
 
 
 def test_damage_as_asked() -> None:
@@ -310,7 +310,7 @@ def test_entries_that_are_none() -> None:
         ({"entries": [batch([{}], producer_id=1 << 63)]}, "given value"),
         ({"entries": [message(0, 0, 5)]}, "timestamp is given, but its condition"),
         ({"entries": [batch([{}], payload=b"other")]}, "other bytes are given for the same place"),
-        ({"entries": [batch([{"value": b"v", "control_key": {"type": 0}}])]}, "its condition says"),
+        ({"entries": [batch([{"value": b"v", "control_key": {"record_type": 0}}])]}, "its condition says"),
         ({"entries": 5}, "a list is wanted"),
         (b"", "a mapping of fields is wanted"),
         ({"entries": [batch([{"headers": [{"value": b""}]}])]}, "not given"),

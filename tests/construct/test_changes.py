@@ -225,17 +225,18 @@ def test_compressing_a_batch_that_was_not() -> None:
 
 
 def test_control_records() -> None:
-    key = KafkaControlRecordKey.build({"type": "commit"})
+    key = KafkaControlRecordKey.build({"record_type": "commit"})
     values = [{"key": key, "value": bytes([0, 0, 0, 0, 0, 3])}]
     data = segment(batch(values, attributes={"is_control": True}))
     tree, content = parsed(data)
-    content.records[0].body.control_key.type = "abort"
+    content.records[0].body.control_key.record_type = "abort"
     content.records[0].body.control_value.content.coordinator_epoch = 9
     found = by_kaitai(KafkaLogSegment.build(tree)).records[0].body
-    assert found.control_key.type.name == "abort" and found.control_value.content.coordinator_epoch == 9
+    assert found.control_key.record_type.name == "abort"
+    assert found.control_value.content.coordinator_epoch == 9
     tree, content = parsed(data)
-    content.records[0].body.key = KafkaControlRecordKey.build({"type": "abort"})
-    assert by_kaitai(KafkaLogSegment.build(tree)).records[0].body.control_key.type.name == "abort"
+    content.records[0].body.key = KafkaControlRecordKey.build({"record_type": "abort"})
+    assert by_kaitai(KafkaLogSegment.build(tree)).records[0].body.control_key.record_type.name == "abort"
     content.records[0].body.control_key.version = 7
     with pytest.raises(BuildingError, match="control_key and the fields around do not agree"):
         KafkaLogSegment.build(tree)

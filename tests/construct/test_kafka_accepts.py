@@ -33,8 +33,8 @@ class Case:
 def marker(kind: str, epoch: int) -> dict[str, Any]:
     """The one record of a batch that ends a transaction."""
     return {
-        "key": KafkaControlRecordKey.build({"type": kind}),
-        "value": KafkaControlRecordValue.build({"content": {"coordinator_epoch": epoch}}, type=kind),
+        "key": KafkaControlRecordKey.build({"record_type": kind}),
+        "value": KafkaControlRecordValue.build({"content": {"coordinator_epoch": epoch}}, record_type=kind),
     }
 
 

@@ -36,7 +36,7 @@ def tree_of(value: Any) -> Any:
     """Something parsed as dictionaries, lists and leaves."""
     if hasattr(type(value), "_encoding"):
         members = {name: getattr(value, name) for name in value._encoding.members}
-        return {_camel(name): tree_of(part) for name, part in members.items()}
+        return {_camel(name): tree_of(part) for name, part in members.items() if part is not None}
     if isinstance(value, EnumInteger | EnumIntegerString):
         return int(value)
     if isinstance(value, list):

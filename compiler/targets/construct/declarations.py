@@ -175,6 +175,8 @@ class Declarer:
         return self._valid(field.valid, node)
 
     def _valid(self, valid: Valid, node: Node) -> Node:
+        if valid.kind == "never":
+            return self._call("Valid", node, "lambda this, it: False")
         first = valid.exprs[0]
         if valid.kind == "expr":
             return self._call("Valid", node, function_of(first, "it"))

@@ -138,8 +138,12 @@ class ModuleWriter:
         varint = struct.varint
         assert varint is not None
         call = Call(self._names.from_support("Varint"), [str(varint.bits)], {"zigzag": str(varint.zigzag)})
+        most = -(-varint.bits // 7) - 1  # groups of the repeated field; the last one is a field of its own
         for field in struct.fields:
-            call.keywords[field.id] = "lambda this: list(this._groups)"
+            text = (
+                f"list(this._groups[:{most}])" if field.repeat else f"next(iter(this._groups[{most}:]), None)"
+            )
+            call.keywords[field.id] = f"lambda this: {text}"
         for instance in struct.instances:
             if isinstance(instance, ValueInstance):
                 call.keywords[instance.id] = "int" if instance.id == "value" else function(instance.value)
@@ -157,6 +161,8 @@ class ModuleWriter:
         regions = set(self._region_names(struct))
         members = [*struct.fields, *(at for at in instances_at(struct) if at.id not in regions)]
         for field in members:
+            if field.is_check:
+                continue
             note = "derived" if field.id in implied else _note(field)
             yield from _annotated(field.id, declarer.annotation(field), f"  # {note}" if note else "")
             codec = field.extensions.codec

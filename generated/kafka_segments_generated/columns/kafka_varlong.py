@@ -15,7 +15,8 @@ The rules are those of Kafka's `ByteUtils.readVarlong`:
 
 Only `+ - * / %` are used, no bitwise operators, because those of JavaScript
 are 32 bits wide. The sign is never rounded; the value is exact in JavaScript
-up to 2^53, in all other languages always.
+up to 2^53, in all other languages always: the casts make those compute in 64
+bits that would take 32.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class KafkaControlRecordKeyValues(TypedDict, total=False):
     """What `KafkaControlRecordKey.build` takes."""
 
     version: int  # 0 if not given
-    type: int | str
+    record_type: int | str
 
 
 KafkaControlRecordKey: Construct = Struct(
@@ -58,7 +58,7 @@ KafkaControlRecordKey: Construct = Struct(
     # Bytes 0 to 1: version. 0 is what is written. Kafka refuses negative ones.
     "version" / Default(Int16sb, 0),
     # Bytes 2 to 3: type
-    "type" / Enum(Int16sb, ControlRecordType),
+    "record_type" / Enum(Int16sb, ControlRecordType),
     size=4,
     is_root=True,
 )

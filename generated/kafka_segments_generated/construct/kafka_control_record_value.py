@@ -104,7 +104,12 @@ class CompactArrayLengthValues(TypedDict, total=False):
 CompactArrayLength: Construct = Struct(
     "kafka_control_record_value::compact_array_length",
     # From byte 0
-    "value_plus_one" / Valid(KafkaUnsignedVarint, lambda this, it: it.value >= 1),
+    "value_plus_one" / KafkaUnsignedVarint,
+    # Never there, a check; Kafka holds the count in a signed integer.
+    "invalid_value" / If(
+        lambda this: this.value_plus_one.value < 1 or this.value_plus_one.value > 2147483647,
+        Valid(Bytes(0), lambda this, it: False),
+    ),
     "value" / Value(lambda this: this.value_plus_one.value - 1),
 )
 
@@ -246,10 +251,15 @@ CompactString: Construct = Struct(
     "kafka_control_record_value::compact_string",
     # From byte 0
     "len_data_plus_one" / Derived(
-        Valid(KafkaUnsignedVarint, lambda this, it: it.value >= 1 and it.value <= 32768),
+        KafkaUnsignedVarint,
         lambda this: length_of(this, "data") + 1,
         follows="data",
         absent=1,
+    ),
+    # Never there, a check.
+    "invalid_len_data" / If(
+        lambda this: this.len_data_plus_one.value < 1 or this.len_data_plus_one.value > 32768,
+        Valid(Bytes(0), lambda this, it: False),
     ),
     "data" / Bytes(lambda this: this.len_data_plus_one.value - 1),
     "text" / Value(lambda this: this.data.decode("UTF-8")),
@@ -375,7 +385,7 @@ KafkaControlRecordValue: Construct = Struct(
     "kafka_control_record_value",
     # From byte 0. Not there if the type is unknown.
     "content" / Switch(
-        lambda this: this.type,
+        lambda this: this.record_type,
         {
             "abort": EndTxnMarker,
             "commit": EndTxnMarker,
@@ -386,6 +396,6 @@ KafkaControlRecordValue: Construct = Struct(
             "kraft_voters": VotersRecord,
         },
     ),
-    params={"type": Enum(Int16sb, ControlRecordType)},
+    params={"record_type": Enum(Int16sb, ControlRecordType)},
     is_root=True,
 )

@@ -49,11 +49,11 @@ __all__ = [
     "Attributes",
     "AttributesValues",
     "Compression",
-    "Header",
-    "HeaderValues",
     "KafkaMessageLegacy",
     "KafkaMessageLegacyValues",
-    "TimestampType",
+    "MessageHeader",
+    "MessageHeaderValues",
+    "MessageTimestampType",
 ]
 
 
@@ -75,8 +75,8 @@ class Compression(enum.IntEnum):
     zstd = 4
 
 
-class TimestampType(enum.IntEnum):
-    """Numbers that have names; others may occur. `kafka_message_legacy::timestamp_type`."""
+class MessageTimestampType(enum.IntEnum):
+    """Numbers that have names; others may occur. `kafka_message_legacy::message_timestamp_type`."""
 
     create_time = 0
     log_append_time = 1
@@ -95,15 +95,15 @@ Attributes: Construct = Struct(
     # From byte 0
     "reserved" / Default(Bits(4), 0),
     # timestampType. It has a meaning in magic 1 only.
-    "timestamp_type" / Default(Enum(Bits(1), TimestampType), 0),
+    "timestamp_type" / Default(Enum(Bits(1), MessageTimestampType), 0),
     # compressionType
     "compression" / Default(Enum(Bits(3), Compression), 0),
     size=1,
 )
 
 
-class HeaderValues(TypedDict, total=False):
-    """What `Header.build` takes.
+class MessageHeaderValues(TypedDict, total=False):
+    """What `MessageHeader.build` takes.
 
     What comes before key and value. It can be read alone, before the rest has been looked at.
     """
@@ -114,8 +114,8 @@ class HeaderValues(TypedDict, total=False):
     timestamp: int | None  # -1 if not given
 
 
-Header: Construct = Struct(
-    "kafka_message_legacy::header",
+MessageHeader: Construct = Struct(
+    "kafka_message_legacy::message_header",
     # Bytes 0 to 3: crc. CRC-32 (that of zlib) of `crc_region`.
     "crc" / Checksum(Int32ub, crc32, lambda this: bytes_of(this._parent, "crc_region")),
     # Byte 4: magic, magic_byte
@@ -132,7 +132,7 @@ Header: Construct = Struct(
 class KafkaMessageLegacyValues(TypedDict, total=False):
     """What `KafkaMessageLegacy.build` takes."""
 
-    header: HeaderValues
+    header: MessageHeaderValues
     len_key: int  # derived
     key: bytes | None
     len_value: int  # derived
@@ -143,7 +143,7 @@ class KafkaMessageLegacyValues(TypedDict, total=False):
 KafkaMessageLegacy: Construct = Struct(
     "kafka_message_legacy",
     # From byte 0
-    "header" / Header,
+    "header" / MessageHeader,
     # keySize. Negative for null; -1 is what is written.
     "len_key" / Derived(
         Int32sb,

@@ -24,6 +24,7 @@ from ._support import (
     Default,
     Derived,
     If,
+    IfRoom,
     Sized,
     Struct,
     Valid,
@@ -64,7 +65,6 @@ class RecordBodyValues(TypedDict, total=False):
     value: bytes | None
     num_headers: int  # derived
     headers: list[KafkaRecordHeaderValues] | None
-    rest: bytes | None
     control_key: KafkaControlRecordKeyValues | None
     control_value: KafkaControlRecordValueValues | None
 
@@ -80,7 +80,7 @@ RecordBody: Construct = Struct(
         0,
         given="timestamp",
         solve=lambda this, it: (
-            None if this._parent.timestamp_type == 1 else it - this._parent.base_timestamp
+            None if this._parent.batch_timestamp_type == 1 else it - this._parent.base_timestamp
         ),
     ),
     # offsetDelta. To be added to the batch's `base_offset`.
@@ -109,24 +109,24 @@ RecordBody: Construct = Struct(
     ),
     # value. Not there if it is null (in a compacted topic: a tombstone), empty if it is empty.
     "value" / If(lambda this: this.len_value.value >= 0, Bytes(lambda this: this.len_value.value)),
-    # headersCount. Kafka refuses more of them than there are bytes left.
-    "num_headers" / Derived(
-        Valid(
-            KafkaVarint,
-            lambda this, it: it.value >= 0 and it.value <= this._io.size - this._io.pos,
+    # headersCount
+    "num_headers" / Derived(KafkaVarint, lambda this: count_of(this, "headers"), follows="headers"),
+    # Never there, a check: Kafka refuses more headers than there are bytes left.
+    "invalid_num_headers" / IfRoom(
+        lambda this: (
+            this.num_headers.value < 0 or this.num_headers.value > this._io.size - this._io.pos
         ),
-        lambda this: count_of(this, "headers"),
-        follows="headers",
+        Valid(Bytes(0), lambda this, it: False),
     ),
     # Headers. Not there if they are more than `max_num_headers`.
     "headers" / If(
         lambda this: not this.has_too_many_headers,
         Array(lambda this: this.num_headers.value, KafkaRecordHeader),
     ),
-    # A check, always empty: Kafka refuses a record whose length is not that of its content.
-    "rest" / If(
-        lambda this: not this.has_too_many_headers,
-        Valid(Bytes(0), lambda this, it: this._io.eof),
+    # Never there, a check: Kafka refuses a record whose length is not that of its content.
+    "invalid_rest" / IfRoom(
+        lambda this: not (this.has_too_many_headers or this._io.eof),
+        Valid(Bytes(0), lambda this, it: False),
     ),
     # The record's offset. Kafka adds in 64 bits and wraps, which languages with larger integers do
     # not.
@@ -134,18 +134,18 @@ RecordBody: Construct = Struct(
     # The record's timestamp, in milliseconds since 1970; -1 for none. It wraps as the offset does.
     "timestamp" / Value(
         lambda this: (
-            this._parent.max_timestamp if this._parent.timestamp_type == 1
+            this._parent.max_timestamp if this._parent.batch_timestamp_type == 1
             else this._parent.base_timestamp + this.timestamp_delta.value
         ),
     ),
     # The number of the timestamp type, which is the batch's.
-    "timestamp_type" / Value(lambda this: this._parent.timestamp_type),
+    "timestamp_type" / Value(lambda this: this._parent.batch_timestamp_type),
     # The epoch of the leader that took the record, which is the batch's; -1 for none.
     "leader_epoch" / Value(lambda this: this._parent.partition_leader_epoch),
     # The producer, which is the batch's; -1 for none.
-    "producer_id" / Value(lambda this: this._parent.producer_id),
+    "producer_id" / Value(lambda this: this._parent.batch_producer_id),
     # The producer's epoch, which is the batch's; -1 for none.
-    "producer_epoch" / Value(lambda this: this._parent.producer_epoch),
+    "producer_epoch" / Value(lambda this: this._parent.batch_producer_epoch),
     # The producer's number of the record; -1 for none. It goes by the offset, so that it stays what
     # it was where compaction took others; 2147483647 is followed by 0. (Below the batch's first
     # offset, where no writer puts one, Kafka's 32 bits make what this says, wrapped.)
@@ -185,7 +185,7 @@ RecordBody: Construct = Struct(
         lambda this: this.ofs_value,
         Sized(
             lambda this: this.len_value.value,
-            With(KafkaControlRecordValue, type=lambda this: this.control_key.type),
+            With(KafkaControlRecordValue, record_type=lambda this: this.control_key.record_type),
         ),
         condition=lambda this: this.is_control_record and this.len_value.value >= 0,
     ),
@@ -202,22 +202,23 @@ class KafkaRecordValues(TypedDict, total=False):
 KafkaRecord: Construct = Struct(
     "kafka_record",
     # From byte 0: length. The size of what follows; its own bytes do not count.
-    "len_body" / Derived(
-        Valid(KafkaVarint, lambda this, it: it.value >= 0),
-        lambda this: length_of(this, "body"),
-        follows="body",
+    "len_body" / Derived(KafkaVarint, lambda this: length_of(this, "body"), follows="body"),
+    # Never there, a check.
+    "invalid_len_body" / If(
+        lambda this: this.len_body.value < 0,
+        Valid(Bytes(0), lambda this, it: False),
     ),
     "body" / Sized(lambda this: this.len_body.value, RecordBody),
     params={
         "is_control": None,
         "max_num_headers": None,
         "base_offset": None,
-        "timestamp_type": None,
+        "batch_timestamp_type": None,
         "base_timestamp": None,
         "max_timestamp": None,
         "partition_leader_epoch": None,
-        "producer_id": None,
-        "producer_epoch": None,
+        "batch_producer_id": None,
+        "batch_producer_epoch": None,
         "base_sequence": None,
     },
     is_root=True,

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from .kafka_record import KafkaRecordValues
 
 __all__ = [
-    "Attributes",
-    "AttributesValues",
+    "BatchAttributes",
+    "BatchAttributesValues",
     "Compression",
     "KafkaRecordBatchV2",
     "KafkaRecordBatchV2Values",
@@ -78,8 +78,8 @@ class TimestampType(enum.IntEnum):
     log_append_time = 1
 
 
-class AttributesValues(TypedDict, total=False):
-    """What `Attributes.build` takes."""
+class BatchAttributesValues(TypedDict, total=False):
+    """What `BatchAttributes.build` takes."""
 
     reserved: int  # 0 if not given
     has_delete_horizon: bool  # 0 if not given
@@ -89,8 +89,8 @@ class AttributesValues(TypedDict, total=False):
     compression: int | str  # 0 if not given
 
 
-Attributes: Construct = Struct(
-    "kafka_record_batch_v2::attributes",
+BatchAttributes: Construct = Struct(
+    "kafka_record_batch_v2::batch_attributes",
     # From byte 0
     "reserved" / Default(Bits(9), 0),
     # deleteHorizonMs. Whether `base_timestamp` is the time from which on the cleaner may remove the
@@ -114,7 +114,7 @@ class KafkaRecordBatchV2Values(TypedDict, total=False):
     partition_leader_epoch: int  # -1 if not given
     magic: int  # always 2
     crc: int  # derived
-    attributes: AttributesValues
+    attributes: BatchAttributesValues
     last_offset_delta: int  # derived
     base_timestamp: int  # -1 if not given
     max_timestamp: int  # derived
@@ -136,7 +136,7 @@ KafkaRecordBatchV2: Construct = Struct(
     # Bytes 5 to 8: crc. CRC-32C (Castagnoli) of `crc_region`.
     "crc" / Checksum(Int32ub, crc32c, lambda this: bytes_of(this, "crc_region")),
     # Bytes 9 to 10: attributes
-    "attributes" / Sized(2, Attributes),
+    "attributes" / Sized(2, BatchAttributes),
     # Bytes 11 to 14: lastOffsetDelta. The last offset of the batch, less `base_offset`. It stays
     # when compaction takes records away, even the last one, so it is no count.
     "last_offset_delta" / Derived(
@@ -193,12 +193,12 @@ KafkaRecordBatchV2: Construct = Struct(
                 is_control=lambda this: this.attributes.is_control,
                 max_num_headers=2147483647,
                 base_offset=lambda this: this.base_offset,
-                timestamp_type=lambda this: int(this.attributes.timestamp_type),
+                batch_timestamp_type=lambda this: int(this.attributes.timestamp_type),
                 base_timestamp=lambda this: this.base_timestamp,
                 max_timestamp=lambda this: this.max_timestamp,
                 partition_leader_epoch=lambda this: this.partition_leader_epoch,
-                producer_id=lambda this: this.producer_id,
-                producer_epoch=lambda this: this.producer_epoch,
+                batch_producer_id=lambda this: this.producer_id,
+                batch_producer_epoch=lambda this: this.producer_epoch,
                 base_sequence=lambda this: this.base_sequence,
             ),
         ),

@@ -37,10 +37,11 @@ class KafkaRecordHeaderValues(TypedDict, total=False):
 KafkaRecordHeader: Construct = Struct(
     "kafka_record_header",
     # From byte 0: headerKeyLength
-    "len_key" / Derived(
-        Valid(KafkaVarint, lambda this, it: it.value >= 0),
-        lambda this: length_of(this, "key"),
-        follows="key",
+    "len_key" / Derived(KafkaVarint, lambda this: length_of(this, "key"), follows="key"),
+    # Never there, a check.
+    "invalid_len_key" / If(
+        lambda this: this.len_key.value < 0,
+        Valid(Bytes(0), lambda this, it: False),
     ),
     # headerKey
     "key" / Bytes(lambda this: this.len_key.value),

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from construct import Construct, GreedyBytes
 
-from ._support import Array, Bytes, Derived, Struct, count_of, length_of
+from ._support import Array, Bytes, Derived, If, Struct, Valid, count_of, length_of
 from .kafka_unsigned_varint import KafkaUnsignedVarint
 
 __all__ = [
@@ -56,6 +56,11 @@ KafkaTaggedFields: Construct = Struct(
         KafkaUnsignedVarint,
         lambda this: count_of(this, "fields"),
         follows="fields",
+    ),
+    # Never there, a check; Kafka holds the number in a signed integer.
+    "invalid_num_fields" / If(
+        lambda this: this.num_fields.value > 2147483647,
+        Valid(Bytes(0), lambda this, it: False),
     ),
     "fields" / Array(lambda this: this.num_fields.value, TaggedField),
     is_root=True,

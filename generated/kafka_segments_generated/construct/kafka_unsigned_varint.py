@@ -30,7 +30,8 @@ __all__ = [
 KafkaUnsignedVarint: Construct = Varint(
     32,
     zigzag=False,
-    groups=lambda this: list(this._groups),
-    len=lambda this: len(this.groups),
+    groups=lambda this: list(this._groups[:4]),
+    fifth_group=lambda this: next(iter(this._groups[4:]), None),
+    len=lambda this: len(this.groups) if this.groups[-1] < 128 else len(this.groups) + 1,
     value=int,
 )

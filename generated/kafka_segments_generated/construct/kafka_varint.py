@@ -33,14 +33,15 @@ __all__ = [
 KafkaVarint: Construct = Varint(
     32,
     zigzag=True,
-    groups=lambda this: list(this._groups),
-    len=lambda this: len(this.groups),
+    groups=lambda this: list(this._groups[:4]),
+    fifth_group=lambda this: next(iter(this._groups[4:]), None),
+    len=lambda this: len(this.groups) if this.groups[-1] < 128 else len(this.groups) + 1,
     magnitude=lambda this: (
-        this.groups[0] // 2 if len(this.groups) == 1 else this.groups[0] % 128 // 2
+        this.groups[0] // 2 if this.groups[0] < 128 else this.groups[0] % 128 // 2
         + (this.groups[1] % 128 * 64 if this.len > 1 else 0)
         + (this.groups[2] % 128 * 8192 if this.len > 2 else 0)
         + (this.groups[3] % 128 * 1048576 if this.len > 3 else 0)
-        + (this.groups[4] % 16 * 134217728 if this.len > 4 else 0)
+        + (this.fifth_group % 16 * 134217728 if this.len > 4 else 0)
     ),
     value=int,
 )

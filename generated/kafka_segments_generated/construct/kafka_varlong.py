@@ -14,7 +14,7 @@ The rules are those of Kafka's `ByteUtils.readVarlong`:
 
 Only `+ - * / %` are used, no bitwise operators, because those of JavaScript are 32 bits wide.
 The sign is never rounded; the value is exact in JavaScript up to 2^53, in all other languages
-always.
+always: the casts make those compute in 64 bits that would take 32.
 
 - https://kafka.apache.org/documentation/#record
 - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java ByteUtils.readVarlong
@@ -35,10 +35,11 @@ __all__ = [
 KafkaVarlong: Construct = Varint(
     64,
     zigzag=True,
-    groups=lambda this: list(this._groups),
-    len=lambda this: len(this.groups),
+    groups=lambda this: list(this._groups[:9]),
+    tenth_group=lambda this: next(iter(this._groups[9:]), None),
+    len=lambda this: len(this.groups) if this.groups[-1] < 128 else len(this.groups) + 1,
     magnitude=lambda this: (
-        this.groups[0] // 2 if len(this.groups) == 1 else this.groups[0] % 128 // 2
+        this.groups[0] // 2 if this.groups[0] < 128 else this.groups[0] % 128 // 2
         + (this.groups[1] % 128 * 64 if this.len > 1 else 0)
         + (this.groups[2] % 128 * 8192 if this.len > 2 else 0)
         + (this.groups[3] % 128 * 1048576 if this.len > 3 else 0)
@@ -47,7 +48,7 @@ KafkaVarlong: Construct = Varint(
         + (this.groups[6] % 128 * 2199023255552 if this.len > 6 else 0)
         + (this.groups[7] % 128 * 281474976710656 if this.len > 7 else 0)
         + (this.groups[8] % 128 * 36028797018963968 if this.len > 8 else 0)
-        + (this.groups[9] % 2 * 4611686018427387904 if this.len > 9 else 0)
+        + (this.tenth_group % 2 * 4611686018427387904 if this.len > 9 else 0)
     ),
     value=int,
 )

@@ -31,7 +31,7 @@ class RedpandaBatchHeaderValues(TypedDict, total=False):
     header_crc: int  # derived
     len_batch: int
     base_offset: int
-    type: int
+    batch_type: int
     crc: int
     attributes: int
     last_offset_delta: int
@@ -52,7 +52,7 @@ RedpandaBatchHeader: Construct = Struct(
     # Bytes 8 to 15: base_offset
     "base_offset" / Int64sl,
     # Byte 16: type. What the records are; 1 for those of producers.
-    "type" / Int8sb,
+    "batch_type" / Int8sb,
     # Bytes 17 to 20: crc. Kafka's own checksum: CRC-32C of the fields that follow, but big-endian,
     # and of the records.
     "crc" / Int32ul,

@@ -115,7 +115,7 @@ class AivenChunkSizes(KaitaiStruct):
             if hasattr(self, '_m_value'):
                 return self._m_value
 
-            self._m_value = ((self.octets[self.len - 1] + (self.octets[self.len - 2] * 256 if self.len > 1 else 0)) + (self.octets[self.len - 3] * 65536 if self.len > 2 else 0)) + (self.octets[self.len - 4] * 16777216 if self.len > 3 else 0)
+            self._m_value = (((self.octets[self.len - 1] + ((self.octets[self.len - 2] * 256) if self.len > 1 else 0)) + ((self.octets[self.len - 3] * 65536) if self.len > 2 else 0)) + ((self.octets[self.len - 4] * 16777216) if self.len > 3 else 0))
             return getattr(self, '_m_value', None)
 
 # Fields whose condition does not hold are None.

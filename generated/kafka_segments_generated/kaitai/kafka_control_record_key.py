@@ -40,7 +40,7 @@ class KafkaControlRecordKey(KaitaiStruct):
 
     def _read(self):
         self.version = self._io.read_s2be()
-        self.type = KaitaiStream.resolve_enum(KafkaControlRecordKey.ControlRecordType, self._io.read_s2be())
+        self.record_type = KaitaiStream.resolve_enum(KafkaControlRecordKey.ControlRecordType, self._io.read_s2be())
 
 
     def _fetch_instances(self):

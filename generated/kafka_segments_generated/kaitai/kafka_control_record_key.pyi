@@ -36,4 +36,4 @@ class KafkaControlRecordKey(KaitaiStruct):
 
     version: int  # s2be at byte 0
     """0 is what is written. Kafka refuses negative ones."""
-    type: KafkaControlRecordKey.ControlRecordType | int  # s2be at byte 2
+    record_type: KafkaControlRecordKey.ControlRecordType | int  # s2be at byte 2; type

@@ -28,15 +28,15 @@ class KafkaControlRecordValue(KaitaiStruct):
     .. seealso::
        Source - https://github.com/apache/kafka/tree/4.3.1/clients/src/main/resources/common/message
     """
-    def __init__(self, type, _io, _parent=None, _root=None):
+    def __init__(self, record_type, _io, _parent=None, _root=None):
         super(KafkaControlRecordValue, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
-        self.type = type
+        self.record_type = record_type
         self._read()
 
     def _read(self):
-        _on = self.type
+        _on = self.record_type
         if _on == kafka_control_record_key.KafkaControlRecordKey.ControlRecordType.abort:
             pass
             self.content = KafkaControlRecordValue.EndTxnMarker(self._io, self, self._root)
@@ -62,7 +62,7 @@ class KafkaControlRecordValue(KaitaiStruct):
 
     def _fetch_instances(self):
         pass
-        _on = self.type
+        _on = self.record_type
         if _on == kafka_control_record_key.KafkaControlRecordKey.ControlRecordType.abort:
             pass
             self.content._fetch_instances()
@@ -97,21 +97,27 @@ class KafkaControlRecordValue(KaitaiStruct):
 
         def _read(self):
             self.value_plus_one = kafka_unsigned_varint.KafkaUnsignedVarint(self._io)
-            _ = self.value_plus_one
-            if not _.value >= 1:
-                raise kaitaistruct.ValidationExprError(self.value_plus_one, self._io, u"/types/compact_array_length/seq/0")
+            if  ((self.value_plus_one.value < 1) or (self.value_plus_one.value > 2147483647)) :
+                pass
+                self.invalid_value = self._io.read_bytes(0)
+                if not self.invalid_value == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_value, self._io, u"/types/compact_array_length/seq/1")
+
 
 
         def _fetch_instances(self):
             pass
             self.value_plus_one._fetch_instances()
+            if  ((self.value_plus_one.value < 1) or (self.value_plus_one.value > 2147483647)) :
+                pass
+
 
         @property
         def value(self):
             if hasattr(self, '_m_value'):
                 return self._m_value
 
-            self._m_value = self.value_plus_one.value - 1
+            self._m_value = (self.value_plus_one.value - 1)
             return getattr(self, '_m_value', None)
 
 
@@ -127,15 +133,21 @@ class KafkaControlRecordValue(KaitaiStruct):
 
         def _read(self):
             self.len_data_plus_one = kafka_unsigned_varint.KafkaUnsignedVarint(self._io)
-            _ = self.len_data_plus_one
-            if not  ((_.value >= 1) and (_.value <= 32768)) :
-                raise kaitaistruct.ValidationExprError(self.len_data_plus_one, self._io, u"/types/compact_string/seq/0")
+            if  ((self.len_data_plus_one.value < 1) or (self.len_data_plus_one.value > 32768)) :
+                pass
+                self.invalid_len_data = self._io.read_bytes(0)
+                if not self.invalid_len_data == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_len_data, self._io, u"/types/compact_string/seq/1")
+
             self.data = self._io.read_bytes(self.len_data_plus_one.value - 1)
 
 
         def _fetch_instances(self):
             pass
             self.len_data_plus_one._fetch_instances()
+            if  ((self.len_data_plus_one.value < 1) or (self.len_data_plus_one.value > 32768)) :
+                pass
+
 
         @property
         def text(self):
@@ -392,3 +404,5 @@ class KafkaControlRecordValue(KaitaiStruct):
 
 # Fields whose condition does not hold are None.
 KafkaControlRecordValue.LeaderChangeVoter.voter_directory_id = None
+KafkaControlRecordValue.CompactArrayLength.invalid_value = None
+KafkaControlRecordValue.CompactString.invalid_len_data = None

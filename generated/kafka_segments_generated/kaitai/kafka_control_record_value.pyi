@@ -23,13 +23,13 @@ class KafkaControlRecordValue(KaitaiStruct):
 
     def __init__(
         self,
-        type: KafkaControlRecordKey.ControlRecordType | int,
+        record_type: KafkaControlRecordKey.ControlRecordType | int,
         _io: KaitaiStream,
         _parent: object = None,
         _root: object = None,
     ) -> None: ...
 
-    type: KafkaControlRecordKey.ControlRecordType | int  # a parameter
+    record_type: KafkaControlRecordKey.ControlRecordType | int  # a parameter
     """The type that the record's key tells."""
     content: KafkaControlRecordValue.EndTxnMarker | KafkaControlRecordValue.LeaderChangeMessage | KafkaControlRecordValue.SnapshotHeaderRecord | KafkaControlRecordValue.SnapshotFooterRecord | KafkaControlRecordValue.KRaftVersionRecord | KafkaControlRecordValue.VotersRecord  # at byte 0
     """Not there if the type is unknown."""
@@ -160,6 +160,8 @@ class KafkaControlRecordValue(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         value_plus_one: KafkaUnsignedVarint  # at byte 0
+        invalid_value: bytes | None  # None if its condition does not hold
+        """Never there, a check; Kafka holds the count in a signed integer."""
         @property
         def value(self) -> int: ...
 
@@ -171,6 +173,8 @@ class KafkaControlRecordValue(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         len_data_plus_one: KafkaUnsignedVarint  # at byte 0
+        invalid_len_data: bytes | None  # None if its condition does not hold
+        """Never there, a check."""
         data: bytes
         @property
         def text(self) -> str: ...

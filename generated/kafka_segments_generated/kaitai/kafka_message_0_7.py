@@ -112,7 +112,7 @@ class KafkaMessage07(KaitaiStruct):
         if hasattr(self, '_m_len_entry'):
             return self._m_len_entry
 
-        self._m_len_entry = 4 + self.len_body
+        self._m_len_entry = (4 + self.len_body)
         return getattr(self, '_m_len_entry', None)
 
 # Fields whose condition does not hold are None.

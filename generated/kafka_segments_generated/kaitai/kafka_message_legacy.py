@@ -36,7 +36,7 @@ class KafkaMessageLegacy(KaitaiStruct):
         lz4 = 3
         zstd = 4
 
-    class TimestampType(IntEnum):
+    class MessageTimestampType(IntEnum):
         create_time = 0
         log_append_time = 1
     def __init__(self, base_offset, _io, _parent=None, _root=None):
@@ -47,7 +47,7 @@ class KafkaMessageLegacy(KaitaiStruct):
         self._read()
 
     def _read(self):
-        self.header = KafkaMessageLegacy.Header(self._io, self, self._root)
+        self.header = KafkaMessageLegacy.MessageHeader(self._io, self, self._root)
         self.len_key = self._io.read_s4be()
         if self.len_key >= 0:
             pass
@@ -83,7 +83,7 @@ class KafkaMessageLegacy(KaitaiStruct):
 
         def _read(self):
             self.reserved = self._io.read_bits_int_be(4)
-            self.timestamp_type = KaitaiStream.resolve_enum(KafkaMessageLegacy.TimestampType, self._io.read_bits_int_be(1))
+            self.timestamp_type = KaitaiStream.resolve_enum(KafkaMessageLegacy.MessageTimestampType, self._io.read_bits_int_be(1))
             self.compression = KaitaiStream.resolve_enum(KafkaMessageLegacy.Compression, self._io.read_bits_int_be(3))
 
 
@@ -91,12 +91,12 @@ class KafkaMessageLegacy(KaitaiStruct):
             pass
 
 
-    class Header(KaitaiStruct):
+    class MessageHeader(KaitaiStruct):
         """What comes before key and value. It can be read alone, before the rest
         has been looked at.
         """
         def __init__(self, _io, _parent=None, _root=None):
-            super(KafkaMessageLegacy.Header, self).__init__(_io)
+            super(KafkaMessageLegacy.MessageHeader, self).__init__(_io)
             self._parent = _parent
             self._root = _root
             self._read()
@@ -105,7 +105,7 @@ class KafkaMessageLegacy(KaitaiStruct):
             self.crc = self._io.read_u4be()
             self.magic = self._io.read_s1()
             if not  ((self.magic == 0) or (self.magic == 1)) :
-                raise kaitaistruct.ValidationNotAnyOfError(self.magic, self._io, u"/types/header/seq/1")
+                raise kaitaistruct.ValidationNotAnyOfError(self.magic, self._io, u"/types/message_header/seq/1")
             self._raw_attributes = self._io.read_bytes(1)
             _io__raw_attributes = KaitaiStream(BytesIO(self._raw_attributes))
             self.attributes = KafkaMessageLegacy.Attributes(_io__raw_attributes, self, self._root)
@@ -174,4 +174,4 @@ class KafkaMessageLegacy(KaitaiStruct):
 # Fields whose condition does not hold are None.
 KafkaMessageLegacy.key = None
 KafkaMessageLegacy.value = None
-KafkaMessageLegacy.Header.timestamp = None
+KafkaMessageLegacy.MessageHeader.timestamp = None

@@ -32,7 +32,7 @@ class KafkaMessageLegacy(KaitaiStruct):
         zstd = 4
         """A number that the field can hold, but never lawful in this format."""
 
-    class TimestampType(IntEnum):
+    class MessageTimestampType(IntEnum):
         create_time = 0
         log_append_time = 1
 
@@ -46,7 +46,7 @@ class KafkaMessageLegacy(KaitaiStruct):
 
     base_offset: int  # a parameter
     """The first of the two fields in front, the offset of the message."""
-    header: KafkaMessageLegacy.Header  # at byte 0
+    header: KafkaMessageLegacy.MessageHeader  # at byte 0
     len_key: int  # s4be; keySize
     """Negative for null; -1 is what is written."""
     key: bytes | None  # None if its condition does not hold
@@ -68,7 +68,7 @@ class KafkaMessageLegacy(KaitaiStruct):
     def crc_region(self) -> bytes:
         """What the checksum covers, from `magic` to the end of the message."""
 
-    class Header(KaitaiStruct):
+    class MessageHeader(KaitaiStruct):
         """What comes before key and value. It can be read alone, before the rest
         has been looked at.
         """
@@ -91,6 +91,6 @@ class KafkaMessageLegacy(KaitaiStruct):
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
         reserved: int  # 4 bits at bit 0
-        timestamp_type: KafkaMessageLegacy.TimestampType | int  # 1 bit at bit 4; timestampType
+        timestamp_type: KafkaMessageLegacy.MessageTimestampType | int  # 1 bit at bit 4; timestampType
         """It has a meaning in magic 1 only."""
         compression: KafkaMessageLegacy.Compression | int  # 3 bits at bit 5; compressionType

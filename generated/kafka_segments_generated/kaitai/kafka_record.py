@@ -29,27 +29,30 @@ class KafkaRecord(KaitaiStruct):
     .. seealso::
        Source - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecord.java
     """
-    def __init__(self, is_control, max_num_headers, base_offset, timestamp_type, base_timestamp, max_timestamp, partition_leader_epoch, producer_id, producer_epoch, base_sequence, _io, _parent=None, _root=None):
+    def __init__(self, is_control, max_num_headers, base_offset, batch_timestamp_type, base_timestamp, max_timestamp, partition_leader_epoch, batch_producer_id, batch_producer_epoch, base_sequence, _io, _parent=None, _root=None):
         super(KafkaRecord, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
         self.is_control = is_control
         self.max_num_headers = max_num_headers
         self.base_offset = base_offset
-        self.timestamp_type = timestamp_type
+        self.batch_timestamp_type = batch_timestamp_type
         self.base_timestamp = base_timestamp
         self.max_timestamp = max_timestamp
         self.partition_leader_epoch = partition_leader_epoch
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
+        self.batch_producer_id = batch_producer_id
+        self.batch_producer_epoch = batch_producer_epoch
         self.base_sequence = base_sequence
         self._read()
 
     def _read(self):
         self.len_body = kafka_varint.KafkaVarint(self._io)
-        _ = self.len_body
-        if not _.value >= 0:
-            raise kaitaistruct.ValidationExprError(self.len_body, self._io, u"/seq/0")
+        if self.len_body.value < 0:
+            pass
+            self.invalid_len_body = self._io.read_bytes(0)
+            if not self.invalid_len_body == b"\x00":
+                raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_len_body, self._io, u"/seq/1")
+
         self._raw_body = self._io.read_bytes(self.len_body.value)
         _io__raw_body = KaitaiStream(BytesIO(self._raw_body))
         self.body = KafkaRecord.RecordBody(_io__raw_body, self, self._root)
@@ -58,6 +61,9 @@ class KafkaRecord(KaitaiStruct):
     def _fetch_instances(self):
         pass
         self.len_body._fetch_instances()
+        if self.len_body.value < 0:
+            pass
+
         self.body._fetch_instances()
 
     class RecordBody(KaitaiStruct):
@@ -82,9 +88,12 @@ class KafkaRecord(KaitaiStruct):
                 self.value = self._io.read_bytes(self.len_value.value)
 
             self.num_headers = kafka_varint.KafkaVarint(self._io)
-            _ = self.num_headers
-            if not  ((_.value >= 0) and (_.value <= self._io.size() - self._io.pos())) :
-                raise kaitaistruct.ValidationExprError(self.num_headers, self._io, u"/types/record_body/seq/7")
+            if  ((self.num_headers.value < 0) or (self.num_headers.value > (self._io.size() - self._io.pos()))) :
+                pass
+                self.invalid_num_headers = self._io.read_bytes(0)
+                if not self.invalid_num_headers == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_num_headers, self._io, u"/types/record_body/seq/8")
+
             if (not (self.has_too_many_headers)):
                 pass
                 self.headers = []
@@ -92,12 +101,11 @@ class KafkaRecord(KaitaiStruct):
                     self.headers.append(kafka_record_header.KafkaRecordHeader(self._io))
 
 
-            if (not (self.has_too_many_headers)):
+            if (not ( ((self.has_too_many_headers) or (self._io.is_eof())) )):
                 pass
-                self.rest = self._io.read_bytes(0)
-                _ = self.rest
-                if not self._io.is_eof():
-                    raise kaitaistruct.ValidationExprError(self.rest, self._io, u"/types/record_body/seq/9")
+                self.invalid_rest = self._io.read_bytes(0)
+                if not self.invalid_rest == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_rest, self._io, u"/types/record_body/seq/10")
 
 
 
@@ -114,6 +122,9 @@ class KafkaRecord(KaitaiStruct):
                 pass
 
             self.num_headers._fetch_instances()
+            if  ((self.num_headers.value < 0) or (self.num_headers.value > (self._io.size() - self._io.pos()))) :
+                pass
+
             if (not (self.has_too_many_headers)):
                 pass
                 for i in range(len(self.headers)):
@@ -121,7 +132,7 @@ class KafkaRecord(KaitaiStruct):
                     self.headers[i]._fetch_instances()
 
 
-            if (not (self.has_too_many_headers)):
+            if (not ( ((self.has_too_many_headers) or (self._io.is_eof())) )):
                 pass
 
             _ = self.control_key
@@ -164,7 +175,7 @@ class KafkaRecord(KaitaiStruct):
                 self._io.seek(self.ofs_value)
                 self._raw__m_control_value = self._io.read_bytes(self.len_value.value)
                 _io__raw__m_control_value = KaitaiStream(BytesIO(self._raw__m_control_value))
-                self._m_control_value = kafka_control_record_value.KafkaControlRecordValue(self.control_key.type, _io__raw__m_control_value)
+                self._m_control_value = kafka_control_record_value.KafkaControlRecordValue(self.control_key.record_type, _io__raw__m_control_value)
                 self._io.seek(_pos)
 
             return getattr(self, '_m_control_value', None)
@@ -210,7 +221,7 @@ class KafkaRecord(KaitaiStruct):
             if hasattr(self, '_m_offset'):
                 return self._m_offset
 
-            self._m_offset = self._parent.base_offset + self.offset_delta.value
+            self._m_offset = (self._parent.base_offset + self.offset_delta.value)
             return getattr(self, '_m_offset', None)
 
         @property
@@ -228,7 +239,7 @@ class KafkaRecord(KaitaiStruct):
             if hasattr(self, '_m_ofs_value'):
                 return self._m_ofs_value
 
-            self._m_ofs_value = (self.ofs_key + (self.len_key.value if self.len_key.value >= 0 else 0)) + self.len_value.len
+            self._m_ofs_value = ((self.ofs_key + (self.len_key.value if self.len_key.value >= 0 else 0)) + self.len_value.len)
             return getattr(self, '_m_ofs_value', None)
 
         @property
@@ -237,7 +248,7 @@ class KafkaRecord(KaitaiStruct):
             if hasattr(self, '_m_producer_epoch'):
                 return self._m_producer_epoch
 
-            self._m_producer_epoch = self._parent.producer_epoch
+            self._m_producer_epoch = self._parent.batch_producer_epoch
             return getattr(self, '_m_producer_epoch', None)
 
         @property
@@ -246,7 +257,7 @@ class KafkaRecord(KaitaiStruct):
             if hasattr(self, '_m_producer_id'):
                 return self._m_producer_id
 
-            self._m_producer_id = self._parent.producer_id
+            self._m_producer_id = self._parent.batch_producer_id
             return getattr(self, '_m_producer_id', None)
 
         @property
@@ -259,7 +270,7 @@ class KafkaRecord(KaitaiStruct):
             if hasattr(self, '_m_sequence'):
                 return self._m_sequence
 
-            self._m_sequence = (-1 if self._parent.base_sequence < 0 else ((self.offset_delta.value - (2147483647 - self._parent.base_sequence)) - 1 if  ((self.offset_delta.value < 0) or (self.offset_delta.value > 2147483647 - self._parent.base_sequence))  else self._parent.base_sequence + self.offset_delta.value))
+            self._m_sequence = (-1 if self._parent.base_sequence < 0 else (((self.offset_delta.value - (2147483647 - self._parent.base_sequence)) - 1) if  ((self.offset_delta.value < 0) or (self.offset_delta.value > 2147483647 - self._parent.base_sequence))  else (self._parent.base_sequence + self.offset_delta.value)))
             return getattr(self, '_m_sequence', None)
 
         @property
@@ -270,7 +281,7 @@ class KafkaRecord(KaitaiStruct):
             if hasattr(self, '_m_timestamp'):
                 return self._m_timestamp
 
-            self._m_timestamp = (self._parent.max_timestamp if self._parent.timestamp_type == 1 else self._parent.base_timestamp + self.timestamp_delta.value)
+            self._m_timestamp = (self._parent.max_timestamp if self._parent.batch_timestamp_type == 1 else (self._parent.base_timestamp + self.timestamp_delta.value))
             return getattr(self, '_m_timestamp', None)
 
         @property
@@ -279,11 +290,13 @@ class KafkaRecord(KaitaiStruct):
             if hasattr(self, '_m_timestamp_type'):
                 return self._m_timestamp_type
 
-            self._m_timestamp_type = self._parent.timestamp_type
+            self._m_timestamp_type = self._parent.batch_timestamp_type
             return getattr(self, '_m_timestamp_type', None)
 
 # Fields whose condition does not hold are None.
+KafkaRecord.invalid_len_body = None
 KafkaRecord.RecordBody.key = None
 KafkaRecord.RecordBody.value = None
+KafkaRecord.RecordBody.invalid_num_headers = None
 KafkaRecord.RecordBody.headers = None
-KafkaRecord.RecordBody.rest = None
+KafkaRecord.RecordBody.invalid_rest = None

@@ -27,12 +27,12 @@ class KafkaRecord(KaitaiStruct):
         is_control: bool,
         max_num_headers: int,
         base_offset: int,
-        timestamp_type: int,
+        batch_timestamp_type: int,
         base_timestamp: int,
         max_timestamp: int,
         partition_leader_epoch: int,
-        producer_id: int,
-        producer_epoch: int,
+        batch_producer_id: int,
+        batch_producer_epoch: int,
         base_sequence: int,
         _io: KaitaiStream,
         _parent: object = None,
@@ -48,7 +48,7 @@ class KafkaRecord(KaitaiStruct):
     """
     base_offset: int  # a parameter
     """The `base_offset` of the batch."""
-    timestamp_type: int  # a parameter
+    batch_timestamp_type: int  # a parameter
     """The number of the batch's timestamp type."""
     base_timestamp: int  # a parameter
     """The `base_timestamp` of the batch."""
@@ -56,14 +56,16 @@ class KafkaRecord(KaitaiStruct):
     """The `max_timestamp` of the batch."""
     partition_leader_epoch: int  # a parameter
     """The `partition_leader_epoch` of the batch."""
-    producer_id: int  # a parameter
+    batch_producer_id: int  # a parameter
     """The `producer_id` of the batch."""
-    producer_epoch: int  # a parameter
+    batch_producer_epoch: int  # a parameter
     """The `producer_epoch` of the batch."""
     base_sequence: int  # a parameter
     """The `base_sequence` of the batch."""
     len_body: KafkaVarint  # at byte 0; length
     """The size of what follows; its own bytes do not count."""
+    invalid_len_body: bytes | None  # None if its condition does not hold
+    """Never there, a check."""
     body: KafkaRecord.RecordBody
 
     class RecordBody(KaitaiStruct):
@@ -91,12 +93,15 @@ class KafkaRecord(KaitaiStruct):
         it is empty.
         """
         num_headers: KafkaVarint  # headersCount
-        """Kafka refuses more of them than there are bytes left."""
+        invalid_num_headers: bytes | None  # None if its condition does not hold
+        """Never there, a check: Kafka refuses more headers than there are bytes
+        left.
+        """
         headers: list[KafkaRecordHeader] | None  # Headers; None if its condition does not hold
         """Not there if they are more than `max_num_headers`."""
-        rest: bytes | None  # None if its condition does not hold
-        """A check, always empty: Kafka refuses a record whose length is not
-        that of its content.
+        invalid_rest: bytes | None  # None if its condition does not hold
+        """Never there, a check: Kafka refuses a record whose length is not that
+        of its content.
         """
         @property
         def offset(self) -> int:

@@ -53,7 +53,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
         self.crc = self._io.read_u4be()
         self._raw_attributes = self._io.read_bytes(2)
         _io__raw_attributes = KaitaiStream(BytesIO(self._raw_attributes))
-        self.attributes = KafkaRecordBatchV2.Attributes(_io__raw_attributes, self, self._root)
+        self.attributes = KafkaRecordBatchV2.BatchAttributes(_io__raw_attributes, self, self._root)
         self.last_offset_delta = self._io.read_s4be()
         self.base_timestamp = self._io.read_s8be()
         self.max_timestamp = self._io.read_s8be()
@@ -83,9 +83,9 @@ class KafkaRecordBatchV2(KaitaiStruct):
 
 
 
-    class Attributes(KaitaiStruct):
+    class BatchAttributes(KaitaiStruct):
         def __init__(self, _io, _parent=None, _root=None):
-            super(KafkaRecordBatchV2.Attributes, self).__init__(_io)
+            super(KafkaRecordBatchV2.BatchAttributes, self).__init__(_io)
             self._parent = _parent
             self._root = _root
             self._read()

@@ -57,7 +57,7 @@ class KafkaRecordBatchV2(KaitaiStruct):
     magic: int  # s1 at byte 4
     crc: int  # u4be at byte 5
     """CRC-32C (Castagnoli) of `crc_region`."""
-    attributes: KafkaRecordBatchV2.Attributes  # at byte 9
+    attributes: KafkaRecordBatchV2.BatchAttributes  # at byte 9
     last_offset_delta: int  # s4be at byte 11; lastOffsetDelta
     """The last offset of the batch, less `base_offset`. It stays when
     compaction takes records away, even the last one, so it is no count.
@@ -97,8 +97,8 @@ class KafkaRecordBatchV2(KaitaiStruct):
     def records(self) -> list[KafkaRecord] | None:
         """The records, if they are not compressed."""
 
-    class Attributes(KaitaiStruct):
-        """Type `attributes` of the schema."""
+    class BatchAttributes(KaitaiStruct):
+        """Type `batch_attributes` of the schema."""
 
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 

@@ -28,9 +28,12 @@ class KafkaRecordHeader(KaitaiStruct):
 
     def _read(self):
         self.len_key = kafka_varint.KafkaVarint(self._io)
-        _ = self.len_key
-        if not _.value >= 0:
-            raise kaitaistruct.ValidationExprError(self.len_key, self._io, u"/seq/0")
+        if self.len_key.value < 0:
+            pass
+            self.invalid_len_key = self._io.read_bytes(0)
+            if not self.invalid_len_key == b"\x00":
+                raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_len_key, self._io, u"/seq/1")
+
         self.key = self._io.read_bytes(self.len_key.value)
         self.len_value = kafka_varint.KafkaVarint(self._io)
         if self.len_value.value >= 0:
@@ -42,6 +45,9 @@ class KafkaRecordHeader(KaitaiStruct):
     def _fetch_instances(self):
         pass
         self.len_key._fetch_instances()
+        if self.len_key.value < 0:
+            pass
+
         self.len_value._fetch_instances()
         if self.len_value.value >= 0:
             pass
@@ -59,4 +65,5 @@ class KafkaRecordHeader(KaitaiStruct):
         return getattr(self, '_m_key_text', None)
 
 # Fields whose condition does not hold are None.
+KafkaRecordHeader.invalid_len_key = None
 KafkaRecordHeader.value = None

@@ -19,6 +19,8 @@ class KafkaRecordHeader(KaitaiStruct):
     def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
     len_key: KafkaVarint  # at byte 0; headerKeyLength
+    invalid_len_key: bytes | None  # None if its condition does not hold
+    """Never there, a check."""
     key: bytes  # headerKey
     len_value: KafkaVarint  # headerValueLength
     """Negative for null; -1 is what is written, Kafka takes any."""

@@ -26,6 +26,12 @@ class KafkaTaggedFields(KaitaiStruct):
 
     def _read(self):
         self.num_fields = kafka_unsigned_varint.KafkaUnsignedVarint(self._io)
+        if self.num_fields.value > 2147483647:
+            pass
+            self.invalid_num_fields = self._io.read_bytes(0)
+            if not self.invalid_num_fields == b"\x00":
+                raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_num_fields, self._io, u"/seq/1")
+
         self.fields = []
         for i in range(self.num_fields.value):
             self.fields.append(KafkaTaggedFields.TaggedField(self._io, self, self._root))
@@ -35,6 +41,9 @@ class KafkaTaggedFields(KaitaiStruct):
     def _fetch_instances(self):
         pass
         self.num_fields._fetch_instances()
+        if self.num_fields.value > 2147483647:
+            pass
+
         for i in range(len(self.fields)):
             pass
             self.fields[i]._fetch_instances()
@@ -57,3 +66,6 @@ class KafkaTaggedFields(KaitaiStruct):
             pass
             self.tag._fetch_instances()
             self.len_data._fetch_instances()
+
+# Fields whose condition does not hold are None.
+KafkaTaggedFields.invalid_num_fields = None

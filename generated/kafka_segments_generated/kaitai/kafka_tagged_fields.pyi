@@ -17,6 +17,8 @@ class KafkaTaggedFields(KaitaiStruct):
     def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
     num_fields: KafkaUnsignedVarint  # at byte 0; numTaggedFields
+    invalid_num_fields: bytes | None  # None if its condition does not hold
+    """Never there, a check; Kafka holds the number in a signed integer."""
     fields: list[KafkaTaggedFields.TaggedField]
 
     class TaggedField(KaitaiStruct):

@@ -45,17 +45,23 @@ class KafkaUnsignedVarint(KaitaiStruct):
         while True:
             _ = self._io.read_u1()
             self.groups.append(_)
-            _ = self.groups[i]
-            if not  ((i < 4) or (_ < 128)) :
-                raise kaitaistruct.ValidationExprError(self.groups[i], self._io, u"/seq/0")
-            if _ < 128:
+            if  ((_ < 128) or (len(self.groups) == 4)) :
                 break
             i += 1
+        if self.groups[-1] >= 128:
+            pass
+            self.fifth_group = self._io.read_u1()
+            if not self.fifth_group <= 127:
+                raise kaitaistruct.ValidationGreaterThanError(127, self.fifth_group, self._io, u"/seq/1")
+
 
 
     def _fetch_instances(self):
         pass
         for i in range(len(self.groups)):
+            pass
+
+        if self.groups[-1] >= 128:
             pass
 
 
@@ -65,7 +71,7 @@ class KafkaUnsignedVarint(KaitaiStruct):
         if hasattr(self, '_m_len'):
             return self._m_len
 
-        self._m_len = len(self.groups)
+        self._m_len = (len(self.groups) if self.groups[-1] < 128 else (len(self.groups) + 1))
         return getattr(self, '_m_len', None)
 
     @property
@@ -73,5 +79,8 @@ class KafkaUnsignedVarint(KaitaiStruct):
         if hasattr(self, '_m_value'):
             return self._m_value
 
-        self._m_value = (((self.groups[0] % 128 + ((self.groups[1] % 128) * 128 if self.len > 1 else 0)) + ((self.groups[2] % 128) * 16384 if self.len > 2 else 0)) + ((self.groups[3] % 128) * 2097152 if self.len > 3 else 0)) + ((self.groups[4] % 16) * 268435456 if self.len > 4 else 0)
+        self._m_value = (((((self.groups[0] % 128) + (((self.groups[1] % 128) * 128) if self.len > 1 else 0)) + (((self.groups[2] % 128) * 16384) if self.len > 2 else 0)) + (((self.groups[3] % 128) * 2097152) if self.len > 3 else 0)) + (((self.fifth_group % 16) * 268435456) if self.len > 4 else 0))
         return getattr(self, '_m_value', None)
+
+# Fields whose condition does not hold are None.
+KafkaUnsignedVarint.fifth_group = None

@@ -25,6 +25,8 @@ class KafkaUnsignedVarint(KaitaiStruct):
     def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
     groups: list[int]  # u1 at byte 0
+    fifth_group: int | None  # u1; None if its condition does not hold
+    """The last one that there can be."""
     @property
     def len(self) -> int:
         """The number of bytes that were used."""

@@ -48,17 +48,23 @@ class KafkaVarint(KaitaiStruct):
         while True:
             _ = self._io.read_u1()
             self.groups.append(_)
-            _ = self.groups[i]
-            if not  ((i < 4) or (_ < 128)) :
-                raise kaitaistruct.ValidationExprError(self.groups[i], self._io, u"/seq/0")
-            if _ < 128:
+            if  ((_ < 128) or (len(self.groups) == 4)) :
                 break
             i += 1
+        if self.groups[-1] >= 128:
+            pass
+            self.fifth_group = self._io.read_u1()
+            if not self.fifth_group <= 127:
+                raise kaitaistruct.ValidationGreaterThanError(127, self.fifth_group, self._io, u"/seq/1")
+
 
 
     def _fetch_instances(self):
         pass
         for i in range(len(self.groups)):
+            pass
+
+        if self.groups[-1] >= 128:
             pass
 
 
@@ -68,7 +74,7 @@ class KafkaVarint(KaitaiStruct):
         if hasattr(self, '_m_len'):
             return self._m_len
 
-        self._m_len = len(self.groups)
+        self._m_len = (len(self.groups) if self.groups[-1] < 128 else (len(self.groups) + 1))
         return getattr(self, '_m_len', None)
 
     @property
@@ -77,7 +83,7 @@ class KafkaVarint(KaitaiStruct):
         if hasattr(self, '_m_magnitude'):
             return self._m_magnitude
 
-        self._m_magnitude = (self.groups[0] // 2 if len(self.groups) == 1 else ((((self.groups[0] % 128) // 2 + ((self.groups[1] % 128) * 64 if self.len > 1 else 0)) + ((self.groups[2] % 128) * 8192 if self.len > 2 else 0)) + ((self.groups[3] % 128) * 1048576 if self.len > 3 else 0)) + ((self.groups[4] % 16) * 134217728 if self.len > 4 else 0))
+        self._m_magnitude = ((self.groups[0] // 2) if self.groups[0] < 128 else ((((((self.groups[0] % 128) // 2) + (((self.groups[1] % 128) * 64) if self.len > 1 else 0)) + (((self.groups[2] % 128) * 8192) if self.len > 2 else 0)) + (((self.groups[3] % 128) * 1048576) if self.len > 3 else 0)) + (((self.fifth_group % 16) * 134217728) if self.len > 4 else 0)))
         return getattr(self, '_m_magnitude', None)
 
     @property
@@ -85,5 +91,8 @@ class KafkaVarint(KaitaiStruct):
         if hasattr(self, '_m_value'):
             return self._m_value
 
-        self._m_value = (self.magnitude if self.groups[0] % 2 == 0 else -1 - self.magnitude)
+        self._m_value = (self.magnitude if self.groups[0] % 2 == 0 else (-1 - self.magnitude))
         return getattr(self, '_m_value', None)
+
+# Fields whose condition does not hold are None.
+KafkaVarint.fifth_group = None

@@ -24,7 +24,8 @@ class KafkaVarlong(KaitaiStruct):
 
     Only `+ - * / %` are used, no bitwise operators, because those of JavaScript
     are 32 bits wide. The sign is never rounded; the value is exact in JavaScript
-    up to 2^53, in all other languages always.
+    up to 2^53, in all other languages always: the casts make those compute in 64
+    bits that would take 32.
 
     .. seealso::
        Source - https://kafka.apache.org/documentation/#record
@@ -49,17 +50,23 @@ class KafkaVarlong(KaitaiStruct):
         while True:
             _ = self._io.read_u1()
             self.groups.append(_)
-            _ = self.groups[i]
-            if not  ((i < 9) or (_ < 128)) :
-                raise kaitaistruct.ValidationExprError(self.groups[i], self._io, u"/seq/0")
-            if _ < 128:
+            if  ((_ < 128) or (len(self.groups) == 9)) :
                 break
             i += 1
+        if self.groups[-1] >= 128:
+            pass
+            self.tenth_group = self._io.read_u1()
+            if not self.tenth_group <= 127:
+                raise kaitaistruct.ValidationGreaterThanError(127, self.tenth_group, self._io, u"/seq/1")
+
 
 
     def _fetch_instances(self):
         pass
         for i in range(len(self.groups)):
+            pass
+
+        if self.groups[-1] >= 128:
             pass
 
 
@@ -69,7 +76,7 @@ class KafkaVarlong(KaitaiStruct):
         if hasattr(self, '_m_len'):
             return self._m_len
 
-        self._m_len = len(self.groups)
+        self._m_len = (len(self.groups) if self.groups[-1] < 128 else (len(self.groups) + 1))
         return getattr(self, '_m_len', None)
 
     @property
@@ -78,7 +85,7 @@ class KafkaVarlong(KaitaiStruct):
         if hasattr(self, '_m_magnitude'):
             return self._m_magnitude
 
-        self._m_magnitude = (self.groups[0] // 2 if len(self.groups) == 1 else (((((((((self.groups[0] % 128) // 2 + ((self.groups[1] % 128) * 64 if self.len > 1 else 0)) + ((self.groups[2] % 128) * 8192 if self.len > 2 else 0)) + ((self.groups[3] % 128) * 1048576 if self.len > 3 else 0)) + ((self.groups[4] % 128) * 134217728 if self.len > 4 else 0)) + ((self.groups[5] % 128) * 17179869184 if self.len > 5 else 0)) + ((self.groups[6] % 128) * 2199023255552 if self.len > 6 else 0)) + ((self.groups[7] % 128) * 281474976710656 if self.len > 7 else 0)) + ((self.groups[8] % 128) * 36028797018963968 if self.len > 8 else 0)) + ((self.groups[9] % 2) * 4611686018427387904 if self.len > 9 else 0))
+        self._m_magnitude = ((self.groups[0] // 2) if self.groups[0] < 128 else (((((((((((self.groups[0] % 128) // 2) + (((self.groups[1] % 128) * 64) if self.len > 1 else 0)) + (((self.groups[2] % 128) * 8192) if self.len > 2 else 0)) + (((self.groups[3] % 128) * 1048576) if self.len > 3 else 0)) + (((self.groups[4] % 128) * 134217728) if self.len > 4 else 0)) + (((self.groups[5] % 128) * 17179869184) if self.len > 5 else 0)) + (((self.groups[6] % 128) * 2199023255552) if self.len > 6 else 0)) + (((self.groups[7] % 128) * 281474976710656) if self.len > 7 else 0)) + (((self.groups[8] % 128) * 36028797018963968) if self.len > 8 else 0)) + (((self.tenth_group % 2) * 4611686018427387904) if self.len > 9 else 0)))
         return getattr(self, '_m_magnitude', None)
 
     @property
@@ -86,5 +93,8 @@ class KafkaVarlong(KaitaiStruct):
         if hasattr(self, '_m_value'):
             return self._m_value
 
-        self._m_value = (self.magnitude if self.groups[0] % 2 == 0 else -1 - self.magnitude)
+        self._m_value = (self.magnitude if self.groups[0] % 2 == 0 else (-1 - self.magnitude))
         return getattr(self, '_m_value', None)
+
+# Fields whose condition does not hold are None.
+KafkaVarlong.tenth_group = None

@@ -18,7 +18,8 @@ class KafkaVarlong(KaitaiStruct):
 
     Only `+ - * / %` are used, no bitwise operators, because those of JavaScript
     are 32 bits wide. The sign is never rounded; the value is exact in JavaScript
-    up to 2^53, in all other languages always.
+    up to 2^53, in all other languages always: the casts make those compute in 64
+    bits that would take 32.
 
     See:
     * https://kafka.apache.org/documentation/#record
@@ -29,6 +30,8 @@ class KafkaVarlong(KaitaiStruct):
     def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 
     groups: list[int]  # u1 at byte 0
+    tenth_group: int | None  # u1; None if its condition does not hold
+    """The last one that there can be."""
     @property
     def len(self) -> int:
         """The number of bytes that were used."""

@@ -33,7 +33,7 @@ class RedpandaBatchHeader(KaitaiStruct):
         self.header_crc = self._io.read_u4le()
         self.len_batch = self._io.read_s4le()
         self.base_offset = self._io.read_s8le()
-        self.type = self._io.read_s1()
+        self.batch_type = self._io.read_s1()
         self.crc = self._io.read_u4le()
         self.attributes = self._io.read_s2le()
         self.last_offset_delta = self._io.read_s4le()

@@ -22,7 +22,7 @@ class RedpandaBatchHeader(KaitaiStruct):
     len_batch: int  # s4le at byte 4; size_bytes
     """The size of the whole batch, this header included."""
     base_offset: int  # s8le at byte 8
-    type: int  # s1 at byte 16
+    batch_type: int  # s1 at byte 16; type
     """What the records are; 1 for those of producers."""
     crc: int  # u4le at byte 17
     """Kafka's own checksum: CRC-32C of the fields that follow, but big-endian,

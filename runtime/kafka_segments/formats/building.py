@@ -48,7 +48,7 @@ def control_types() -> dict[str, int]:
 
 def build_control_key(kind: str) -> bytes:
     """The key of a control record of one of `control_types`."""
-    key: bytes = _declarations("kafka_control_record_key").KafkaControlRecordKey.build({"type": kind})
+    key: bytes = _declarations("kafka_control_record_key").KafkaControlRecordKey.build({"record_type": kind})
     return key
 
 
@@ -65,8 +65,10 @@ def build_control_value(kind: str, content: Mapping[str, Any]) -> bytes:
     declaration = _declarations("kafka_control_record_value").KafkaControlRecordValue
     try:
         fields = _declared(declaration.by_name["content"].subcon.cases[kind], content)
-        value: bytes = declaration.build({"content": fields}, type=kind)
-        declaration.parse(value, type=kind)  # building does not look whether a field may have its value
+        value: bytes = declaration.build({"content": fields}, record_type=kind)
+        declaration.parse(
+            value, record_type=kind
+        )  # building does not look whether a field may have its value
     except (import_module("construct").ConstructError, TypeError, ValueError) as error:
         raise EncodeError(
             f"the value of a control record {kind} cannot be built: {_reason(error)}"

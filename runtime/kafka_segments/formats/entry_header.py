@@ -45,7 +45,10 @@ LEN_HEAD: int = LEN_LOG_OVERHEAD + constants(KafkaRecordBatchV2).len_header
 MAGICS = {magic: content for content in CONTENTS for magic in content.cases}
 """What an entry of each known magic holds, as the generated table of entries describes it."""
 _BATCH_REGION = LEN_LOG_OVERHEAD + constants(KafkaRecordBatchV2).ofs_crc_region, checksum.crc32c
-_MESSAGE_REGION = LEN_LOG_OVERHEAD + constants(KafkaMessageLegacy.Header).ofs_crc_region, checksum.crc32
+_MESSAGE_REGION = (
+    LEN_LOG_OVERHEAD + constants(KafkaMessageLegacy.MessageHeader).ofs_crc_region,
+    checksum.crc32,
+)
 
 
 def _min_len_body(magic: int) -> int:
@@ -121,7 +124,7 @@ def read_entry_header(
         if MAGICS[prefix.magic].is_repeated:
             batch = KafkaRecordBatchV2(prefix.base_offset, body)
             return _read_batch(prefix, batch, path, position, previous_offset)
-        return _read_message(prefix, KafkaMessageLegacy.Header(body), path, position, previous_offset)
+        return _read_message(prefix, KafkaMessageLegacy.MessageHeader(body), path, position, previous_offset)
     except PARSE_ERRORS as error:
         detail = f"the header cannot be read: {explain(error)}"
         raise CorruptBatchError(detail, position=position, path=path) from error
@@ -139,7 +142,7 @@ TIMESTAMP_TYPE_NAMES = tuple(
 """Timestamp types as Kafka prints them (TimestampType.name), by their numbers."""
 
 
-def message_timestamp_type(header: KafkaMessageLegacy.Header) -> str:
+def message_timestamp_type(header: KafkaMessageLegacy.MessageHeader) -> str:
     """The timestamp type of a message of magic 0 or 1, which only magic 1 has, as Kafka prints it."""
     has_none = header.timestamp is None
     return "NoTimestampType" if has_none else TIMESTAMP_TYPE_NAMES[header.attributes.timestamp_type]
@@ -177,7 +180,11 @@ def _read_batch(
 
 
 def _read_message(
-    prefix: Prefix, header: KafkaMessageLegacy.Header, path: str, position: int, previous_offset: int | None
+    prefix: Prefix,
+    header: KafkaMessageLegacy.MessageHeader,
+    path: str,
+    position: int,
+    previous_offset: int | None,
 ) -> Batch:
     is_plain = header.attributes.compression == KafkaMessageLegacy.Compression.none
     return Batch(

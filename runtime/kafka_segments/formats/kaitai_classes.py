@@ -21,8 +21,8 @@ def explain(error: Exception) -> str:
     if not isinstance(error, ValidationFailedError):
         return str(error)
     found = getattr(error, "actual", None)
-    if found == b"":  # a field without bytes is there to check for the end
-        return f"its content ends after {error.io.pos()} bytes, before its length does"
+    if found == b"":  # of a field that is there for bytes that are refused
+        return f"a length or count before byte {error.io.pos()} does not fit its content ({error.src_path})"
     found = getattr(found, "value", found)
     return f"{found!r:.60} is no valid value before byte {error.io.pos()} ({error.src_path})"
 

@@ -95,7 +95,7 @@ def is_sound_message(body: bytes | memoryview) -> bool:
         body: the bytes after the length field of an entry.
     """
     try:
-        header = KafkaMessageLegacy.Header(stream(body))
+        header = KafkaMessageLegacy.MessageHeader(stream(body))
     except PARSE_ERRORS:
         return False
     return bool(checksum.crc32(body[header.ofs_crc_region :]) == header.crc)

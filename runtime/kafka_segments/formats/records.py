@@ -135,7 +135,7 @@ def read_control_key(key: bytes) -> tuple[int, int, str | None] | None:
         parsed = KafkaControlRecordKey(stream(key))
     except PARSE_ERRORS:
         return None
-    return parsed.version, int(parsed.type), name(parsed.type)
+    return parsed.version, int(parsed.record_type), name(parsed.record_type)
 
 
 def read_control_value(type_id: int, value: bytes) -> Any:

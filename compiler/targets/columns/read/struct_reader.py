@@ -44,7 +44,7 @@ from compiler.targets.columns.lower.struct_values import (
     VarintValue,
     lower,
 )
-from compiler.targets.columns.lower.terms import LONG, TRUE, Term, flag, variable
+from compiler.targets.columns.lower.terms import LONG, TRUE, Term, flag, negate, variable
 from compiler.targets.columns.model.segment_layout import unsupported
 
 __all__ = ["StructReader", "varint_reader"]
@@ -135,12 +135,21 @@ class StructReader(Cursor):
         condition = TRUE if field.condition is None else lower(field.condition, frame, field.place)
         if condition.value == 0:
             return
-        if condition.value == 1:
+        if field.is_check:
+            self._refuse_if(frame, condition)
+        elif condition.value == 1:
             self._read(frame, field)
         elif is_size_test(field):
             frame.values[field.id] = self._read_bytes(frame, field, condition)
         else:
             self._read_if(frame, field, condition)
+
+    def _refuse_if(self, frame: Frame, condition: Term) -> None:
+        """Refuse bytes for which a condition holds; afterwards it is known that it does not."""
+        sound = negate(condition)
+        self.require(sound)
+        facts = facts_of(sound.text)
+        frame.values.update({name: refined(value, facts) for name, value in frame.values.items()})
 
     def _read_if(self, frame: Frame, field: Field, condition: Term) -> None:
         """Read a conditional field; its variables get defaults before."""

@@ -100,9 +100,15 @@ class StructMeasurer(ValueFinder):
         if valid.kind != "expr":
             self.require(validity(valid, value, frame, field.place))
             return
-        for condition in _conjuncts(valid.exprs[0]):
+        for condition in _parts("and", valid.exprs[0]):
             if not depends_on_io(condition):
                 self.require(lower(condition, frame, field.place))
+
+    def _check(self, frame: Frame, field: Field) -> None:
+        """Refuse what a check refuses, but for positions, as above."""
+        for condition in _parts("or", field.condition):
+            if not depends_on_io(condition):
+                self.require(negate(lower(condition, frame, field.place)))
 
     # Sizes
 
@@ -115,6 +121,9 @@ class StructMeasurer(ValueFinder):
                 frame.member(field.id, field.place)
                 self._checked(frame, field, bounds_of(bits_of(field.type)))
                 bits += bits_of(field.type).width
+                continue
+            if field.is_check:
+                self._check(frame, field)
                 continue
             condition = self.condition(frame, field)
             if condition.value == 0:
@@ -243,7 +252,8 @@ def varint_bounds(struct: Struct) -> tuple[int, int]:
     return _INT32 if struct.varint.zigzag else (0, (1 << 32) - 1)
 
 
-def _conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
-    if isinstance(expr, Logic) and expr.op == "and":
+def _parts(op: str, expr: Expr | None) -> tuple[Expr, ...]:
+    """The operands of a logical operator, or the expression itself."""
+    if isinstance(expr, Logic) and expr.op == op:
         return expr.operands
     return () if expr is None else (expr,)

@@ -53,6 +53,8 @@ class StructWriter(StructMeasurer):
                     group.append(rest.pop(0))
                 self._write_bits(frame, group)
                 continue
+            if field.is_check:
+                continue
             condition = self.condition(frame, field)
             if condition.value == 1:
                 self._write(frame, field)
