@@ -67,7 +67,9 @@ def test_the_wheel_holds_both_packages_the_shim_and_the_licence(distributions: P
         if path.is_file() and "__pycache__" not in path.parts
         if not path.is_relative_to(ROOT / "generated" / "webide")
     }
-    assert {name for name in names if ".dist-info/" not in name} == tree
+    schemas = {f"kafka_segments/schemas/{path.name}" for path in (ROOT / "schemas").iterdir()}
+    schemas.add("kafka_segments/schemas/ksc.js")
+    assert {name for name in names if ".dist-info/" not in name} == tree | schemas
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert {"pyspark_kafka_segments.py", "kafka_segments/py.typed"} <= tree
     assert {"kafka_segments_generated/py.typed", "kafka_segments_generated/kaitai/kafka_record.pyi"} <= tree
@@ -80,6 +82,14 @@ def test_the_metadata_names_licence_pythons_and_extras(installed: Run) -> None:
     )
     said = installed("python", "-c", code).stdout
     assert said == "Apache-2.0 >=3.11 ['all', 'arrow', 'construct', 'delta', 'iceberg', 'spark', 'stores']\n"
+
+
+def test_the_schemas_come_along(installed: Run, tmp_path: Path) -> None:
+    done = installed("kafka-segments", "schemas", "export", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "out").glob("*.ksy")} == {
+        path.name for path in (ROOT / "schemas").glob("*.ksy")
+    }
 
 
 def test_the_description_leads_to_nothing_that_only_a_clone_has(installed: Run) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.export_directory import write_export
+from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
+from kafka_segments.errors import OptionError
 from kafka_segments.formats.schema_files import SchemaFile, list_schemas, read_schema_files
 
 __all__ = ["add_parser", "run_export", "run_list"]
@@ -29,10 +31,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export = verbs.add_parser(
         "export",
         help="write the schemas into a directory",
-        description="Write the schemas into a directory, as .ksy files.",
-        epilog="Exit status: 0 written, 2 DIR exists and is not empty, 3 it cannot be written.",
+        description="Write the schemas into a directory, as .ksy files; with --language, the classes that "
+        "the Kaitai compiler makes of them, which needs Node and the npm package kaitai-struct-compiler.",
+        epilog="Exit status: 0 written, 2 DIR exists and is not empty, or the compiler is missing, 3 DIR "
+        "cannot be written.",
     )
     export.add_argument("directory", metavar="DIR", help="a new directory, or an empty one")
+    export.add_argument("--language", choices=tuple(LANGUAGES), metavar="LANGUAGE", help=", ".join(LANGUAGES))
+    export.add_argument(
+        "--package", default="", metavar="NAME", help="package or namespace of the classes, with --language"
+    )
     export.set_defaults(run=run_export)
 
 
@@ -68,5 +76,14 @@ def _lines(schema: SchemaFile) -> str:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Run `schemas export`; return the exit status."""
-    write_export(arguments.directory, read_schema_files())
+    if arguments.language is None:
+        if arguments.package:
+            raise OptionError("--package is for --language: .ksy files have none")
+        files = read_schema_files()
+    else:
+        with console.waiting("compiling the schemas"):
+            files = compile_schemas(arguments.language, arguments.package)
+        if known := LANGUAGES[arguments.language]:
+            console.say(f"{arguments.language}: {known}; docs/languages.md says more")
+    write_export(arguments.directory, files)
     return console.CLEAN

