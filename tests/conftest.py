@@ -35,6 +35,7 @@ GROUPS = {
     "oracle": "oracle",
     "broker": "broker",
     "node": "node",
+    "languages": "node",
     "s3": "s3",
 }
 
@@ -113,6 +114,7 @@ CHECKS: dict[str, Callable[[], str | None]] = {
     "connect": lacks_for_connect,
     "connector": lacks_for_connector,
     "node": lacks_for_node,
+    "languages": lacks_for_node,
     "s3": lacks_for_s3,
 }
 

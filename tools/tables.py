@@ -5,6 +5,7 @@ Each stands between two comments in its page. `--check` writes nothing and names
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from kafka_segments.spark.writing.write_options import WRITE_OPTIONS
 
 RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+MATRIX = DOCS.parent / "tests" / "languages" / "matrix.json"
 
 
 def options() -> Iterator[str]:
@@ -75,7 +77,23 @@ def columns() -> Iterator[str]:
         yield f"{ours}| `{spark.name} {spark.dataType.simpleString()}` |"
 
 
-TABLES = {"spark.md": options, "columns.md": columns, "writing.md": write_options}
+def languages() -> Iterator[str]:
+    """The table of other languages, a line each: what the last full run of tests/languages has found."""
+    yield "| language | compiled with | runtime | segments | entries | records, messages | varints |"
+    yield "|---|---|---|---|---|---|---|"
+    for found in json.loads(MATRIX.read_text(encoding="utf-8"))["languages"].values():
+        runtime = f"`{found['runtime']}`" if found["runtime"].isupper() else found["runtime"]
+        counts = (found["files"] - 1, found["entry"], found["record"] + found["message"], found["varint"])
+        numbers = " | ".join(f"{count:,}" for count in counts)
+        yield f"| {found['title']} | {found['version']} | {runtime} | {numbers} |"
+
+
+TABLES = {
+    "spark.md": options,
+    "columns.md": columns,
+    "writing.md": write_options,
+    "languages.md": languages,
+}
 
 
 def renewed(page: str, text: str) -> str:

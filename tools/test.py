@@ -29,7 +29,9 @@ class NotHereError(Exception):
     """A kind of test cannot run on this machine; the message says what it lacks."""
 
 
-FAST = "not (spark or cluster or connector or oracle or broker or node or s3 or packaging or long)"
+FAST = (
+    "not (spark or cluster or connector or oracle or broker or node or languages or s3 or packaging or long)"
+)
 LONG = "long"
 """Which tests each form selects."""
 
@@ -47,6 +49,16 @@ def prepare_node() -> None:
     from compiler.toolchain import ensure_packages, find_toolchain
 
     ensure_packages(find_toolchain())
+
+
+def prepare_languages() -> None:
+    """Install the npm packages, and say which languages have no compiler or runtime here."""
+    from tests.languages.toolchains import LANGUAGES
+
+    prepare_node()
+    for language in LANGUAGES:
+        if reason := language.missing():
+            print(f"languages tests: {language.title} cannot run here: {reason}", flush=True)
 
 
 def prepare_oracle() -> None:
@@ -122,6 +134,7 @@ def prepare_s3() -> None:
 PREPARE: dict[str, Callable[[], None]] = {
     "spark": prepare_spark,
     "node": prepare_node,
+    "languages": prepare_languages,
     "s3": prepare_s3,
     "oracle": prepare_oracle,
     "broker": prepare_broker,

@@ -1,0 +1,84 @@
+"""Programs in other languages, over the classes that the Kaitai compiler makes, print what Python prints."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.forms import IS_FULL, pick
+from tests.languages import cases, matrix
+from tests.languages.reference import Reference
+from tests.languages.toolchains import LANGUAGES, Language
+
+from kafka_segments.cli.kaitai_compiler import compile_schemas
+
+IN_SHORT = ("javascript", "java", "go")
+"""Those that compile in a few seconds; two of them with integers of fixed width."""
+
+pytestmark = [pytest.mark.languages, pytest.mark.long]
+
+
+def cost(language: Language) -> pytest.MarkDecorator:
+    """Languages that are slow to compile have a full form alone."""
+    return pytest.mark.long(short=language.name in IN_SHORT)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """What is read."""
+    folder = tmp_path_factory.mktemp("files")
+    sound = cases.recorded()
+    copied = [file for file in sound if file.stat().st_size < 2000][:: pick(20, 10)]
+    return [*sound[:: pick(8, 1)], *cases.damaged(folder, copied, pick(40, 13)), cases.varints(folder)]
+
+
+@pytest.fixture(scope="module")
+def expected(files: list[Path]) -> dict[str, list[str]]:
+    """What is to be printed, by language; "" stands for all that have no entry of their own."""
+    references = {
+        "": Reference(),
+        "javascript": Reference(is_javascript=True),
+        "rust": Reference(is_rust=True),
+    }
+    return {name: list(reference.lines(files)) for name, reference in references.items()}
+
+
+def need(language: Language) -> None:
+    """Skip a language that cannot be compiled here, or fail it where all are required."""
+    reason = language.missing()
+    if reason is not None and {"all", "languages"} & {
+        *os.environ.get("KAFKA_SEGMENTS_REQUIRE", "").split(",")
+    }:
+        pytest.fail(f"KAFKA_SEGMENTS_REQUIRE asks for the languages tests, but {language.title}: {reason}")
+    if reason is not None:
+        pytest.skip(f"[languages] {language.title}: {reason}")
+
+
+@pytest.mark.parametrize("language", [pytest.param(one, marks=cost(one), id=one.name) for one in LANGUAGES])
+def test_a_program_prints_what_python_prints(
+    language: Language, files: list[Path], expected: dict[str, list[str]], tmp_path: Path
+) -> None:
+    need(language)
+    classes, work = tmp_path / "classes", tmp_path / "work"
+    work.mkdir()
+    for name, content in compile_schemas(language.name).items():
+        (classes / name).parent.mkdir(parents=True, exist_ok=True)
+        (classes / name).write_bytes(content)
+    command = language.build(classes, work)
+    done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, cwd=work)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found, wanted = done.stdout.splitlines(), expected.get(language.name, expected[""])
+    differing = [pair for pair in zip(found, wanted, strict=False) if pair[0] != pair[1]]
+    assert (differing[:3], len(found)) == ([], len(wanted))
+    if IS_FULL:
+        matrix.note(language, files, wanted)
+
+
+@pytest.mark.parametrize("change", ["record", "varint", "batch", "message"])
+@pytest.mark.long(short=True)
+def test_the_reference_has_every_kind_of_line(expected: dict[str, list[str]], change: str) -> None:
+    assert any(line.startswith(f"{change} ") for line in expected[""])
+    assert "error" in expected[""]
+    assert any("inexact" in line for line in expected["javascript"])

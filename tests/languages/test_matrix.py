@@ -1,0 +1,16 @@
+"""The language matrix is of these schemas and programs."""
+
+from __future__ import annotations
+
+import json
+
+from tests.languages import matrix
+from tests.languages.toolchains import LANGUAGES
+
+
+def test_the_matrix_is_of_these_schemas() -> None:
+    found = json.loads(matrix.MATRIX.read_text(encoding="utf-8"))
+    assert found["digest"] == matrix.digest(), (
+        "run `make test-languages`, which reads with all languages again"
+    )
+    assert found["languages"].keys() == {language.name for language in LANGUAGES}

@@ -1,0 +1,183 @@
+"""How each language's classes are compiled, with what, and how the program over them is started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from compiler.toolchain import FOLDER
+from tests.oracle import jvm
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+CACHE = ROOT / ".cache" / "languages"
+VARIABLE = "KAITAI_RUNTIMES"
+ARCHIVE = ROOT.parent / "shared" / "webide" / "kaitai-runtimes.tar.xz"
+"""Runtimes of the languages whose registries have none, where the variable names no folder or archive."""
+
+
+class BuildError(Exception):
+    """A compiler refused; the message has what it said."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """One language of the Kaitai compiler.
+
+    Attributes:
+        name: that of the compiler.
+        title: as people write it.
+        tools: programs that it needs.
+        source: where its runtime comes from.
+        build: takes the folder of the classes and one to work in; returns the command, for files.
+    """
+
+    name: str
+    title: str
+    tools: tuple[str, ...]
+    source: str
+    build: Callable[[Path, Path], list[str]]
+
+    def missing(self) -> str | None:
+        """Say what this machine lacks, or None."""
+        absent = [tool for tool in self.tools if shutil.which(tool) is None]
+        if absent:
+            return f"not on the PATH: {', '.join(absent)}"
+        if self.source == VARIABLE and runtimes() is None:
+            return (
+                f"no runtime: {VARIABLE} names no folder or archive of them, and {ARCHIVE.name} is not there"
+            )
+        return None
+
+
+@cache
+def runtimes() -> Path | None:
+    """The folder with the runtimes, one folder a language; None if there is none."""
+    given = Path(os.environ.get(VARIABLE) or ARCHIVE)
+    if given.is_dir():
+        return given
+    if not given.is_file():
+        return None
+    target = CACHE / given.name.partition(".")[0]
+    if not target.is_dir():
+        unpacked = CACHE / f".{os.getpid()}"
+        with tarfile.open(given) as archive:
+            archive.extractall(unpacked, filter="data")
+        (inside,) = unpacked.iterdir()
+        inside.rename(target)
+        unpacked.rmdir()
+    return target
+
+
+def _runtime(name: str) -> Path:
+    found = runtimes()
+    assert found is not None  # `missing` has looked
+    return found / name
+
+
+def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> None:
+    """Run a compiler.
+
+    Raises:
+        BuildError: it refuses.
+    """
+    done = subprocess.run(
+        [*map(str, command)], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise BuildError(f"{command[0]}: {(done.stdout + done.stderr)[-2000:]}")
+
+
+def _javascript(classes: Path, _work: Path) -> list[str]:
+    return ["node", str(HERE / "javascript" / "read.js"), str(classes), str(FOLDER / "node_modules")]
+
+
+def _java(classes: Path, work: Path) -> list[str]:
+    jars = jvm.fetch_jars(HERE / "java" / "pom.xml")
+    sources = [*classes.rglob("*.java"), HERE / "java" / "Read.java"]
+    run(["javac", "-nowarn", "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", work, *sources], work)
+    return ["java", *jvm.JVM_OPTIONS, "-cp", f"{work}{os.pathsep}{jars}/*", "Read"]
+
+
+def _go(classes: Path, work: Path) -> list[str]:
+    module = "github.com/kaitai-io/kaitai_struct_go_runtime"
+    shutil.copytree(classes / "kafka", work / "kafka")
+    shutil.copy(HERE / "go" / "main.go", work)
+    shutil.copy(_runtime("go") / "go.sum", work)
+    (work / "go.mod").write_text(
+        f"module example\n\ngo 1.21\n\nrequire {module} v0.0.0\n\nreplace {module} => {_runtime('go')}\n"
+    )
+    caches = {
+        "GOPATH": str(CACHE / "go"),
+        "GOCACHE": str(CACHE / "go-build"),
+        "GOFLAGS": "-mod=mod -modcacherw",
+    }
+    run(["go", "build", "-o", work / "read", "."], work, **caches)
+    return [str(work / "read")]
+
+
+def _cpp(standard: str) -> Callable[[Path, Path], list[str]]:
+    def build(classes: Path, work: Path) -> list[str]:
+        runtime = _runtime("cpp_stl")
+        flags = [f"-std=c++{standard}", "-w", "-O0", "-fwrapv", "-DKS_STR_ENCODING_NONE"]
+        sources = [HERE / "cpp_stl" / "read.cpp", runtime / "kaitai/kaitaistream.cpp", *classes.glob("*.cpp")]
+        run(["g++", *flags, f"-I{runtime}", f"-I{classes}", *sources, "-o", work / "read"], work)
+        return [str(work / "read")]
+
+    return build
+
+
+def _csharp(classes: Path, work: Path) -> list[str]:
+    sources = [*classes.glob("*.cs"), *_runtime("csharp").glob("*.cs"), HERE / "csharp" / "Read.cs"]
+    run(["mcs", "-warn:0", f"-out:{work / 'read.exe'}", *sources], work)
+    return ["mono", str(work / "read.exe")]
+
+
+def _ruby(classes: Path, work: Path) -> list[str]:
+    for each in classes.glob("*.rb"):
+        run(["ruby", "-I", _runtime("ruby") / "lib", "-I", classes, "-e", f"require '{each.stem}'"], work)
+    return ["ruby", "-I", str(_runtime("ruby") / "lib"), "-I", str(classes), str(HERE / "ruby" / "read.rb")]
+
+
+def _lua(classes: Path, _work: Path) -> list[str]:
+    return ["lua5.4", str(HERE / "lua" / "read.lua"), str(classes), str(_runtime("lua"))]
+
+
+def _rust(classes: Path, work: Path) -> list[str]:
+    (work / "kafka/src").mkdir(parents=True)
+    (work / "src").mkdir()
+    for each in classes.glob("*.rs"):
+        shutil.copy(each, work / "kafka/src")
+    modules = "".join(f"pub mod {each.stem};\n" for each in sorted(classes.glob("*.rs")))
+    (work / "kafka/src/lib.rs").write_text(modules)
+    shutil.copy(HERE / "rust" / "main.rs", work / "src")
+    package = '[package]\nname = "{}"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\n'
+    runtime = f'kaitai = {{ path = "{_runtime("rust")}" }}\n'
+    (work / "kafka/Cargo.toml").write_text(package.format("kafka") + runtime)
+    (work / "Cargo.toml").write_text(package.format("read") + 'kafka = { path = "kafka" }\n' + runtime)
+    caches = {
+        "CARGO_HOME": str(CACHE / "cargo"),
+        "CARGO_TARGET_DIR": str(work / "target"),
+        "RUSTFLAGS": "-Awarnings",
+    }
+    run(["cargo", "build", "--quiet", "--release"], work, **caches)
+    return [str(work / "target/release/read")]
+
+
+LANGUAGES = (
+    Language("javascript", "JavaScript", ("node",), "npm", _javascript),
+    Language("java", "Java", ("javac", "mvn"), "Maven Central", _java),
+    Language("go", "Go", ("go",), VARIABLE, _go),
+    Language("cpp_stl_98", "C++98", ("g++",), VARIABLE, _cpp("98")),
+    Language("cpp_stl_11", "C++11", ("g++",), VARIABLE, _cpp("11")),
+    Language("csharp", "C#", ("mcs", "mono"), VARIABLE, _csharp),
+    Language("ruby", "Ruby", ("ruby",), VARIABLE, _ruby),
+    Language("lua", "Lua", ("lua5.4",), VARIABLE, _lua),
+    Language("rust", "Rust", ("cargo",), VARIABLE, _rust),
+)
