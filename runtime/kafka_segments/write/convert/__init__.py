@@ -1,10 +1,17 @@
 """Conversion of segments to another format, or without some records, as Kafka would have written them.
 
-Strategy: `source_entries` yields entries with their records; `down`, `up` and `filter` turn each into
-`pieces`, with the fields of rewritten batches from the tables in `rules`; `converted_batches` encodes them.
+Strategy: `source_entries` yields entries with their records; `down`, `up`, `filter` and `plain` turn each
+into `pieces`, with the fields of rewritten batches from the tables in `rules`; `converted_batches`
+encodes them.
 """
 
-from kafka_segments.write.convert.conversions import Conversion, down_convert, filter_batches, up_convert
+from kafka_segments.write.convert.conversions import (
+    Conversion,
+    down_convert,
+    filter_batches,
+    plain_copy,
+    up_convert,
+)
 from kafka_segments.write.convert.filter import Retention
 from kafka_segments.write.convert.loss_report import LOSSES, ConversionReport, Loss
 
@@ -16,5 +23,6 @@ __all__ = [
     "Retention",
     "down_convert",
     "filter_batches",
+    "plain_copy",
     "up_convert",
 ]
