@@ -1,9 +1,10 @@
 """Target ``webide``: files for the Kaitai Web IDE to look into log segments, and instructions.
 
-The schemas go there unchanged and under their own names, since they import one another by name; only their
-order matters, an import before those that import it. The samples are pieces of recorded segments, each cut
-where entries begin and end (a test holds the cuts against the recordings), and so small that the IDE, which
-makes an object of everything, stays quick.
+The schemas go there under their own names, since they import one another by name; only their order
+matters, an import before those that import it. Some have an overlay (`schemas/webide`), which changes how
+they read there: words instead of numbers, text instead of bytes, no parameters. The samples are pieces of
+recorded files, those of segments cut where entries begin and end (a test holds the cuts against the
+recordings), and so small that the IDE, which makes an object of everything, stays quick.
 """
 
 from __future__ import annotations
@@ -13,136 +14,213 @@ from pathlib import Path
 
 from compiler.errors import SchemaError
 from compiler.frontend.model import Model
+from compiler.targets.overlays import merged
+from compiler.targets.webide_readme import readme
 
-__all__ = ["MAX_LEN_SAMPLE", "SAMPLES", "Piece", "Sample", "generate"]
+__all__ = ["MAX_LEN_SAMPLE", "SAMPLES", "VECTORS", "Piece", "Sample", "generate"]
 
 COMMAND = 'run "python codegen.py"'
 MAIN = "kafka_log_segment"
-RECORDED = "tests/vectors/recorded"
+VECTORS = "tests/vectors"
 MAX_LEN_SAMPLE = 64 << 10
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some entries of a recorded file: the bytes from `start` to `end`, all of it if there is no end."""
+    """Bytes of a file below `VECTORS`, from `start` to `end`, to its end if there is none.
+
+    Attributes:
+        edits: bytes that are written over those of the piece: pairs of a position in the piece, and bytes.
+    """
 
     file: str
     start: int = 0
     end: int | None = None
+    edits: tuple[tuple[int, bytes], ...] = ()
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A file to open in the IDE, and what it shows."""
+    """A file to open in the IDE.
+
+    Attributes:
+        name: of the file.
+        shows: what there is to see in it.
+        schema: the one to open it with.
+        pieces: what it is made of.
+        num_zeros: that come after the pieces.
+        is_sound: whether it has sound entries alone, of which each piece has whole ones.
+    """
 
     name: str
     shows: str
     pieces: tuple[Piece, ...]
+    schema: str = MAIN
+    num_zeros: int = 0
+    is_sound: bool = True
 
+
+_CLEAN = "recorded/kafka-4.3/clean"
+_COMMITTED = f"{_CLEAN}/transactions-0/00000000000000000000.log"
+_TRANSACTIONS = f"{_CLEAN}/transactions-0/00000000000000000007"
 
 SAMPLES = (
     Sample(
         "plain.log",
         "magic 2, not compressed: headers, nulls, a transaction and its markers, KRaft's control records",
         (
-            Piece("kafka-4.3/clean/shapes-0/00000000000000000000.log", 0, 18284),
-            Piece("kafka-4.3/clean/transactions-0/00000000000000000000.log", 0, 460),
-            Piece("kafka-4.3/clean/transactions-0/00000000000000000007.log", 0, 156),
-            Piece("kafka-4.3/dynamic-quorum/__cluster_metadata-0/00000000000000000000.log"),
+            Piece(f"{_CLEAN}/shapes-0/00000000000000000000.log", 0, 18284),
+            Piece(_COMMITTED, 0, 460),
+            Piece(f"{_TRANSACTIONS}.log", 0, 156),
+            Piece("recorded/kafka-4.3/dynamic-quorum/__cluster_metadata-0/00000000000000000000.log"),
         ),
     ),
     Sample(
         "compressed.log",
         "magic 2: a batch uncompressed, and one each by gzip, snappy, lz4 and zstd; the broker's timestamps",
-        (Piece("kafka-4.3/clean/append-time-0/00000000000000000000.log"),),
+        (Piece(f"{_CLEAN}/append-time-0/00000000000000000000.log"),),
+    ),
+    Sample(
+        "compressed-plain.log",
+        "the same without compression, as `kafka-segments schemas export --webide` adds it",
+        (Piece("webide/compressed-plain.log"),),
     ),
     Sample(
         "legacy.log",
         "magics 0, 1 and 2 in one segment, single messages and compressed wrappers",
-        (Piece("kafka-2.8/clean/mixed-0/00000000000000000000.log"),),
+        (Piece("recorded/kafka-2.8/clean/mixed-0/00000000000000000000.log"),),
+    ),
+    Sample(
+        "damaged.log",
+        "between sound entries one of an unknown magic and one with a damaged record; the last is cut off",
+        (
+            Piece(_COMMITTED, 0, 460),
+            Piece(_COMMITTED, 460, 626, edits=((16, b"\x09"),)),  # the magic
+            Piece(_COMMITTED, 626, 758),
+            Piece(_COMMITTED, 0, 460, edits=((61, b"\x01"),)),  # the length of the first record
+            Piece(_COMMITTED, 626, 758),
+            Piece(_COMMITTED, 0, 300),
+        ),
+        is_sound=False,
+    ),
+    Sample(
+        "padded.log",
+        "zeros at the end, as with `preallocate=true`",
+        (Piece(f"{_TRANSACTIONS}.log", 0, 156),),
+        num_zeros=4096,
+        is_sound=False,
+    ),
+    Sample("sample.index", "an offset index", (Piece(f"{_TRANSACTIONS}.index"),), "kafka_offset_index"),
+    Sample("sample.timeindex", "a time index", (Piece(f"{_TRANSACTIONS}.timeindex"),), "kafka_time_index"),
+    Sample(
+        "sample.txnindex",
+        "an index of aborted transactions",
+        (Piece(f"{_TRANSACTIONS}.txnindex"),),
+        "kafka_transaction_index",
+    ),
+    Sample(
+        "sample.snapshot",
+        "a snapshot of a partition's producers",
+        (Piece(f"{_TRANSACTIONS}.snapshot"),),
+        "kafka_producer_snapshot",
+    ),
+    Sample(
+        "leader-epoch-checkpoint",
+        "the leader epochs of a partition",
+        (Piece(f"{_CLEAN}/transactions-0/leader-epoch-checkpoint"),),
+        "kafka_leader_epoch_checkpoint",
+    ),
+    Sample(
+        "partition.metadata",
+        "the topic's id",
+        (Piece(f"{_CLEAN}/transactions-0/partition.metadata"),),
+        "kafka_partition_metadata",
+    ),
+    Sample(
+        "recovery-point-offset-checkpoint",
+        "offsets up to which a broker has flushed its logs",
+        (Piece(f"{_CLEAN}/recovery-point-offset-checkpoint"),),
+        "kafka_offset_checkpoint",
+    ),
+    Sample(
+        "kafka-0.7-message.bin",
+        "a compressed message of Kafka 0.7",
+        (Piece("kafka_message_0_7/magic_1_gzip.bin"),),
+        "kafka_message_0_7",
+    ),
+    Sample(
+        "aiven-chunk-sizes.bin",
+        "sizes of chunks in a manifest of Aiven's tiered storage",
+        (Piece("aiven_chunk_sizes/three_chunks.bin"),),
+        "aiven_chunk_sizes",
+    ),
+    Sample(
+        "redpanda-batch-header.bin",
+        "the header of a batch of Redpanda's",
+        (Piece("redpanda_batch_header/worked_example.bin"),),
+        "redpanda_batch_header",
     ),
 )
-
-README = """\
-<!-- Generated by codegen.py from schemas/*.ksy: do not edit, {command}. -->
-# Kafka's log segments in the Kaitai Web IDE
-
-1. Open <https://ide.kaitai.io/>. It works in the browser alone: no file leaves your machine.
-2. *Upload a file* below the file tree takes all {num_schemas} `.ksy` and {num_samples} `.log` files at once.
-3. Click `{main}.ksy` in the file tree, which compiles it, then `plain.log`, which opens it.
-4. Open `entries` in the *object tree*, an entry, its `body`; a click on anything marks its bytes.
-5. Click `content` there: only then is it read, so that a damaged entry does not hide the others.
-6. Click `records` in it, then a record and its `body`: key, value, headers, and the absolute offset.
-7. Where `attributes` says `isControl`, a record has `controlKey` and `controlValue` as well.
-8. Open `compressed.log`: a compressed `payload` stays opaque here; `kafka-segments dump FILE` reads it.
-9. Open `legacy.log`: `magic` chooses what `content` is, and a wrapper's `value` is opaque in the same way.
-10. Integers past 2^53 are rounded here (a large producer id, say); the bytes beside them are exact.
-
-## Upload in this order
-
-One by one, a schema can be compiled as soon as it is there; all at once, the order does not matter.
-
-{order}
-
-## Samples
-
-| file | bytes | shows |
-|---|---|---|
-{samples}
-"""
 
 
 def generate(schemas: list[Path], model: Model) -> dict[str, bytes]:
     """The bundle.
 
     Args:
-        schemas: paths of ``.ksy`` files; the recorded segments are in the project that their folder is in.
+        schemas: paths of ``.ksy`` files; overlays are in the folder `webide` beside them, the recorded files
+            in the project that their folder is in.
         model: what the front end makes of them, imports first.
 
     Returns:
         File names to contents.
 
     Raises:
-        SchemaError: a sample is too large, or what it is cut from is not there.
+        SchemaError: a sample is too large, what it is cut from is not there, or an overlay fits no schema.
     """
     paths = {path.stem: path for path in schemas}
-    root = paths[MAIN].resolve().parents[1]
-    uploads = {f"{stem}.ksy": _schema(paths[stem]) for stem in model.schemas}
-    samples = {sample.name: _sample(sample, root) for sample in SAMPLES}
+    folder = paths[MAIN].resolve().parent
+    overlays = {path.stem: path for path in (folder / "webide").glob("*.yaml")}
+    if unknown := overlays.keys() - paths.keys():
+        raise SchemaError("an overlay without a schema", schema=f"webide/{min(unknown)}.yaml")
+    uploads = {f"{path.stem}.ksy": _origin(path) + path.read_bytes() for path in _own_schemas(folder)}
+    for stem in model.schemas:
+        overlay = overlays.get(stem)
+        path = paths[stem]
+        content = path.read_bytes() if overlay is None else merged(path, overlay)
+        uploads[f"{stem}.ksy"] = _origin(path) + content
+    samples = {sample.name: _sample(sample, folder.parent) for sample in SAMPLES}
     order = f"# Generated by codegen.py from schemas/*.ksy: do not edit, {COMMAND}.\n"
     order += "".join(f"{name}\n" for name in [*uploads, *samples])
+    rows = [(sample.name, len(samples[sample.name]), sample.schema, sample.shows) for sample in SAMPLES]
     return {
-        "README.md": _readme(list(uploads), samples).encode(),
+        "README.md": readme(COMMAND, list(uploads), rows).encode(),
         "upload-order.txt": order.encode(),
         **uploads,
         **samples,
     }
 
 
-def _schema(path: Path) -> bytes:
-    origin = f"# Generated by codegen.py from schemas/{path.name}: do not edit, {COMMAND}.\n"
-    return origin.encode() + path.read_bytes()
+def _own_schemas(folder: Path) -> list[Path]:
+    """Schemas that only the bundle has; they import none."""
+    return sorted((folder / "webide").glob("*.ksy"))
+
+
+def _origin(path: Path) -> bytes:
+    name = path.name if path.parent.name != "webide" else f"webide/{path.name}"
+    return f"# Generated by codegen.py from schemas/{name}: do not edit, {COMMAND}.\n".encode()
 
 
 def _sample(sample: Sample, root: Path) -> bytes:
-    data = b""
+    data = bytearray()
     for piece in sample.pieces:
-        path = root / RECORDED / piece.file
+        path = root / VECTORS / piece.file
         if not path.is_file():
-            raise SchemaError(f"the Web IDE's {sample.name} is cut from {RECORDED}/{piece.file}: not there")
+            raise SchemaError(f"the Web IDE's {sample.name} is cut from {VECTORS}/{piece.file}: not there")
+        begin = len(data)
         data += path.read_bytes()[piece.start : piece.end]
+        for position, content in piece.edits:
+            data[begin + position : begin + position + len(content)] = content
+    data += bytes(sample.num_zeros)
     if len(data) > MAX_LEN_SAMPLE:
         raise SchemaError(f"the Web IDE's {sample.name} has {len(data)} bytes, {MAX_LEN_SAMPLE} are the most")
-    return data
-
-
-def _readme(schemas: list[str], samples: dict[str, bytes]) -> str:
-    rows = [f"| `{sample.name}` | {len(samples[sample.name])} | {sample.shows} |" for sample in SAMPLES]
-    return README.format(
-        command=COMMAND,
-        main=MAIN,
-        num_schemas=len(schemas),
-        num_samples=len(samples),
-        order="\n".join(f"{number}. `{name}`" for number, name in enumerate(schemas, 1)),
-        samples="\n".join(rows),
-    )
+    return bytes(data)

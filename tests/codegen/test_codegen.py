@@ -50,8 +50,8 @@ def tree(tmp_path: Path) -> Path:
     for folder in ("schemas", "generated", "compiler"):
         shutil.copytree(ROOT / folder, root / folder, ignore=ignore)
     shutil.copy(ROOT / "codegen.py", root)
-    (root / webide.RECORDED).parent.mkdir(parents=True)
-    (root / webide.RECORDED).symlink_to(ROOT / webide.RECORDED)
+    (root / webide.VECTORS).parent.mkdir(parents=True)
+    (root / webide.VECTORS).symlink_to(ROOT / webide.VECTORS)
     (root / "compiler/node_modules").symlink_to(ROOT / "compiler/node_modules")
     return root
 
