@@ -15,6 +15,7 @@ RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 OPENERS = {
     "cli/console.py",
     "formats/schema_files.py",
+    "formats/webide_files.py",
     "io/memory.py",
     "native/cache.py",
     "io/outputs.py",

@@ -8,6 +8,7 @@ from typing import Any
 from kafka_segments.cli import console, jsonl
 from kafka_segments.cli.export_directory import write_export
 from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
+from kafka_segments.cli.webide_export import export_for_webide
 from kafka_segments.errors import OptionError
 from kafka_segments.formats.schema_files import SchemaFile, list_schemas, read_schema_files
 
@@ -40,6 +41,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.add_argument("--language", choices=tuple(LANGUAGES), metavar="LANGUAGE", help=", ".join(LANGUAGES))
     export.add_argument(
         "--package", default="", metavar="NAME", help="package or namespace of the classes, with --language"
+    )
+    export.add_argument(
+        "--webide",
+        action="store_true",
+        help="for the Kaitai Web IDE: schemas, samples, instructions, and FILEs cut to a size that a browser "
+        "takes (exit status 1: damage was found in one)",
+    )
+    export.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="with --webide: segments, files beside them (those of a segment come along), or directories",
     )
     export.set_defaults(run=run_export)
 
@@ -76,6 +89,12 @@ def _lines(schema: SchemaFile) -> str:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Run `schemas export`; return the exit status."""
+    if arguments.webide:
+        if arguments.language is not None:
+            raise OptionError("--webide exports no classes: leave --language out")
+        return export_for_webide(arguments.directory, arguments.files)
+    if arguments.files:
+        raise OptionError("files are exported with --webide only", path=arguments.files[0])
     if arguments.language is None:
         if arguments.package:
             raise OptionError("--package is for --language: .ksy files have none")
