@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long test-languages lint format record generate check-generated picture lock upgrade build bench bench-spark test-spark-versions clean
+.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated picture lock upgrade build bench bench-spark test-spark-versions clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ test-long: ## Run the fast tests with the lowest dependencies, and the full form
 
 test-languages: ## Read all recorded segments with the schemas in nine other languages; write the table of docs/languages.md
 	$(DEV) tools/languages.py
+
+test-browser: ## Run the tests in a browser in their full form; installs Debian's Chromium where it may
+	$(DEV) tools/test.py --browser
 
 test-spark-versions: ## Run the Spark tests under Spark 4.0, 4.1 and 4.2, each in an environment of its own
 	$(DEV) tools/spark_versions.py

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from tests import forms
-from tools import java
+from tools import browser, java
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +37,7 @@ GROUPS = {
     "node": "node",
     "languages": "node",
     "s3": "s3",
+    "browser": "browser",
 }
 
 # Which groups start first: the longest, so that two processes end at about the same time. Then come the tests
@@ -92,6 +93,11 @@ def lacks_for_s3() -> str | None:
     return None if server.binary().exists() else "the S3 server is not built (make test does, with Go)"
 
 
+def lacks_for_browser() -> str | None:
+    """Why no browser can be driven here."""
+    return browser.missing()
+
+
 def lacks_for_connect() -> str | None:
     """Why there can be no client of Spark Connect here."""
     absent = [name for name in ("grpc", "grpc_status") if importlib.util.find_spec(name) is None]
@@ -116,6 +122,7 @@ CHECKS: dict[str, Callable[[], str | None]] = {
     "node": lacks_for_node,
     "languages": lacks_for_node,
     "s3": lacks_for_s3,
+    "browser": lacks_for_browser,
 }
 
 

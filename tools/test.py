@@ -3,6 +3,7 @@
 Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once. What cannot be had here is
 told to `tests/conftest.py` through `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
 if `KAFKA_SEGMENTS_REQUIRE` asks for them. `--fast` leaves out what needs any of it, and what takes long.
+`--browser` runs nothing but the tests in a browser, in their full form.
 `--long` runs nothing but the tests that have a full form (marker `long`, `tests/forms.py`), in that form.
 `KAFKA_SEGMENTS_SEED` repeats the order of a run. Further arguments go to pytest.
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools import extras, java  # noqa: E402  the root is no package
+from tools import browser, extras, java  # noqa: E402  the root is no package
 
 
 class NotHereError(Exception):
@@ -30,7 +31,8 @@ class NotHereError(Exception):
 
 
 FAST = (
-    "not (spark or cluster or connector or oracle or broker or node or languages or s3 or packaging or long)"
+    "not (spark or cluster or connector or oracle or broker or node or languages or s3 or browser or packaging "
+    "or long)"
 )
 LONG = "long"
 """Which tests each form selects."""
@@ -131,6 +133,14 @@ def prepare_s3() -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
+def prepare_browser() -> None:
+    """Find Chromium, or install it."""
+    if browser.chromium() is None:
+        browser.install()
+    if reason := browser.missing():
+        raise NotHereError(reason)
+
+
 PREPARE: dict[str, Callable[[], None]] = {
     "spark": prepare_spark,
     "node": prepare_node,
@@ -140,15 +150,18 @@ PREPARE: dict[str, Callable[[], None]] = {
     "broker": prepare_broker,
     "connector": prepare_connector,
     "packaging": prepare_packaging,
+    "browser": prepare_browser,
 }
 
 
 def main() -> None:
     """Prepare, say what is missing, and hand over to pytest."""
-    arguments = [argument for argument in sys.argv[1:] if argument not in ("--fast", "--long")]
-    fast, long = ("--fast" in sys.argv[1:], "--long" in sys.argv[1:])
+    forms = ("--fast", "--long", "--browser")
+    arguments = [argument for argument in sys.argv[1:] if argument not in forms]
+    fast, long, in_browser = (form in sys.argv[1:] for form in forms)
     lacks: dict[str, str] = {}
-    for marker, prepare in {} if fast else PREPARE.items():
+    for marker in () if fast else ("browser",) if in_browser else PREPARE:
+        prepare = PREPARE[marker]
         started = time.monotonic()
         try:
             prepare()
@@ -166,9 +179,9 @@ def main() -> None:
     command = [sys.executable, "-m", "pytest", "-q", *spread]
     if seed := os.environ.get("KAFKA_SEGMENTS_SEED"):
         command.append(f"--randomly-seed={seed}")
-    if fast or long:
-        command += ["-m", FAST if fast else LONG]
-    if long:
+    if fast or long or in_browser:
+        command += ["-m", FAST if fast else LONG if long else "browser"]
+    if long or in_browser:
         os.environ["KAFKA_SEGMENTS_LONG"] = "1"
     os.execv(sys.executable, [*command, *arguments])
 
