@@ -62,7 +62,7 @@ def test_records_keys_and_the_bytes_that_are_marked(ide: WebIde) -> None:
             "lenValue",
             "value",
         ),
-        *("numHeaders", "headers", "rest", "isControlRecord", "offset", "timestamp"),
+        *("numHeaders", "headers", "isControlRecord", "offset", "timestamp"),
     ]
     ide.word(*records, 0, "body", "key").click()
     assert ide.marked() == (66, 66)
@@ -122,7 +122,7 @@ def test_old_formats(ide: WebIde) -> None:
         "21 [Entry]: offset 63, 7 records, gzip",
     ]
     ide.expand("entries", 0, "body", "content", "header")
-    assert ide.line("entries", 0, "body", "content", "header") == "header [Header]: not compressed"
+    assert ide.line("entries", 0, "body", "content", "header") == "header [MessageHeader]: not compressed"
 
 
 def test_damage_padding_and_the_end(ide: WebIde) -> None:
