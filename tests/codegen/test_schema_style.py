@@ -71,6 +71,10 @@ OURS = {
     "num_producer_entries": "part of an array",
     "topic_bytes": "bytes of a text",
     "entries": "Kafka's word for them has no field",
+    "has_metadata_first": "a bit of our own, of an experiment",
+    "heads": "part of a layout of our own",
+    "contents": "part of a layout of our own",
+    "len_headers": "part of a layout of our own",
 }
 
 

@@ -3,9 +3,11 @@
 
 __all__ = [
     "kafka_log_segment",
+    "kafka_log_segment_experimental",
     "kafka_message_legacy",
     "kafka_offset_index",
     "kafka_record",
+    "kafka_record_v3",
     "kafka_time_index",
     "kafka_transaction_index",
     "kafka_unsigned_varint",

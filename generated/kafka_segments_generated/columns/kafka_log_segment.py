@@ -91,6 +91,7 @@ BATCH_COLUMNS = (
     "producer_epoch",
     "base_sequence",
     "num_records",
+    "ignores_message_attributes",
 )
 BATCH_TYPES = (
     "int64",
@@ -116,9 +117,10 @@ BATCH_TYPES = (
     "int16",
     "int32",
     "int32",
+    "bool",
 )
 BATCH_NONES = {"max_timestamp": -1, "base_timestamp": -1}
-WIDTH = 23
+WIDTH = 24
 # Where each column is in a row.
 (
     COL_POSITION,
@@ -144,6 +146,7 @@ WIDTH = 23
     COL_PRODUCER_EPOCH,
     COL_BASE_SEQUENCE,
     COL_NUM_RECORDS,
+    COL_IGNORES_MESSAGE_ATTRIBUTES,
 ) = range(WIDTH)
 # By the number in the column `content`.
 CONTENTS = (

@@ -77,7 +77,7 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
     """A function that appends the records of batches to the arrays of columns that are wanted.
 
     `spans` has three numbers for each batch: start and end of its records in `data`, and its row
-    in `batches`, which has 23 numbers a row. `state` has where to begin, what there
+    in `batches`, which has 24 numbers a row. `state` has where to begin, what there
     is room for and, in the end, where it stopped: see `_support`.
     """
     copies = key or value
@@ -111,7 +111,7 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
         status = DONE
         while batch < num_batches:
             end = load(spans, 3 * batch + 1)
-            head = load(spans, 3 * batch + 2) * 23
+            head = load(spans, 3 * batch + 2) * 24
             batch_base_offset = load(batches, head + 6)
             at = load(spans, 3 * batch)
             if rare(row >= max_rows):
@@ -202,7 +202,7 @@ def decoder(*, key: bool, value: bool, offset: bool, timestamp: bool, timestamp_
 def encoder(*, writes: bool) -> Encode:
     """A function that appends each row as an entry to `out`, or only counts unless it `writes`.
 
-    Of `batches`, which has 23 numbers a row, it takes the row `state[ENC_BATCH]`.
+    Of `batches`, which has 24 numbers a row, it takes the row `state[ENC_BATCH]`.
     `state` has where to begin, what there is room for and, in the end, where it stopped: see
     `_support`.
     """
@@ -225,8 +225,8 @@ def encoder(*, writes: bool) -> Encode:
         end_row = load(state, ENC_END_ROW)
         limit = load(state, ENC_LIMIT)
         count = load(state, ENC_COUNT)
-        head = load(state, ENC_BATCH) * 23
-        if rare(head < 0 or head + 23 > length(batches) or row < 0 or at < 0):
+        head = load(state, ENC_BATCH) * 24
+        if rare(head < 0 or head + 24 > length(batches) or row < 0 or at < 0):
             return REFUSED
         if writes:
             limit = min(limit, length(out))

@@ -209,10 +209,17 @@ def _contents(member: Field, switch: SwitchType, model: Model) -> list[Content]:
         if value is None:
             raise unsupported("a case for all other values is not supported", member.place)
         struct = model.struct(found.path)
+        if not _is_for_columns(struct, model):
+            continue  # a scanner says DAMAGED of it, and other targets read it
         if found.path not in contents:
             contents[found.path] = _content(struct, model)
         contents[found.path].cases.append((value, found.args))
     return list(contents.values())
+
+
+def _is_for_columns(struct: Struct, model: Model) -> bool:
+    """Whether a content of a schema of its own has columns at all: without, it is left to other targets."""
+    return len(struct.path) > 1 or has_columns(struct, model) or any(batch_columns(struct, model))
 
 
 def _content(struct: Struct, model: Model) -> Content:

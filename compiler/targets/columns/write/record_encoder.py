@@ -162,10 +162,13 @@ def encoder(layout: SegmentLayout, uses: list[tuple[Segment, Content]]) -> tuple
         SchemaError: the schemas do not say all that is to be written, or something is not supported.
     """
     content = uses[0][1]
-    if any(other.struct is not content.struct for _, other in uses) or (content.records is None and uses[1:]):
+    if any(other.struct is not content.struct for _, other in uses):
         raise unsupported("records of more than one format are not supported", content.record.place)
     first = _Encoder(layout, uses, record_columns(content.record, layout.model))
-    first.lines()
+    text = first.lines()
+    for use in uses[1:] if content.records is None else ():
+        if _Encoder(layout, [use], first.columns).lines() != text:
+            raise unsupported("segments whose entries differ are not supported", content.record.place)
     columns = used_columns(first.columns, first.uses)
     writer = _Encoder(layout, uses, columns)
     body = writer.lines()
