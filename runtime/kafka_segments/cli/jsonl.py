@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kafka_segments.errors.escaping import escape_json
-from kafka_segments.formats.entries import Batch, Damage, Padding, Record
+from kafka_segments.formats.entries import Batch, Damage, ExperimentalBatch, Padding, Record
 
 __all__ = ["encode", "line"]
 
@@ -19,6 +19,7 @@ _RECORD = (
     b'{"type":"record","path":%b,"position":%d,"offset":%d,"timestamp":%d,"timestamp_type":"%b","sequence":%d,'
     b'"key":%b,"value":%b,"headers":[%b],"control":%b}\n'
 )
+_EXPERIMENTAL_KEYS = ("ignores_message_attributes", "has_metadata_first")
 _BATCH_KEYS = tuple(field.name for field in fields(Batch) if field.name != "previous_offset")
 
 
@@ -43,6 +44,10 @@ def encode(values: Any) -> bytes:
 
 def _batch(batch: Batch) -> dict[str, Any]:
     return {"type": "batch"} | {key: getattr(batch, key) for key in _BATCH_KEYS if key != "compression_id"}
+
+
+def _experimental_batch(batch: ExperimentalBatch) -> dict[str, Any]:
+    return _batch(batch) | {key: getattr(batch, key) for key in _EXPERIMENTAL_KEYS}
 
 
 def _encoded(value: Any) -> bytes:
@@ -99,6 +104,7 @@ def _base64(data: bytes | None) -> bytes:
 
 _OBJECTS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Batch: _batch,
+    ExperimentalBatch: _experimental_batch,
     Damage: _damage,
     Padding: _padding,
 }

@@ -7,7 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_segments.errors import MissingCodecError, ReadError, SegmentOrderError, TruncatedError
 from kafka_segments.errors.escaping import escape
-from kafka_segments.formats.entries import Batch, ControlRecord, Damage, Padding, Record
+from kafka_segments.formats.entries import (
+    Batch,
+    ControlRecord,
+    Damage,
+    ExperimentalBatch,
+    Padding,
+    Record,
+)
 
 __all__ = ["counted", "file_line", "line", "lost_offsets", "remedy"]
 
@@ -58,6 +65,8 @@ def _batch(batch: Batch) -> str:
         words.append("control")
     if batch.delete_horizon_ms is not None:
         words.append(f"delete horizon {_time(batch.delete_horizon_ms)}")
+    if isinstance(batch, ExperimentalBatch):
+        words.append("metadata first" if batch.has_metadata_first else "experimental")
     if batch.crc_valid is False:
         words.append("WRONG CHECKSUM")
     return ", ".join(words)

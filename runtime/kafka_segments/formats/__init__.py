@@ -9,8 +9,10 @@ Java's integer arithmetic is here too: sums of offsets, timestamps and sequences
 from __future__ import annotations
 
 from kafka_segments.formats.entry_header import (
+    EXPERIMENTAL_MAGICS,
     LEN_HEAD,
     LEN_LOG_OVERHEAD,
+    LEN_LONGEST_HEAD,
     LEN_PREFIX,
     MAGICS,
     MIN_LEN_BODY,
@@ -42,6 +44,7 @@ from kafka_segments.formats.messages import (
     read_inner_message,
     read_message,
 )
+from kafka_segments.formats.metadata_first import MetadataFirstReader
 from kafka_segments.formats.offset_checkpoint import MAX_LEN_OFFSET_CHECKPOINT, read_offset_checkpoint
 from kafka_segments.formats.other_formats import (
     LEN_REDPANDA_HEADER,
@@ -53,8 +56,10 @@ from kafka_segments.formats.other_formats import (
 from kafka_segments.formats.records import Body, RecordReader, read_control_key, read_control_value
 
 __all__ = [
+    "EXPERIMENTAL_MAGICS",
     "LEN_HEAD",
     "LEN_LOG_OVERHEAD",
+    "LEN_LONGEST_HEAD",
     "LEN_OFFSET_ENTRY",
     "LEN_PREFIX",
     "LEN_REDPANDA_HEADER",
@@ -69,6 +74,7 @@ __all__ = [
     "Body",
     "FrameReader",
     "Message",
+    "MetadataFirstReader",
     "Prefix",
     "RecordReader",
     "checksum_region",

@@ -10,7 +10,16 @@ from typing import Any
 
 from kafka_segments.errors import KafkaFormatError
 
-__all__ = ["Batch", "ControlRecord", "Damage", "Header", "Padding", "Record", "SoundBatches"]
+__all__ = [
+    "Batch",
+    "ControlRecord",
+    "Damage",
+    "ExperimentalBatch",
+    "Header",
+    "Padding",
+    "Record",
+    "SoundBatches",
+]
 
 Header = tuple[bytes, bytes | None]
 
@@ -65,6 +74,21 @@ class Batch:
         if self.base_offset is None or self.num_records is None:
             return self.last_offset or (1 << 63) - 1
         return max(self.last_offset, self.base_offset + self.num_records - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentalBatch(Batch):
+    """A batch of the discarded magic 3.
+
+    Attributes:
+        len_head: bytes before its payload, the offset and length fields included.
+        ignores_message_attributes: whether its records have no attributes.
+        has_metadata_first: whether the metadata of all records precede all keys, values and headers.
+    """
+
+    len_head: int
+    ignores_message_attributes: bool
+    has_metadata_first: bool
 
 
 @dataclass(frozen=True, slots=True)

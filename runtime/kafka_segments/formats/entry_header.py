@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from kafka_segments.errors import CorruptBatchError
 from kafka_segments.formats import checksum
-from kafka_segments.formats.entries import Batch
+from kafka_segments.formats.entries import Batch, ExperimentalBatch
 from kafka_segments.formats.java import increment_sequence, wrap_long
 from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, constants, explain, name, stream
+from kafka_segments_generated.columns import kafka_log_segment_experimental
 from kafka_segments_generated.columns.kafka_log_segment import CONTENTS
 from kafka_segments_generated.kaitai.kafka_log_segment import KafkaLogSegment
+from kafka_segments_generated.kaitai.kafka_log_segment_experimental import KafkaLogSegmentExperimental
 from kafka_segments_generated.kaitai.kafka_message_legacy import KafkaMessageLegacy
 from kafka_segments_generated.kaitai.kafka_record_batch_v2 import KafkaRecordBatchV2
+from kafka_segments_generated.kaitai.kafka_record_batch_v3 import KafkaRecordBatchV3
+from kafka_segments_generated.kaitai.kafka_record_batch_v3_metadata_first import (
+    KafkaRecordBatchV3MetadataFirst,
+)
 
 __all__ = [
+    "EXPERIMENTAL_MAGICS",
     "LEN_HEAD",
     "LEN_LOG_OVERHEAD",
+    "LEN_LONGEST_HEAD",
     "LEN_PREFIX",
     "MAGICS",
     "MIN_LEN_BODY",
@@ -42,8 +51,14 @@ LEN_LOG_OVERHEAD: int = constants(_Prefix).len_log_overhead
 """Bytes of an entry that its length field does not count."""
 LEN_HEAD: int = LEN_LOG_OVERHEAD + constants(KafkaRecordBatchV2).len_header
 """Bytes before the records of a v2 batch; no message of the old formats has a longer header."""
+LEN_LONGEST_HEAD: int = LEN_LOG_OVERHEAD + constants(KafkaRecordBatchV3).max_len_header
+"""Bytes before the records of any batch at most, one of the discarded magic 3 included."""
 MAGICS = {magic: content for content in CONTENTS for magic in content.cases}
 """What an entry of each known magic holds, as the generated table of entries describes it."""
+EXPERIMENTAL_MAGICS = {
+    magic: content for content in kafka_log_segment_experimental.CONTENTS for magic in content.cases
+}
+"""`MAGICS` and the discarded magic 3, which is read only where the caller asks for it."""
 _BATCH_REGION = LEN_LOG_OVERHEAD + constants(KafkaRecordBatchV2).ofs_crc_region, checksum.crc32c
 _MESSAGE_REGION = (
     LEN_LOG_OVERHEAD + constants(KafkaMessageLegacy.MessageHeader).ofs_crc_region,
@@ -107,10 +122,11 @@ class FrameReader:
 def read_entry_header(
     data: bytes | memoryview, path: str, position: int, previous_offset: int | None
 ) -> Batch:
-    """Read the header of an entry of a known magic.
+    """Read the header of an entry of a known or experimental magic.
 
     Args:
-        data: the entry's first `LEN_HEAD` bytes, or all of it if it has fewer.
+        data: the entry's first `LEN_HEAD` bytes, of an experimental magic `LEN_LONGEST_HEAD`, or all of it
+            if it has fewer.
         path: for the `Batch`.
         position: of the entry in the file.
         previous_offset: the last sound offset before it.
@@ -119,12 +135,14 @@ def read_entry_header(
         CorruptBatchError: the header does not fit into the entry.
     """
     prefix = read_prefix(data)
+    place = path, position, previous_offset
     body = stream(data[LEN_LOG_OVERHEAD:])
     try:
+        if prefix.magic not in MAGICS:
+            return _read_experimental(prefix, data[LEN_LOG_OVERHEAD:], place)
         if MAGICS[prefix.magic].is_repeated:
-            batch = KafkaRecordBatchV2(prefix.base_offset, body)
-            return _read_batch(prefix, batch, path, position, previous_offset)
-        return _read_message(prefix, KafkaMessageLegacy.MessageHeader(body), path, position, previous_offset)
+            return _read_batch(prefix, KafkaRecordBatchV2(prefix.base_offset, body), place)
+        return _read_message(prefix, KafkaMessageLegacy.MessageHeader(body), place)
     except PARSE_ERRORS as error:
         detail = f"the header cannot be read: {explain(error)}"
         raise CorruptBatchError(detail, position=position, path=path) from error
@@ -132,7 +150,7 @@ def read_entry_header(
 
 def checksum_region(magic: int) -> tuple[int, Callable[[bytes | memoryview, int], int]]:
     """Position of the first checksummed byte of an entry, and the checksum; the last byte ends the entry."""
-    return _BATCH_REGION if MAGICS[magic].is_repeated else _MESSAGE_REGION
+    return _BATCH_REGION if EXPERIMENTAL_MAGICS[magic].is_repeated else _MESSAGE_REGION
 
 
 TIMESTAMP_TYPE_NAMES = tuple(
@@ -148,35 +166,66 @@ def message_timestamp_type(header: KafkaMessageLegacy.MessageHeader) -> str:
     return "NoTimestampType" if has_none else TIMESTAMP_TYPE_NAMES[header.attributes.timestamp_type]
 
 
-def _read_batch(
-    prefix: Prefix, header: KafkaRecordBatchV2, path: str, position: int, previous_offset: int | None
-) -> Batch:
-    attributes, sequence = header.attributes, header.base_sequence
-    return Batch(
-        path=path,
-        position=position,
-        size=prefix.len_entry,
-        magic=prefix.magic,
-        base_offset=prefix.base_offset,
-        last_offset=wrap_long(prefix.base_offset + header.last_offset_delta),
-        partition_leader_epoch=header.partition_leader_epoch,
-        crc=header.crc,
-        compression=name(attributes.compression),
-        compression_id=int(attributes.compression),
-        timestamp_type=TIMESTAMP_TYPE_NAMES[attributes.timestamp_type],
-        is_transactional=attributes.is_transactional,
-        is_control=attributes.is_control,
-        # The field has two meanings: with this bit it holds the horizon (RecordBatch.deleteHorizonMs).
-        delete_horizon_ms=header.base_timestamp if attributes.has_delete_horizon else None,
-        base_timestamp=header.base_timestamp,
-        max_timestamp=header.max_timestamp,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=sequence,
-        last_sequence=-1 if sequence == -1 else increment_sequence(sequence, header.last_offset_delta),
-        num_records=header.num_records,
-        previous_offset=previous_offset,
+_Header: TypeAlias = KafkaRecordBatchV2 | KafkaRecordBatchV3 | KafkaRecordBatchV3MetadataFirst
+_Place: TypeAlias = tuple[str, int, int | None]  # path, position, offset before
+
+
+def _read_batch(prefix: Prefix, header: KafkaRecordBatchV2, place: _Place) -> Batch:
+    numbers = header.last_offset_delta, header.base_timestamp, header.max_timestamp
+    return Batch(**_fields(prefix, header, *numbers, place))
+
+
+def _read_experimental(prefix: Prefix, data: bytes | memoryview, place: _Place) -> ExperimentalBatch:
+    """The header of a batch of magic 3; the schema of the segment decides which of its layouts it has."""
+    body = KafkaLogSegmentExperimental.EntryBody(stream(data))
+    has_metadata_first = body.layout != prefix.magic
+    kind = KafkaRecordBatchV3MetadataFirst if has_metadata_first else KafkaRecordBatchV3
+    header = kind(prefix.base_offset, stream(data))
+    times = header.base_timestamp.value, wrap_long(header.max_timestamp)
+    return ExperimentalBatch(
+        **_fields(prefix, header, header.last_offset_delta.value, *times, place),
+        len_head=LEN_LOG_OVERHEAD + header.len_header,
+        ignores_message_attributes=header.attributes.ignores_message_attributes,
+        has_metadata_first=has_metadata_first,
     )
+
+
+def _fields(  # noqa: PLR0917
+    prefix: Prefix,
+    header: _Header,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    place: _Place,
+) -> dict[str, Any]:
+    """The fields of a `Batch`, by name."""
+    attributes, sequence = header.attributes, header.base_sequence
+    path, position, previous_offset = place
+    return {
+        "path": path,
+        "position": position,
+        "size": prefix.len_entry,
+        "magic": prefix.magic,
+        "base_offset": prefix.base_offset,
+        "last_offset": wrap_long(prefix.base_offset + last_offset_delta),
+        "partition_leader_epoch": header.partition_leader_epoch,
+        "crc": header.crc,
+        "compression": name(attributes.compression),
+        "compression_id": int(attributes.compression),
+        "timestamp_type": TIMESTAMP_TYPE_NAMES[attributes.timestamp_type],
+        "is_transactional": attributes.is_transactional,
+        "is_control": attributes.is_control,
+        # The field has two meanings: with this bit it holds the horizon (RecordBatch.deleteHorizonMs).
+        "delete_horizon_ms": base_timestamp if attributes.has_delete_horizon else None,
+        "base_timestamp": base_timestamp,
+        "max_timestamp": max_timestamp,
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+        "base_sequence": sequence,
+        "last_sequence": -1 if sequence == -1 else increment_sequence(sequence, last_offset_delta),
+        "num_records": header.num_records,
+        "previous_offset": previous_offset,
+    }
 
 
 def _read_message(

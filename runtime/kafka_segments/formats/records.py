@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 from kafka_segments.errors import CorruptBatchError, DecompressionError
-from kafka_segments.formats.entries import Batch, Header
+from kafka_segments.formats.entries import Batch, ExperimentalBatch, Header
 from kafka_segments.formats.java import wrap_long
 from kafka_segments.formats.kaitai_classes import PARSE_ERRORS, explain, name, release_failed, stream
 from kafka_segments_generated.kaitai.kafka_control_record_key import KafkaControlRecordKey
 from kafka_segments_generated.kaitai.kafka_control_record_value import KafkaControlRecordValue
 from kafka_segments_generated.kaitai.kafka_record import KafkaRecord
 from kafka_segments_generated.kaitai.kafka_record_header import KafkaRecordHeader
+from kafka_segments_generated.kaitai.kafka_record_v3 import KafkaRecordV3
 
 __all__ = ["Body", "RecordReader", "read_control_key", "read_control_value"]
 
 _MAX_HEADER_OBJECTS = 1000  # of one record at a time; each takes about 700 bytes
+_Record: TypeAlias = KafkaRecord | KafkaRecordV3
+_RecordBody: TypeAlias = KafkaRecord.RecordBody | KafkaRecordV3.RecordBody
 
 
 class Body(NamedTuple):
@@ -31,7 +35,7 @@ class Body(NamedTuple):
 
 
 class RecordReader:
-    """Reads the records of a v2 batch one after the other.
+    """Reads the records of a batch of magic 2, or of the discarded magic 3, one after the other.
 
     Args:
         payload: the records' bytes, decompressed.
@@ -58,6 +62,9 @@ class RecordReader:
         producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
         self._base = (batch.base_offset, *times, batch.partition_leader_epoch, *producer)
         self._is_control = batch.is_control
+        self._next: Callable[..., _Record] = KafkaRecord
+        if isinstance(batch, ExperimentalBatch):
+            self._next = partial(KafkaRecordV3, batch.ignores_message_attributes)
         self._max_num_headers = max_num_headers
         self._take = take
 
@@ -69,7 +76,7 @@ class RecordReader:
             DecompressionError: `take` has no room for it.
         """
         try:
-            record = KafkaRecord(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
+            record = self._next(self._is_control, _MAX_HEADER_OBJECTS, *self._base, self._io)
             body = record.body
             num_headers = body.num_headers.value
             key, value = body.key, body.value
@@ -87,7 +94,7 @@ class RecordReader:
             release_failed(error)
             raise CorruptBatchError(detail) from error
 
-    def _headers(self, body: KafkaRecord.RecordBody) -> Iterator[Header]:
+    def _headers(self, body: _RecordBody) -> Iterator[Header]:
         if not body.has_too_many_headers:
             yield from map(_header, body.headers or ())
             return
@@ -112,7 +119,7 @@ class RecordReader:
         self._io.close()
 
 
-def _release(record: KafkaRecord) -> None:
+def _release(record: _Record) -> None:
     """Release a record's bytes after its values were taken: see `kaitai_classes.release`.
 
     Most of the time would go into its integers, which hold themselves too, but nothing that is large.

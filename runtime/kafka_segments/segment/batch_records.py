@@ -16,10 +16,10 @@ from kafka_segments.codecs import decompress
 from kafka_segments.codecs.bounds import ItemBudget, content_bound
 from kafka_segments.errors import CorruptBatchError, DecompressionError, KafkaFormatError
 from kafka_segments.formats.control_records import decode_control
-from kafka_segments.formats.entries import Batch, Record
+from kafka_segments.formats.entries import Batch, ExperimentalBatch, Record
 from kafka_segments.segment.legacy_messages import Messages
 
-__all__ = ["MAX_NUM_HEADERS", "ManyRows", "RecordPlace", "Rows", "check_codec", "open_records"]
+__all__ = ["MAX_NUM_HEADERS", "ManyRows", "RecordPlace", "Rows", "check_codec", "fast_rows", "open_records"]
 
 MAX_NUM_HEADERS = 1_000_000
 """Headers of one record at most; Kafka only limits the size of a batch.
@@ -84,6 +84,17 @@ class ManyRows:
         if self._num_records <= _MANY or self._rows is None:
             return _BEGINNING
         return (yield from self._rows.records(batch, payload, max_items))
+
+
+def fast_rows() -> Rows:
+    """Return the compiled decoder of records, for `Segment.iter_events`; for one thread.
+
+    Raises:
+        MissingExtraError: pyarrow or numba is not installed.
+    """
+    from kafka_segments.segment.columnar.record_objects import RowDecoder
+
+    return RowDecoder()
 
 
 def open_records(
@@ -179,7 +190,8 @@ def _records(
     batch: Batch, payload: bytes | memoryview, rows: Rows | None, start: RecordPlace, items: ItemBudget | None
 ) -> Iterator[Record]:
     """Yield the records after `start`, within the budget."""
-    if rows is not None and not batch.is_control and start == _BEGINNING:
+    is_experimental = isinstance(batch, ExperimentalBatch)  # which faster decoders do not know
+    if rows is not None and not (batch.is_control or is_experimental) and start == _BEGINNING:
         max_items = MAX_NUM_HEADERS if items is None else items.largest(MAX_NUM_HEADERS)
         steps = rows.records(batch, payload, max_items)
         try:
@@ -203,7 +215,11 @@ def _exactly(
     if count is None or count < 0:
         raise CorruptBatchError(f"the batch claims {count} records")
     take = None if items is None else partial(items.take_record, batch.compression)
-    reader = formats.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, take)
+    reader: formats.RecordReader | formats.MetadataFirstReader
+    if isinstance(batch, ExperimentalBatch) and batch.has_metadata_first:
+        reader = formats.MetadataFirstReader(payload, batch, take)
+    else:
+        reader = formats.RecordReader(payload, batch, MAX_NUM_HEADERS, start.place, take)
     try:
         for index in range(start.num_records, count):
             try:

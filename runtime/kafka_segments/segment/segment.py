@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.codecs.bounds import ItemBudget
@@ -14,7 +14,7 @@ from kafka_segments.formats.entries import Batch, Damage, Padding, Record
 from kafka_segments.formats.on_damage import OnDamage, check_on_damage
 from kafka_segments.io.handles import Handle
 from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, SourceLike, Window, open_source
-from kafka_segments.segment.batch_records import Rows, open_records
+from kafka_segments.segment.batch_records import Rows, fast_rows, open_records
 from kafka_segments.segment.contents import Hint, contents_of, is_cleaned, runs_in
 from kafka_segments.segment.continuity import Extent, SegmentContents
 from kafka_segments.segment.header_summaries import HeaderSummary, iter_header_summaries
@@ -41,6 +41,7 @@ def open_segment(
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
     only_files: bool = False,
     closes_source: bool = False,
+    experimental_magic3: bool = False,
 ) -> Segment:
     """Open a segment (`.log`, `.checkpoint` of KRaft) for reading. Nothing is ever written or locked.
 
@@ -54,6 +55,8 @@ def open_segment(
         only_files: refuse a pipe, a socket or a device instead of reading it to its end. For paths that were
             found in a directory.
         closes_source: close what `Places.open` returned together with the segment, or if this fails.
+        experimental_magic3: read batches of magic 3, too, which a proposal wanted that Kafka discarded. Not
+            for other files: one wrong bit makes a batch of magic 2 look like one.
 
     Raises:
         ReadError: the file cannot be opened; `errno` says why.
@@ -72,19 +75,15 @@ def open_segment(
     except BaseException:
         opened.close()
         raise
-    segment = Segment(
-        opened, check_crc=check_crc, headers_only=headers_only, max_decompressed=max_decompressed
-    )
+    options: dict[str, Any] = {
+        "check_crc": check_crc,
+        "headers_only": headers_only,
+        "max_decompressed": max_decompressed,
+        "experimental_magic3": experimental_magic3,
+    }
+    segment = Segment(opened, **options)
     if isinstance(source, (str, PathLike)) and fspath(source) != "-":
-        segment.reopen = partial(
-            open_segment,
-            fspath(source),
-            mmap=mmap,
-            check_crc=check_crc,
-            headers_only=headers_only,
-            max_decompressed=max_decompressed,
-            only_files=only_files,
-        )
+        segment.reopen = partial(open_segment, fspath(source), mmap=mmap, only_files=only_files, **options)
     return segment
 
 
@@ -101,13 +100,22 @@ class Segment(Handle):
         reopen: opens it anew, for pickling; None if it was not opened by its path.
     """
 
-    def __init__(self, source: Source, *, check_crc: bool, headers_only: bool, max_decompressed: int) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        check_crc: bool,
+        headers_only: bool,
+        max_decompressed: int,
+        experimental_magic3: bool = False,
+    ) -> None:
         self.path = source.name
         self.size = source.size
         self._opened = source
         self._check_crc = check_crc
         self._headers_only = headers_only
         self._max_decompressed = max_decompressed
+        self._experimental_magic3 = experimental_magic3
         self.reopen: Callable[[], Segment] | None = None
 
     def __reduce__(self) -> tuple[Callable[[], Segment], tuple[()]]:
@@ -135,6 +143,7 @@ class Segment(Handle):
             headers_only=self._headers_only,
             len_window=len_window,
             max_decompressed=self._max_decompressed,
+            experimental_magic3=self._experimental_magic3,
         )
 
     def iter_entries(self, on_damage: OnDamage = "raise") -> Iterator[Batch | Damage | Padding]:
@@ -219,6 +228,7 @@ class Segment(Handle):
             on_damage=on_damage,
             check_crc=self._check_crc,
             max_decompressed=self._max_decompressed,
+            experimental_magic3=self._experimental_magic3,
         )
 
     def read_headers(self, on_damage: OnDamage = "raise") -> pa.Table:
@@ -229,17 +239,18 @@ class Segment(Handle):
 
         Returns:
             A row for each entry: `position` and `end_position` in the file, and the header's fields under the
-                names
-            that the schemas give them; null for a field that the entry's magic does not have, and for
-                timestamp
-            -1. After these `last_offset`, `compression_name`, `timestamp_type_name`.
+            names that the schemas give them; null for a field that the entry's magic does not have, and for
+            timestamp -1. After these `last_offset`, `compression_name`, `timestamp_type_name`.
 
         Raises:
-            OptionError: another `on_damage`.
+            OptionError: another `on_damage`, or a segment that was opened with `experimental_magic3`.
             KafkaFormatError: damage, if `on_damage` is "raise".
         """
         from kafka_segments.segment.columnar.header_table import read_headers
 
+        if self._experimental_magic3:
+            detail = "read_headers knows Kafka's own formats only; iter_entries gives those of magic 3, too"
+            raise OptionError(detail, path=self.path)
         return read_headers(self._source, on_damage)
 
     def iter_columnar(
@@ -368,17 +379,6 @@ class Segment(Handle):
             if opened is None:
                 yield batch
             yield from handle_damage(scan.damage_of(batch, error, last_offset), on_damage)
-
-
-def fast_rows() -> Rows:
-    """Return the compiled decoder of records, for `Segment.iter_events`; for one thread.
-
-    Raises:
-        MissingExtraError: pyarrow or numba is not installed.
-    """
-    from kafka_segments.segment.columnar.record_objects import RowDecoder
-
-    return RowDecoder()
 
 
 def _entries(scan: Scan, on_damage: OnDamage) -> Iterator[Batch | Damage | Padding]:

@@ -9,6 +9,7 @@ need all bytes, and are not verified.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from kafka_segments.segment.columnar.damage_events import handle_damage
 from kafka_segments.segment.columnar.entry_table import EntryTable, row_of
 from kafka_segments.segment.columnar.read_range import Ending, OffsetRange, ReadRange
 from kafka_segments.segment.scan.entry_scan import Scan
-from kafka_segments_generated.columns import kafka_log_segment
+from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
 
 __all__ = [
     "HEADERS_SCHEMA",
@@ -55,11 +56,18 @@ _TYPES = {
     "timestamp[ms, UTC]": pa.timestamp("ms", tz="UTC"),
 }
 
+
+def _columns_of(module: ModuleType) -> set[str]:
+    return {name for content in module.CONTENTS for name in content.columns}
+
+
+# Every table has the columns of all formats.
+_EXPERIMENTAL = _columns_of(kafka_log_segment_experimental) - _columns_of(kafka_log_segment)
 _FIELDS = pa.schema(
     [
         pa.field(name, _TYPES[kind])
         for name, kind in zip(kafka_log_segment.BATCH_COLUMNS, kafka_log_segment.BATCH_TYPES, strict=True)
-        if name not in _INTERNAL
+        if name not in _INTERNAL and name not in _EXPERIMENTAL
     ]
 )
 

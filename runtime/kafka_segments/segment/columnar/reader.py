@@ -36,7 +36,7 @@ from kafka_segments.segment.columnar.transaction_rows import ExcludedRows
 from kafka_segments.segment.columnar.wrappers import Unwrapping
 from kafka_segments.segment.scan.entry_scan import Scan
 from kafka_segments.segment.transactions.state import ExcludedBatches
-from kafka_segments_generated.columns import kafka_log_segment
+from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
 
 __all__ = ["ColumnarReader", "Event"]
 
@@ -92,7 +92,12 @@ class ColumnarReader:
         self._headers = HeaderScan(
             source, module, check_crc=check_crc, end_position=read_range.end_position or None
         )
-        self._scan = Scan(source, check_crc=check_crc, max_decompressed=max_decompressed)
+        self._scan = Scan(
+            source,
+            check_crc=check_crc,
+            max_decompressed=max_decompressed,
+            experimental_magic3=module is kafka_log_segment_experimental,
+        )
         if read_range.sound_offset is not None:
             self._scan.sound_offset = read_range.sound_offset
         self._exact = ExactRecords(

@@ -14,6 +14,7 @@ from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 from kafka_segments.segment.columnar.damage_events import handle_damage
 from kafka_segments.segment.columnar.reader import ColumnarReader, Event
+from kafka_segments_generated.columns import kafka_log_segment, kafka_log_segment_experimental
 
 __all__ = ["check_offsets", "only_records", "read_batches"]
 
@@ -26,11 +27,18 @@ def read_batches(
     on_damage: OnDamage,
     check_crc: bool,
     max_decompressed: int,
+    experimental_magic3: bool = False,
 ) -> pa.RecordBatchReader:
     schema = schema_of(columns)
     start, end = check_offsets(offsets)
     reader = ColumnarReader(
-        source, schema=schema, start=start, end=end, check_crc=check_crc, max_decompressed=max_decompressed
+        source,
+        schema=schema,
+        start=start,
+        end=end,
+        check_crc=check_crc,
+        max_decompressed=max_decompressed,
+        module=kafka_log_segment_experimental if experimental_magic3 else kafka_log_segment,
     )
     return only_records(reader.events(), columns, (start, end), on_damage)
 

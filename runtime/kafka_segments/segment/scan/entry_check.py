@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,12 +50,21 @@ class Probe:
         source: the segment's bytes.
         window: reads headers and small batches.
         headers_only: do not read payloads; entries of magic 0 and 1 then have no first offset and no count.
+        magics: those that are read.
     """
 
-    def __init__(self, source: Source, window: Window, *, headers_only: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        window: Window,
+        *,
+        headers_only: bool = False,
+        magics: Collection[int] = formats.MAGICS,
+    ) -> None:
         self.source = source
         self._window = window
         self._headers_only = headers_only
+        self._magics = magics
 
     @cached_property
     def zeros_position(self) -> int:
@@ -125,13 +134,19 @@ class Probe:
             raise self._too_short(prefix, formats.MIN_LEN_BODY, position)
         if prefix.len_entry > left:
             raise self._truncated(position, prefix.len_entry, left)
-        if not prefix.is_known:
-            known = sorted(formats.MAGICS)
-            one_of = f"{', '.join(map(str, known[:-1]))} or {known[-1]}"
-            detail = f"magic {prefix.magic} is not {one_of}: a newer format, another program's, or damage"
-            raise UnsupportedMagicError(detail, magic=prefix.magic, **where)
+        if prefix.magic not in self._magics:
+            raise UnsupportedMagicError(self._unsupported(prefix.magic), magic=prefix.magic, **where)
         if prefix.len_body < prefix.min_len_body:
             raise self._too_short(prefix, prefix.min_len_body, position)
+
+    def _unsupported(self, magic: int) -> str:
+        known = sorted(self._magics)
+        one_of = f"{', '.join(map(str, known[:-1]))} or {known[-1]}"
+        detail = f"magic {magic} is not {one_of}: a newer format, another program's, or damage"
+        if magic in formats.EXPERIMENTAL_MAGICS:
+            detail += "; batches of the discarded magic 3 are read with experimental_magic3=True, by the "
+            detail += "command dump with --experimental-magic3"
+        return detail
 
     def _read_zeros(self, position: int) -> None:
         """Read on while there are only zeros: an unreadable block among padding is the error to report."""
@@ -142,7 +157,8 @@ class Probe:
             position = end
 
     def _read_header(self, prefix: formats.Prefix, position: int, previous_offset: int | None) -> Batch:
-        data = self._window.read(position, min(formats.LEN_HEAD, prefix.len_entry))
+        len_head = formats.LEN_HEAD if prefix.is_known else formats.LEN_LONGEST_HEAD
+        data = self._window.read(position, min(len_head, prefix.len_entry))
         try:
             batch = formats.read_entry_header(data, self.source.name, position, previous_offset)
         except CorruptBatchError as error:

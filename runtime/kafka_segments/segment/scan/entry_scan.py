@@ -23,7 +23,7 @@ from kafka_segments.errors import (
     StoreError,
     raise_unless_file_at_fault,
 )
-from kafka_segments.formats.entries import Batch, Damage, Padding
+from kafka_segments.formats.entries import Batch, Damage, ExperimentalBatch, Padding
 from kafka_segments.formats.file_names import MAX_OFFSET
 from kafka_segments.io.storage import BLOCK_SIZE, WINDOW_SIZE, Source, Window
 from kafka_segments.segment.legacy_messages import Messages
@@ -57,6 +57,7 @@ class Scan:
         headers_only: do not read payloads; implies that checksums are not computed.
         len_window: bytes to read at once.
         max_decompressed: bytes that one wrapper may decompress to, where its first offset is needed.
+        experimental_magic3: read batches of the discarded magic 3, too.
     """
 
     def __init__(
@@ -67,13 +68,15 @@ class Scan:
         headers_only: bool = False,
         len_window: int = WINDOW_SIZE,
         max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+        experimental_magic3: bool = False,
     ) -> None:
         self.source = source
         self.window = Window(source, BLOCK_SIZE if headers_only else len_window)
         self._check_crc = check_crc and not headers_only
         self._headers_only = headers_only
         self._max_decompressed = max_decompressed
-        self._probe = Probe(source, self.window, headers_only=headers_only)
+        self._magics = formats.EXPERIMENTAL_MAGICS if experimental_magic3 else formats.MAGICS
+        self._probe = Probe(source, self.window, headers_only=headers_only, magics=self._magics)
         name_offset = first_offset_in_name(source.name)
         self.sound_offset = None if name_offset is None else name_offset - 1
         """Last offset of the last sound batch so far."""
@@ -83,7 +86,7 @@ class Scan:
 
     @cached_property
     def _resync(self) -> Resync:
-        return Resync(self.source)  # lazy: its tables take a while, and most segments are sound
+        return Resync(self.source, self._magics)  # lazy: its tables take a while, and most segments are sound
 
     def entries(self, position: int = 0) -> Iterator[Batch | Damage | Padding]:
         """Yield every entry, damaged region and padding; a batch with a wrong checksum precedes its damage.
@@ -257,8 +260,11 @@ def with_offsets(
 
 
 def read_payload(source: Source | Window, batch: Batch) -> bytes | memoryview:
-    """Read what follows the header of a batch of magic 2, or the length of an older entry; as stored."""
-    len_head = formats.LEN_HEAD if batch.magic >= 2 else formats.LEN_LOG_OVERHEAD
+    """Read what follows the header of a batch, or the length of an older entry; as stored."""
+    if isinstance(batch, ExperimentalBatch):
+        len_head = batch.len_head
+    else:
+        len_head = formats.LEN_HEAD if batch.magic >= 2 else formats.LEN_LOG_OVERHEAD
     return source.read(batch.position + len_head, batch.size - len_head)
 
 

@@ -9,7 +9,7 @@ continues in machine code (`compiled_search`), a hundred times as fast, where th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -33,7 +33,9 @@ _LEN_SLOW = 256 << 10  # of all searches so far, from which on machine code is u
 _LEAST_LONG = -(1 << 63)
 
 
-def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
+def candidate_pattern(
+    largest_body: int, magics: Collection[int] = formats.MAGICS
+) -> tuple[re.Pattern[bytes], int]:
     """Return a pattern for positions where an entry may begin, and the distance of a match from there.
 
     A match starts at the length field's first byte. The pattern accepts too much: the caller parses the
@@ -41,6 +43,7 @@ def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
 
     Args:
         largest_body: the greatest length that must be found.
+        magics: those that must be found.
     """
     first = formats.OFS_LEN_BODY
     num_lower = formats.LEN_LOG_OVERHEAD - first - 1
@@ -48,7 +51,7 @@ def candidate_pattern(largest_body: int) -> tuple[re.Pattern[bytes], int]:
     # Runs of zeros must not match: they are common, and each match is parsed.
     small = bytes(num_lower) + _any_of(range(formats.MIN_LEN_BODY))
     gap = formats.OFS_MAGIC - first - 1
-    text = b"(?!%s)%s(?=.{%d}%s)" % (small, _any_of(range(highest + 1)), gap, _any_of(formats.MAGICS))
+    text = b"(?!%s)%s(?=.{%d}%s)" % (small, _any_of(range(highest + 1)), gap, _any_of(magics))
     return re.compile(text, re.DOTALL), first
 
 
@@ -62,12 +65,14 @@ class Resync:
 
     Args:
         source: the segment's bytes.
+        magics: those of entries.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, magics: Collection[int] = formats.MAGICS) -> None:
         self._source = source
+        self._magics = magics
         self._len_searched = 0  # bytes, by the regular expression
-        self._can_compile = True
+        self._can_compile = magics is formats.MAGICS  # the compiled search knows Kafka's own formats only
         self._searcher: Searcher | None = None
         self._spans: dict[Checksum, SpanChecksums] = {
             checksum.crc32c: SpanChecksums(source, checksum.crc32c, CRC32C_POLYNOMIAL),
@@ -83,7 +88,7 @@ class Resync:
             prefix = formats.read_prefix(self._source.read(position, formats.LEN_PREFIX))
         except ReadError:
             return None
-        return self._checked_entry(prefix, position) if _is_plausible(prefix, left) else None
+        return self._checked_entry(prefix, position) if self._is_plausible(prefix, left) else None
 
     def next_entry(
         self, position: int, sound_offset: int | None, skip_nested: SkipNested = lambda _batch: None
@@ -107,7 +112,7 @@ class Resync:
             is_later = sound_offset is None or prefix.base_offset > sound_offset
             if candidate < skipped_to or not is_later:
                 continue
-            if _is_plausible(prefix, self._source.size - candidate):
+            if self._is_plausible(prefix, self._source.size - candidate):
                 batch = self._checked_entry(prefix, candidate)
                 end = None if batch is None else skip_nested(batch)
                 if batch is not None and end is None:
@@ -148,9 +153,14 @@ class Resync:
                 self._can_compile = False
         return self._searcher
 
+    def _is_plausible(self, prefix: formats.Prefix, left: int) -> bool:
+        is_known = prefix.magic in self._magics
+        return is_known and prefix.len_body >= prefix.min_len_body and prefix.len_entry <= left
+
     def _checked_entry(self, prefix: formats.Prefix, position: int) -> Batch | None:
         try:
-            data = self._source.read(position, min(formats.LEN_HEAD, prefix.len_entry))
+            len_head = formats.LEN_HEAD if prefix.is_known else formats.LEN_LONGEST_HEAD
+            data = self._source.read(position, min(len_head, prefix.len_entry))
             batch = formats.read_entry_header(data, self._source.name, position, None)
             ofs_region, function = formats.checksum_region(batch.magic)
             computed = self._spans[function].checksum(position + ofs_region, position + prefix.len_entry)
@@ -159,7 +169,8 @@ class Resync:
         return batch if computed == batch.crc else None
 
     def _candidates(self, position: int) -> Iterator[tuple[int, formats.Prefix]]:
-        pattern, shift = candidate_pattern(self._source.size - position - formats.LEN_LOG_OVERHEAD)
+        largest = self._source.size - position - formats.LEN_LOG_OVERHEAD
+        pattern, shift = candidate_pattern(largest, self._magics)
         for start, data in self._readable(position):
             for match in pattern.finditer(data, shift):
                 at = match.start() - shift
@@ -189,7 +200,3 @@ def _searcher_type() -> type[Searcher] | None:
     except ImportError:
         return None
     return Searcher
-
-
-def _is_plausible(prefix: formats.Prefix, left: int) -> bool:
-    return prefix.is_known and prefix.len_body >= prefix.min_len_body and prefix.len_entry <= left
