@@ -25,6 +25,7 @@ from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import Encoding, EncodingStart, Exact, PlainEncoding, Sizing
 from kafka_segments.write.inputs import Data, iter_incoming
 from kafka_segments.write.refusals import refused
+from kafka_segments.write.varying_heads import VaryingHeads
 from kafka_segments_generated.columns.kafka_log_segment import COL_BASE_OFFSET
 
 __all__ = [
@@ -48,8 +49,8 @@ def encode_records(data: Data, **options: Unpack[Options]) -> bytes:
             store it: round it first.
         options: `magic`, `compression`, `compression_level`, `timestamp_type`, `log_append_time`,
             `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`, `base_sequence`,
-            `is_transactional`, `delete_horizon_ms`, `batch_size`, `max_message_bytes`, `compacted`; see
-            `BatchOptions`.
+            `is_transactional`, `delete_horizon_ms`, `batch_size`, `max_message_bytes`, `compacted`,
+            `experimental_magic3`; see `BatchOptions`.
 
     Returns:
         The content of a segment with these records; empty for no records.
@@ -84,12 +85,14 @@ def predicted_size(data: Data, **options: Unpack[Options]) -> int:
     """Return the exact size in bytes of the result of `encode_records`, without encoding.
 
     Raises:
-        OptionError: compression is on: the size of a compressed batch cannot be predicted.
+        OptionError: compression is on, or magic 3: the size of such batches cannot be predicted.
         EncodeError: a record that cannot be written.
     """
     checked = options_of(options)
     if checked.is_compressed:
         raise OptionError(f"the size of batches compressed with {checked.compression} cannot be predicted")
+    if checked.is_experimental:
+        raise OptionError("the size of batches of magic 3, whose headers vary in length, cannot be predicted")
     sizing = Sizing(checked, start_of(checked))
     _consume(sizing, data)
     return sizing.size
@@ -112,8 +115,8 @@ def encode_batch(
             the last record's.
         options: `magic`, `compression`, `compression_level`, `timestamp_type`, `log_append_time`,
             `base_offset`, `partition_leader_epoch`, `producer_id`, `producer_epoch`, `base_sequence`,
-            `is_transactional`, `delete_horizon_ms`, `max_message_bytes`, `compacted`; see `BatchOptions`.
-            Only `max_message_bytes` bounds the batch's size.
+            `is_transactional`, `delete_horizon_ms`, `max_message_bytes`, `compacted`,
+            `experimental_magic3`; see `BatchOptions`. Only `max_message_bytes` bounds the batch's size.
 
     Raises:
         EncodeError: no records, records that do not fit into one batch, and as `encode_records`.
@@ -211,6 +214,8 @@ def iter_pieces(data: Data, options: BatchOptions, start: EncodingStart) -> Iter
 
 
 def _encoding(options: BatchOptions, start: EncodingStart, exact: Exact | None) -> Encoding:
+    if options.is_experimental:
+        return VaryingHeads(options, start, exact=exact)
     if not options.is_compressed:
         return PlainEncoding(options, start, exact=exact)
     if options.magic >= 2:

@@ -68,6 +68,7 @@ class RecordOptions(TypedDict, total=False):
     delete_horizon_ms: int | None
     max_message_bytes: int | None
     compacted: bool
+    experimental_magic3: bool
 
 
 class Options(RecordOptions, total=False):
@@ -82,7 +83,7 @@ class BatchOptions:
     """Options of batches.
 
     Attributes:
-        magic: 0, 1 or 2.
+        magic: 0, 1 or 2; with `experimental_magic3` also 3, a proposal that Kafka discarded.
         compression: "none" or one of `codecs.CODEC_NAMES`.
         compression_level: in the codec's range in Kafka; None is its default.
         timestamp_type: "CreateTime" or "LogAppendTime".
@@ -99,6 +100,7 @@ class BatchOptions:
             batch of its own (the producer's `batch.size`).
         max_message_bytes: bytes of a stored batch at most; None for no bound.
         compacted: whether the topic is compacted, so that null keys are refused.
+        experimental_magic3: allow magic 3, which no broker and no client of Kafka reads.
 
     Raises:
         OptionError: a value out of its range, or two that contradict each other.
@@ -119,12 +121,15 @@ class BatchOptions:
     batch_size: int = 16384
     max_message_bytes: int | None = 1048588
     compacted: bool = False
+    experimental_magic3: bool = False
 
     def __post_init__(self) -> None:
-        if not is_integer(self.magic) or self.magic not in tuple(formats.MAGICS):
+        flags = ("is_transactional", "compacted", "experimental_magic3")
+        check_flags(**{name: getattr(self, name) for name in flags})
+        known = formats.EXPERIMENTAL_MAGICS if self.experimental_magic3 else formats.MAGICS
+        if not is_integer(self.magic) or self.magic not in tuple(known):
             raise refused_option("unknown_magic", f"magic is {shown(self.magic)}")
         _check_ranges(self)
-        check_flags(is_transactional=self.is_transactional, compacted=self.compacted)
         _check_timestamps(self)
         _check_compression(self)
         if self.magic < 2:
@@ -135,6 +140,11 @@ class BatchOptions:
     def is_append_time(self) -> bool:
         """Whether all records have the broker's time."""
         return self.timestamp_type == "LogAppendTime"
+
+    @property
+    def is_experimental(self) -> bool:
+        """Whether no version of Kafka reads the format."""
+        return self.magic not in formats.MAGICS
 
     @property
     def is_compressed(self) -> bool:

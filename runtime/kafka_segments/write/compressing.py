@@ -34,13 +34,14 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_POSITION,
 )
 
-__all__ = ["CompressedEncoding", "WrapperEncoding"]
+__all__ = ["CompressedEncoding", "ContentFirst", "WrapperEncoding"]
 
 _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 
 
-class _Compressing(Encoding):
-    """Common part of both encodings: content in scratch memory, entries in another."""
+class ContentFirst(Encoding):
+    """Common part of encodings that need a batch's content first: that in scratch memory, entries in another.
+    """
 
     def __init__(
         self, options: BatchOptions, start: EncodingStart, *, size_head: int, exact: Exact | None
@@ -62,7 +63,7 @@ class _Compressing(Encoding):
         encoder, state = self._encoder, self._encoder.state
         row, options = int(state[encoder_loops.BATCH]), self._options
         plain = self._content.view(int(state[encoder_loops.SIZE_HEAD]), int(encoder.encode[kernels.ENC_AT]))
-        payload = compress(options.compression, plain, level=options.compression_level, magic=options.magic)
+        payload = self._payload(options, plain)
         if len(payload) > MAX_INT - int(state[encoder_loops.SIZE_HEAD]):
             self._too_large()
         size = self._entry_size(payload)
@@ -77,6 +78,9 @@ class _Compressing(Encoding):
         head[COL_POSITION], head[COL_END_POSITION] = self._used, self._used + size
         self._used += size
         state[encoder_loops.BATCH], state[encoder_loops.IS_OPEN], state[encoder_loops.START] = row + 1, 0, 0
+
+    def _payload(self, options: BatchOptions, plain: memoryview) -> bytes:
+        return compress(options.compression, plain, level=options.compression_level, magic=options.magic)
 
     def _entry_size(self, payload: bytes) -> int:
         raise NotImplementedError
@@ -98,7 +102,7 @@ class _Compressing(Encoding):
         return EncodedBatches(data, heads)
 
 
-class CompressedEncoding(_Compressing):
+class CompressedEncoding(ContentFirst):
     """Encoding of compressed batches of magic 2."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:
@@ -119,7 +123,7 @@ class CompressedEncoding(_Compressing):
         state[encoder_loops.SEQUENCE] = increment(int(state[encoder_loops.SEQUENCE]), last_delta)
 
 
-class WrapperEncoding(_Compressing):
+class WrapperEncoding(ContentFirst):
     """Encoding of wrappers of magic 0 and 1."""
 
     def __init__(self, options: BatchOptions, start: EncodingStart, *, exact: Exact | None = None) -> None:

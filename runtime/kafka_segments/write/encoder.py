@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments import formats
 from kafka_segments.native import kernels
 from kafka_segments.native.engine import load_decoder
 from kafka_segments.segment.columnar.arena import ArenaPool, Lease, pool_of
@@ -21,7 +23,13 @@ from kafka_segments.segment.columnar.native_chain import chain
 from kafka_segments.write import encoder_loops
 from kafka_segments.write.batch_options import MAX_INT, BatchOptions
 from kafka_segments.write.encoder_inputs import NUM_ROWS
-from kafka_segments_generated.columns import kafka_log_segment, kafka_message_legacy, kafka_record
+from kafka_segments_generated.columns import (
+    kafka_log_segment,
+    kafka_log_segment_experimental,
+    kafka_message_legacy,
+    kafka_record,
+    kafka_record_v3,
+)
 
 __all__ = [
     "MAX_BATCHES",
@@ -31,6 +39,7 @@ __all__ = [
     "Memory",
     "content_of",
     "new_state",
+    "segment_module",
     "template_of",
 ]
 
@@ -104,15 +113,28 @@ class Memory:
         ctypes.memmove(self.address + at, data, len(data))
 
 
+_RECORD_MODULES: dict[str, ModuleType] = {
+    "kafka_message_legacy": kafka_message_legacy,
+    "kafka_record": kafka_record,
+    "kafka_record_v3": kafka_record_v3,
+}
+
+
+def segment_module(magic: int) -> ModuleType:
+    """Return the generated module of the segments that hold entries of a magic."""
+    return kafka_log_segment if magic in formats.MAGICS else kafka_log_segment_experimental
+
+
 def content_of(magic: int) -> int:
     """Return the number of the content of a magic's entries, in the generated table of batches."""
-    return next(at for at, one in enumerate(kafka_log_segment.CONTENTS) if magic in one.cases)
+    return next(at for at, one in enumerate(segment_module(magic).CONTENTS) if magic in one.cases)
 
 
 def template_of(options: BatchOptions, *, compression: str, is_control: bool = False) -> Any:
     """Return a row of the table with the fields that the options determine."""
     content = content_of(options.magic)
-    codecs = {name: number for number, name in kafka_log_segment.CONTENTS[content].codecs.items()}
+    module = segment_module(options.magic)
+    codecs = {name: number for number, name in module.CONTENTS[content].codecs.items()}
     row = np.zeros(kafka_log_segment.WIDTH, np.int64)
     row[kafka_log_segment.COL_CONTENT] = content
     row[kafka_log_segment.COL_MAGIC] = options.magic
@@ -131,6 +153,7 @@ def template_of(options: BatchOptions, *, compression: str, is_control: bool = F
     row[kafka_log_segment.COL_PRODUCER_ID] = options.producer_id
     row[kafka_log_segment.COL_PRODUCER_EPOCH] = options.producer_epoch
     row[kafka_log_segment.COL_BASE_SEQUENCE] = -1
+    row[kafka_log_segment.COL_IGNORES_MESSAGE_ATTRIBUTES] = options.is_experimental
     return row
 
 
@@ -158,10 +181,11 @@ class CompiledEncoder:
 
     def __init__(self, options: BatchOptions, template: Any, *, heads: int, size_head: int) -> None:
         is_batch = options.magic >= 2
-        self.module: Any = kafka_record if is_batch else kafka_message_legacy
+        segment = segment_module(options.magic)
+        self.module: Any = _RECORD_MODULES[segment.CONTENTS[content_of(options.magic)].decoder]
         writes = heads != encoder_loops.NO_HEADS
         encoder = load_decoder(self.module.encoder, writes=writes)
-        head_encoder = load_decoder(kafka_log_segment.head_encoder, writes=True)
+        head_encoder = load_decoder(segment.head_encoder, writes=True)
         self._loop = load_decoder(encoder_loops.batcher if is_batch else encoder_loops.messenger)
         self.records, self._heads, self._arguments = (
             one.new_table() for one in (encoder, head_encoder, self._loop)

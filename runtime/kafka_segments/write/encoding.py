@@ -16,12 +16,12 @@ from kafka_segments.write.encoder import (
     EncodedBatches,
     Memory,
     content_of,
+    segment_module,
     template_of,
 )
 from kafka_segments.write.encoder_inputs import Windows
 from kafka_segments.write.inputs import Incoming
 from kafka_segments.write.refusals import refused
-from kafka_segments_generated.columns import kafka_log_segment
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,
     COL_CONTENT,
@@ -68,9 +68,9 @@ class Exact:
 
 def len_head(magic: int) -> int:
     """Return the bytes of an entry before its records; 0 where a record is an entry."""
-    length = kafka_log_segment.LEN_HEADS[content_of(magic)]
+    length = segment_module(magic).LEN_HEADS[content_of(magic)]
     assert length is not None  # headers of a format of Kafka all have the same length
-    return length
+    return int(length)
 
 
 class Encoding:
@@ -193,7 +193,7 @@ class Encoding:
         if delta > MAX_INT:
             base = last_offset - delta
             raise refused("offset_delta", f"in a batch from offset {base} on", offset=last_offset)
-        derived = kafka_log_segment.DERIVED[int(head[COL_CONTENT])]
+        derived = segment_module(self._options.magic).DERIVED[int(head[COL_CONTENT])]
         head[COL_LAST_OFFSET_DELTA] = delta
         self._encoder.encode[kernels.ENC_GIVEN] = 1 << derived.index("last_offset_delta")
 
