@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "destination", metavar="DEST", help="a file that does not exist, not in the partition of SRC"
     )
-    parser.add_argument("--to-magic", type=int, choices=(0, 1, 2), required=True, help="the format")
+    parser.add_argument("--to-magic", type=int, choices=(0, 1, 2, 3), required=True, help="the format")
     parser.add_argument(
         "--report", choices=("jsonl", "text"), default="text", help="form of the report; default: text"
     )
@@ -53,6 +53,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=int,
         metavar="BYTES",
         help="going up: bytes of messages that become one batch; 0 makes a batch of each; default: 16384",
+    )
+    parser.add_argument(
+        "--experimental-magic3",
+        action="store_true",
+        help="to magic 3, a proposal that Kafka discarded, or back to 2; no broker and no client reads it",
+    )
+    parser.add_argument(
+        "--metadata-first",
+        action="store_true",
+        help="to magic 3: the layout with the metadata of all records before keys and values",
     )
     parser.set_defaults(run=run)
 
@@ -124,8 +134,21 @@ def _checked_destination(source: str, destination: str) -> str:
 
 
 def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversion:
-    from kafka_segments.write.convert import down_convert, up_convert
+    from kafka_segments.write.convert import convert_magic3, down_convert, up_convert
 
+    if arguments.to_magic == 3 and not arguments.experimental_magic3:
+        raise OptionError("magic 3 is in no version of Kafka: --experimental-magic3 allows it")
+    if arguments.metadata_first and not arguments.experimental_magic3:
+        raise OptionError("--metadata-first is for --experimental-magic3")
+    if arguments.experimental_magic3:
+        _refuse_options(arguments, "other formats than magic 3", "first_offset", "batch_size", "leader_epoch")
+        return convert_magic3(
+            arguments.source,
+            arguments.to_magic,
+            metadata_first=arguments.metadata_first,
+            experimental_magic3=True,
+            on_damage=on_damage,
+        )
     if arguments.to_magic == 2:
         _refuse_options(arguments, "going down, to magic 0 or 1", "first_offset")
         options = {"batch_size": arguments.batch_size, "partition_leader_epoch": arguments.leader_epoch}

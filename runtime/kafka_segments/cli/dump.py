@@ -120,6 +120,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="read_committed: only the batches that a consumer is given who reads committed records; the "
         "partition's other segments, beside FILE, are read for that",
     )
+    parser.add_argument(
+        "--experimental-magic3",
+        action="store_true",
+        help="read batches of magic 3 too, a proposal that Kafka discarded; never for other files, where one "
+        "wrong bit makes a batch look like that",
+    )
     parser.set_defaults(run=run)
 
 
@@ -128,11 +134,14 @@ def run(arguments: argparse.Namespace) -> int:
     offsets = None if arguments.offsets is None else RequestedOffsets.parse(arguments.offsets)
     is_text = arguments.format == "text"
     options = {"check_crc": arguments.check_crc, "headers_only": arguments.headers_only}
+    is_experimental = arguments.experimental_magic3
+    if is_experimental and arguments.isolation == "read_committed":
+        raise OptionError("--experimental-magic3 reads files one by one, without --isolation read_committed")
     if arguments.headers_only and arguments.check_crc:
         console.say("--headers-only does not verify checksums: damage inside of batches is not found")
     places = Places(keep_cache=True)
     with ExitStack() as stack:
-        way: Open = partial(_open, places, options)
+        way: Open = partial(_open, places, options, is_experimental)
         if arguments.isolation == "read_committed":
             way = stack.enter_context(_Committed(places, options)).open
         dump = _Dump(offsets, way, is_text=is_text, headers_only=arguments.headers_only)
@@ -140,18 +149,19 @@ def run(arguments: argparse.Namespace) -> int:
             files = list(files_of(places, arguments.files))
             dump.files(files)
             dump.flush()
-            dump.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
+            if not is_experimental:  # the headers of other segments are read as Kafka's own formats
+                dump.gaps(places, [file.path for file in files if isinstance(file, GivenFile)])
         except BrokenPipeError:
             console.silence_stdout()
     return dump.status
 
 
-def _open(places: Places, options: dict[str, bool], file: GivenFile) -> Segment:
+def _open(places: Places, options: dict[str, bool], is_experimental: bool, file: GivenFile) -> Segment:
     """Open a file; what was found in a directory and is no regular file is refused."""
-    if file.segment is not None:
+    if file.segment is not None and not is_experimental:
         return open_segment_of(places, file.segment, **options)
     source = places.open(file.path) if is_address(file.path) else file.path
-    return open_segment(source, closes_source=True, **options)
+    return open_segment(source, closes_source=True, **options, experimental_magic3=is_experimental)
 
 
 @dataclass(slots=True)

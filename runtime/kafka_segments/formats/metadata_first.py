@@ -95,7 +95,7 @@ class MetadataFirstReader:
             headers = tuple((header.key, header.value) for header in content.headers.headers)
             offset, timestamp = wrap_long(head.offset), wrap_long(head.timestamp)
             read = Body(offset, timestamp, head.offset_delta.value, content.key, content.value, headers)
-            content._parent = head._parent = None  # noqa: SLF001 (the list goes on to the next record)
+            content._parent = head._parent = None  # noqa: SLF001 (the list is for the next record, too)
             release(content)
             release(head)
             return read

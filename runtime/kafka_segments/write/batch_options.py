@@ -24,6 +24,7 @@ __all__ = [
     "check_numbers",
     "is_integer",
     "options_of",
+    "segment_options_of",
     "shown",
 ]
 
@@ -160,6 +161,14 @@ def options_of(options: RecordOptions, base: BatchOptions | None = None) -> Batc
     check_names(options, {field.name for field in fields(BatchOptions)})
     values: dict[str, Any] = dict(options)
     return BatchOptions(**values) if base is None else replace(base, **values)
+
+
+def segment_options_of(options: RecordOptions, base: BatchOptions | None = None) -> BatchOptions:
+    """Build options of batches in segments, which hold Kafka's own formats; as `options_of`."""
+    checked = options_of(options, base)
+    if checked.is_experimental:
+        raise OptionError("no segment of Kafka holds magic 3: encode_records and encode_batch write it")
+    return checked
 
 
 def check_names(options: Mapping[str, object], known: AbstractSet[str]) -> None:

@@ -32,7 +32,11 @@ REFUSALS: dict[str, Refusal] = {
     "compression_level": Refusal(
         _ILLEGAL, "GzipCompression, Lz4Compression, ZstdCompression", "out of range"
     ),
-    "unknown_magic": Refusal(_ILLEGAL, "AbstractRecords.recordBatchHeaderSizeInBytes", "Kafka has 0 to 2, and experimental_magic3=True allows 3"),
+    "unknown_magic": Refusal(
+        _ILLEGAL,
+        "AbstractRecords.recordBatchHeaderSizeInBytes",
+        "Kafka has 0 to 2, and experimental_magic3=True allows 3",
+    ),
     "zstd_below_magic_2": Refusal(_ILLEGAL, _BUILDER, "zstd came with magic 2"),
     "transactional_below_magic_2": Refusal(
         "UnsupportedForMessageFormatException", "LogValidator; " + _BUILDER, "transactions came with magic 2"

@@ -25,7 +25,7 @@ from kafka_segments.io.outputs import path_of
 from kafka_segments.segment.index_files import AbortedTxn
 from kafka_segments.write import batch_options
 from kafka_segments.write.api import encode_empty_batch, iter_pieces, start_of
-from kafka_segments.write.batch_options import BatchOptions, Options, check_choice, check_numbers, options_of
+from kafka_segments.write.batch_options import BatchOptions, Options, check_choice, check_numbers
 from kafka_segments.write.control_batches import MARKERS, Control, encode_control
 from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import EncodingStart
@@ -98,7 +98,7 @@ def open_writer(
         ...     sorted(os.listdir(folder))
         ['00000000000000000000.index', '00000000000000000000.log', '00000000000000000000.timeindex']
     """
-    checked = options_of(options)
+    checked = batch_options.segment_options_of(options)
     interval = _check(index, index_interval_bytes, segment_bytes)
     store = OneSegment(
         path_of(path), segment_bytes=segment_bytes, interval=interval, base_offset=checked.base_offset
@@ -128,7 +128,7 @@ def open_partition_writer(
         OutputError: it cannot be written there.
         MissingExtraError: the extra `construct` is not installed, which the indexes need.
     """
-    checked = options_of(options)
+    checked = batch_options.segment_options_of(options)
     interval = _check(index, index_interval_bytes, segment_bytes)
     path = path_of(directory).rstrip("/") or "/"
     store = PartitionFiles(
@@ -227,7 +227,7 @@ class SegmentWriter:
             OutputError: a failed write.
         """
         self._ensure_open()
-        checked = options_of(options, self._options)
+        checked = batch_options.segment_options_of(options, self._options)
         sequence = start_of(checked).sequence
         if checked.producer_id >= 0 and options.get("base_sequence") is None:
             # The writer's option is a producer's first sequence number; it continues from call to call.

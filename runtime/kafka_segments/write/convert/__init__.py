@@ -2,7 +2,8 @@
 
 Strategy: `source_entries` yields entries with their records; `down`, `up`, `filter` and `plain` turn each
 into `pieces`, with the fields of rewritten batches from the tables in `rules`; `converted_batches`
-encodes them.
+encodes them. Between magic 2 and the experimental magic 3, `magic3` makes the bytes of a batch of those of
+another.
 """
 
 from kafka_segments.write.convert.conversions import (
@@ -14,6 +15,7 @@ from kafka_segments.write.convert.conversions import (
 )
 from kafka_segments.write.convert.filter import Retention
 from kafka_segments.write.convert.loss_report import LOSSES, ConversionReport, Loss
+from kafka_segments.write.convert.magic3 import convert_magic3
 
 __all__ = [
     "LOSSES",
@@ -21,6 +23,7 @@ __all__ = [
     "ConversionReport",
     "Loss",
     "Retention",
+    "convert_magic3",
     "down_convert",
     "filter_batches",
     "plain_copy",

@@ -16,7 +16,7 @@ from kafka_segments.write.convert.converted_batches import encode
 from kafka_segments.write.convert.down import down_pieces, has_to_go_down
 from kafka_segments.write.convert.filter import Cleaning, Retention
 from kafka_segments.write.convert.loss_report import ConversionReport
-from kafka_segments.write.convert.pieces import Piece, Untouched
+from kafka_segments.write.convert.pieces import Piece, Recoded, Untouched
 from kafka_segments.write.convert.plain import is_compressed, plain_pieces
 from kafka_segments.write.convert.rules import NOTHING
 from kafka_segments.write.convert.source_entries import SourceEntry, read_entries
@@ -44,11 +44,14 @@ class Conversion:
         pieces: Pieces,
         on_damage: OnDamage,
         max_decompressed: int,
+        *,
+        experimental_magic3: bool = False,
     ) -> None:
         check_on_damage(on_damage)
         self.report = ConversionReport()
         self._source = source
         self._max_decompressed = max_decompressed
+        self._experimental_magic3 = experimental_magic3
         self._encoded = self._run(wanted, pieces, on_damage)
         self._is_taken = False
 
@@ -79,6 +82,9 @@ class Conversion:
                 if isinstance(piece, Untouched):
                     data = segment.read_entry(piece.batch)
                     self.report.num_records_copied += max(piece.batch.num_records or 0, 0)
+                elif isinstance(piece, Recoded):
+                    data = piece.recode(segment.read_entry(piece.batch))
+                    self.report.num_records += piece.num_records
                 else:
                     data = encode(piece)
                     self.report.num_records += len(piece.records)
@@ -89,7 +95,11 @@ class Conversion:
                 segment.close()
 
     def _open(self, source: SourceLike) -> Segment:
-        return open_segment(source, max_decompressed=self._max_decompressed)
+        return open_segment(
+            source,
+            max_decompressed=self._max_decompressed,
+            experimental_magic3=self._experimental_magic3,
+        )
 
 
 def down_convert(

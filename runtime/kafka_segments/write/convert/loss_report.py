@@ -22,6 +22,8 @@ LOSSES = {
     "empty_batches": "batches without records, which keep an offset or a producer's state",
     "offset_bounds": "batches whose first or last offset was not that of their first or last record",
     "header_keys": "keys of headers that are not UTF-8: invalid bytes became U+FFFD, as in Kafka's cleaner",
+    "reserved_bits": "batches with bits in their attributes that have no meaning, to or from magic 3",
+    "long_varints": "varints that were longer than needed, to or from magic 3",
 }
 """Kinds of loss, and what is counted of each."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,4 +39,19 @@ class Rewritten:
         return self.source if row is None or not self.sources else self.sources[row]
 
 
-Piece = Untouched | Rewritten
+@dataclass(frozen=True, slots=True)
+class Recoded:
+    """A batch whose bytes are made from its own bytes, all of its records included.
+
+    Attributes:
+        batch: the original entry.
+        num_records: records in it.
+        recode: makes the new bytes of the old ones.
+    """
+
+    batch: Batch
+    num_records: int
+    recode: Callable[[bytes], bytes]
+
+
+Piece = Untouched | Rewritten | Recoded
