@@ -137,7 +137,7 @@ def _conversion(arguments: argparse.Namespace, on_damage: _Damages) -> Conversio
     from kafka_segments.write.convert import convert_magic3, down_convert, up_convert
 
     if arguments.to_magic == 3 and not arguments.experimental_magic3:
-        raise OptionError("magic 3 is in no version of Kafka: --experimental-magic3 allows it")
+        raise OptionError("--to-magic 3 needs --experimental-magic3: no version of Kafka has magic 3")
     if arguments.metadata_first and not arguments.experimental_magic3:
         raise OptionError("--metadata-first is for --experimental-magic3")
     if arguments.experimental_magic3:
