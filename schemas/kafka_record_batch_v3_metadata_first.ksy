@@ -1,6 +1,6 @@
 meta:
   id: kafka_record_batch_v3_metadata_first
-  title: Apache Kafka record batch of magic 3 with the metadata of all records first
+  title: Apache Kafka record batch of magic 3 with the metadata first
   application: Apache Kafka (a discarded proposal, in no release)
   tags:
     - log
@@ -20,8 +20,8 @@ doc: |
   gives no layout; this one, and bit 8 that announces it, are our own.
 
   The header is that of `kafka_record_batch_v3`. What follows it, compressed as
-  one stream or not at all, is `num_records` times the metadata of a record, then
-  as often its content. A record has no length of its own.
+  one stream or not at all, is `num_records` times the metadata of a record,
+  then as often its content. A record has no length of its own.
 doc-ref:
   - https://cwiki.apache.org/confluence/display/KAFKA/Kafka+Improvement+Proposals
   - https://kafka.apache.org/documentation/#recordbatch
@@ -160,8 +160,8 @@ types:
         -default: 1
         type: b1
         doc: |
-          Whether the records have no attributes. They are taken as 0 then, which
-          is what all records of magic 2 have.
+          Whether the records have no attributes. They are taken as 0 then,
+          which is what all records of magic 2 have.
       - id: has_delete_horizon
         -orig-id: deleteHorizonMs
         -default: 0
@@ -271,8 +271,8 @@ types:
         valid:
           expr: _.value >= num_headers.value
         doc: |
-          The size of all headers. Without it a validator would have to read them
-          to know where the next record begins.
+          The size of all headers. Without it a validator would have to read
+          them to know where the next record begins.
     instances:
       offset:
         value: _parent.base_offset + offset_delta.value

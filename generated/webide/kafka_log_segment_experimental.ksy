@@ -75,7 +75,8 @@ types:
         doc: Whether there are enough bytes for `base_offset` and `len_body`.
       is_complete:
         value: >-
-          has_log_overhead and len_body >= sizeof<kafka_log_segment::entry_body::least>
+          has_log_overhead
+          and len_body >= sizeof<kafka_log_segment::entry_body::least>
           and len_body <= _io.size - _io.pos
       is_padding:
         value: has_log_overhead and base_offset == 0 and len_body == 0

@@ -13,13 +13,14 @@ class KafkaRecordBatchV3(KaitaiStruct):
     """A record batch as a proposal wanted it that Kafka discarded: no broker and no
     client writes magic 3. It is here to be studied and measured.
 
-    It differs from `kafka_record_batch_v2` in two things. Three fields are varints
-    and come last in the header, so that the records have no fixed position; and
-    with `attributes.ignores_message_attributes` the records have no attributes.
+    It differs from `kafka_record_batch_v2` in two things. Three fields are
+    varints and come last in the header, so that the records have no fixed
+    position; and with `attributes.ignores_message_attributes` the records have no
+    attributes.
 
     Where the proposal is silent or contradicts itself, `docs/formats` gives the
-    reading that is taken here: `num_records`, which the proposal does not list, is
-    the last field of a fixed size, and `max_timestamp_delta` has 64 bits.
+    reading that is taken here: `num_records`, which the proposal does not list,
+    is the last field of a fixed size, and `max_timestamp_delta` has 64 bits.
 
     As that of magic 2, it is in a stream of its own and without its first two
     fields, `baseOffset` and `batchLength`, which are in
@@ -131,8 +132,8 @@ class KafkaRecordBatchV3(KaitaiStruct):
         reserved: int  # 8 bits at bit 0
         """Bits 8 to 15, which the proposal leaves unused."""
         ignores_message_attributes: bool  # 1 bit at bit 8; ignoreMessageAttributes
-        """Whether the records have no attributes. They are taken as 0 then, which
-        is what all records of magic 2 have.
+        """Whether the records have no attributes. They are taken as 0 then,
+        which is what all records of magic 2 have.
         """
         has_delete_horizon: bool  # 1 bit at bit 9; deleteHorizonMs
         """Whether `base_timestamp` is the time from which on the cleaner may

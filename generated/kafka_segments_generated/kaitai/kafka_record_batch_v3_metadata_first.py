@@ -20,8 +20,8 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
     gives no layout; this one, and bit 8 that announces it, are our own.
 
     The header is that of `kafka_record_batch_v3`. What follows it, compressed as
-    one stream or not at all, is `num_records` times the metadata of a record, then
-    as often its content. A record has no length of its own.
+    one stream or not at all, is `num_records` times the metadata of a record,
+    then as often its content. A record has no length of its own.
 
     .. seealso::
        Source - https://cwiki.apache.org/confluence/display/KAFKA/Kafka+Improvement+Proposals

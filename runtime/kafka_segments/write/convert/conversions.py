@@ -24,7 +24,7 @@ from kafka_segments.write.convert.up import has_to_go_up, up_pieces
 
 __all__ = ["Conversion", "down_convert", "filter_batches", "plain_copy", "up_convert"]
 
-Pieces = Callable[[Iterator[SourceEntry], ConversionReport], Iterator[Piece]]
+Pieces = Callable[[Iterator[SourceEntry], ConversionReport], Iterator[Piece | Recoded]]
 
 
 class Conversion:

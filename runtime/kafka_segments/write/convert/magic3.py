@@ -21,7 +21,7 @@ from kafka_segments.segment.segment import Segment
 from kafka_segments.write.batch_options import check_flags, is_integer
 from kafka_segments.write.convert.conversions import Conversion
 from kafka_segments.write.convert.loss_report import ConversionReport
-from kafka_segments.write.convert.pieces import Piece, Recoded, Untouched
+from kafka_segments.write.convert.pieces import Recoded, Untouched
 from kafka_segments.write.convert.source_entries import SourceEntry
 
 __all__ = ["convert_magic3"]
@@ -111,7 +111,7 @@ def _pieces(
     to_magic: int,
     metadata_first: bool,
     codecs: Mapping[str, Hook],
-) -> Iterator[Piece]:
+) -> Iterator[Untouched | Recoded]:
     for entry in entries:
         if not wanted(entry.batch):
             report.num_untouched += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_segments.formats.entries import Batch, Record
 
-__all__ = ["Piece", "Rewritten", "Untouched"]
+__all__ = ["Piece", "Recoded", "Rewritten", "Untouched"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +54,4 @@ class Recoded:
     recode: Callable[[bytes], bytes]
 
 
-Piece = Untouched | Rewritten | Recoded
+Piece = Untouched | Rewritten
