@@ -40,7 +40,7 @@ _LARGEST_SCRATCH = 1 << 20  # at first; it grows where batches are larger
 
 
 class ContentFirst(Encoding):
-    """Common part of encodings that need a batch's content first: that in scratch memory, entries in another."""
+    """Common part of encodings that need a batch's content first, in memory of its own."""
 
     def __init__(
         self, options: BatchOptions, start: EncodingStart, *, size_head: int, exact: Exact | None
