@@ -4,8 +4,8 @@
 
 Each batch of magic 2 in the segments is encoded anew with each codec at its default level; batches without
 records are left out. The last two columns are what validation of a compressed batch decompresses: in magic 2
-and the first layout all of it, in the second one the metadata of the records, rounded up to the block that the
-codec decompresses at once.
+and the first layout all of it, in the second one the metadata of the records, rounded up to the block that
+the codec decompresses at once.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def _batches(paths: list[str], hooks: Mapping[str, Hook]) -> Iterator[BatchValue
     for path in paths:
         with open_segment(path) as segment:
             for entry in segment.iter_entries():
-                if isinstance(entry, Batch) and entry.magic == 2 and (entry.num_records or 0) > 0:
+                if not isinstance(entry, Batch) or entry.crc_valid is False or entry.magic != 2:
+                    continue
+                if sum(1 for _record in segment.iter_records(entry)):  # all of them are sound
                     yield parse_batch(segment.read_entry(entry), hooks)
 
 
