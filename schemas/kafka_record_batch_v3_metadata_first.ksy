@@ -54,7 +54,7 @@ seq:
   - id: attributes
     -orig-id: attributes
     size: 2
-    type: attributes
+    type: batch_attributes
   - id: producer_id
     -orig-id: producerId
     -default: -1
@@ -108,7 +108,7 @@ instances:
       every record. It wraps in 64 bits.
   len_fixed_header:
     value: >-
-      sizeof<s4> + sizeof<s1> + sizeof<u4> + sizeof<attributes> + sizeof<s8>
+      sizeof<s4> + sizeof<s1> + sizeof<u4> + sizeof<batch_attributes> + sizeof<s8>
       + sizeof<s2> + sizeof<s4> + sizeof<s4>
     doc: The size of the fields of a fixed size, which come first.
   min_len_header:
@@ -145,7 +145,7 @@ instances:
     if: attributes.compression == compression::none
     doc: The records, if they are not compressed.
 types:
-  attributes:
+  batch_attributes:
     -webide-representation: '{compression}, {timestamp_type}'
     seq:
       - id: reserved

@@ -36,7 +36,7 @@ params:
   - id: base_offset
     type: s8
     doc: The `base_offset` of the batch.
-  - id: timestamp_type
+  - id: batch_timestamp_type
     type: s1
     doc: The number of the batch's timestamp type.
   - id: base_timestamp
@@ -48,10 +48,10 @@ params:
   - id: partition_leader_epoch
     type: s4
     doc: The `partition_leader_epoch` of the batch.
-  - id: producer_id
+  - id: batch_producer_id
     type: s8
     doc: The `producer_id` of the batch.
-  - id: producer_epoch
+  - id: batch_producer_epoch
     type: s2
     doc: The `producer_epoch` of the batch.
   - id: base_sequence
@@ -150,14 +150,14 @@ types:
           type: timestamp[ms, UTC]
           none: -1
         value: >-
-          _parent.timestamp_type == 1 ? _parent.max_timestamp
+          _parent.batch_timestamp_type == 1 ? _parent.max_timestamp
           : _parent.base_timestamp + timestamp_delta.value
         doc: |
           The record's timestamp, in milliseconds since 1970; -1 for none. It
           wraps as the offset does.
       timestamp_type:
         -record-column: int8
-        value: _parent.timestamp_type
+        value: _parent.batch_timestamp_type
         doc: The number of the timestamp type, which is the batch's.
       leader_epoch:
         -record-column:
@@ -171,13 +171,13 @@ types:
         -record-column:
           type: int64
           none: -1
-        value: _parent.producer_id
+        value: _parent.batch_producer_id
         doc: The producer, which is the batch's; -1 for none.
       producer_epoch:
         -record-column:
           type: int32
           none: -1
-        value: _parent.producer_epoch
+        value: _parent.batch_producer_epoch
         doc: The producer's epoch, which is the batch's; -1 for none.
       sequence:
         -record-column:

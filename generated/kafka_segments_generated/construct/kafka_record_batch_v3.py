@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from .kafka_record_v3 import KafkaRecordV3Values
 
 __all__ = [
-    "Attributes",
-    "AttributesValues",
+    "BatchAttributes",
+    "BatchAttributesValues",
     "Compression",
     "KafkaRecordBatchV3",
     "KafkaRecordBatchV3Values",
@@ -87,8 +87,8 @@ class TimestampType(enum.IntEnum):
     log_append_time = 1
 
 
-class AttributesValues(TypedDict, total=False):
-    """What `Attributes.build` takes."""
+class BatchAttributesValues(TypedDict, total=False):
+    """What `BatchAttributes.build` takes."""
 
     reserved: int  # 0 if not given
     ignores_message_attributes: bool  # 1 if not given
@@ -99,8 +99,8 @@ class AttributesValues(TypedDict, total=False):
     compression: int | str  # 0 if not given
 
 
-Attributes: Construct = Struct(
-    "kafka_record_batch_v3::attributes",
+BatchAttributes: Construct = Struct(
+    "kafka_record_batch_v3::batch_attributes",
     # From byte 0. Bits 8 to 15, which the proposal leaves unused.
     "reserved" / Default(Bits(8), 0),
     # ignoreMessageAttributes. Whether the records have no attributes. They are taken as 0 then,
@@ -127,7 +127,7 @@ class KafkaRecordBatchV3Values(TypedDict, total=False):
     partition_leader_epoch: int  # -1 if not given
     magic: int  # always 3
     crc: int  # derived
-    attributes: AttributesValues
+    attributes: BatchAttributesValues
     producer_id: int  # -1 if not given
     producer_epoch: int  # -1 if not given
     base_sequence: int  # -1 if not given
@@ -149,7 +149,7 @@ KafkaRecordBatchV3: Construct = Struct(
     # Bytes 5 to 8: crc. CRC-32C (Castagnoli) of `crc_region`.
     "crc" / Checksum(Int32ub, crc32c, lambda this: bytes_of(this, "crc_region")),
     # Bytes 9 to 10: attributes
-    "attributes" / Sized(2, Attributes),
+    "attributes" / Sized(2, BatchAttributes),
     # Bytes 11 to 18: producerId. -1 if the producer is not idempotent.
     "producer_id" / Default(Int64sb, -1),
     # Bytes 19 to 20: producerEpoch. -1 if the producer is not idempotent.
@@ -224,12 +224,12 @@ KafkaRecordBatchV3: Construct = Struct(
                 is_control=lambda this: this.attributes.is_control,
                 max_num_headers=2147483647,
                 base_offset=lambda this: this.base_offset,
-                timestamp_type=lambda this: int(this.attributes.timestamp_type),
+                batch_timestamp_type=lambda this: int(this.attributes.timestamp_type),
                 base_timestamp=lambda this: this.base_timestamp.value,
                 max_timestamp=lambda this: this.max_timestamp,
                 partition_leader_epoch=lambda this: this.partition_leader_epoch,
-                producer_id=lambda this: this.producer_id,
-                producer_epoch=lambda this: this.producer_epoch,
+                batch_producer_id=lambda this: this.producer_id,
+                batch_producer_epoch=lambda this: this.producer_epoch,
                 base_sequence=lambda this: this.base_sequence,
             ),
         ),

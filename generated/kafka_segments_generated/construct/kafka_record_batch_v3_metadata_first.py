@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from .kafka_record_header import KafkaRecordHeaderValues
 
 __all__ = [
-    "Attributes",
-    "AttributesValues",
+    "BatchAttributes",
+    "BatchAttributesValues",
     "Compression",
     "HeaderList",
     "HeaderListValues",
@@ -96,8 +96,8 @@ class TimestampType(enum.IntEnum):
     log_append_time = 1
 
 
-class AttributesValues(TypedDict, total=False):
-    """What `Attributes.build` takes."""
+class BatchAttributesValues(TypedDict, total=False):
+    """What `BatchAttributes.build` takes."""
 
     reserved: int  # 0 if not given
     has_metadata_first: bool  # 1 if not given
@@ -109,8 +109,8 @@ class AttributesValues(TypedDict, total=False):
     compression: int | str  # 0 if not given
 
 
-Attributes: Construct = Struct(
-    "kafka_record_batch_v3_metadata_first::attributes",
+BatchAttributes: Construct = Struct(
+    "kafka_record_batch_v3_metadata_first::batch_attributes",
     # From byte 0
     "reserved" / Default(Bits(7), 0),
     # Bit 8, which is 1 in this layout.
@@ -276,7 +276,7 @@ class KafkaRecordBatchV3MetadataFirstValues(TypedDict, total=False):
     partition_leader_epoch: int  # -1 if not given
     magic: int  # always 3
     crc: int  # derived
-    attributes: AttributesValues
+    attributes: BatchAttributesValues
     producer_id: int  # -1 if not given
     producer_epoch: int  # -1 if not given
     base_sequence: int  # -1 if not given
@@ -298,7 +298,7 @@ KafkaRecordBatchV3MetadataFirst: Construct = Struct(
     # Bytes 5 to 8: crc. CRC-32C (Castagnoli) of `crc_region`.
     "crc" / Checksum(Int32ub, crc32c, lambda this: bytes_of(this, "crc_region")),
     # Bytes 9 to 10: attributes
-    "attributes" / Sized(2, Attributes),
+    "attributes" / Sized(2, BatchAttributes),
     # Bytes 11 to 18: producerId. -1 if the producer is not idempotent.
     "producer_id" / Default(Int64sb, -1),
     # Bytes 19 to 20: producerEpoch. -1 if the producer is not idempotent.

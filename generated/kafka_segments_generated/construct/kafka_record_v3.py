@@ -77,7 +77,7 @@ RecordBody: Construct = Struct(
         0,
         given="timestamp",
         solve=lambda this, it: (
-            None if this._parent.timestamp_type == 1 else it - this._parent.base_timestamp
+            None if this._parent.batch_timestamp_type == 1 else it - this._parent.base_timestamp
         ),
     ),
     # offsetDelta. To be added to the batch's `base_offset`.
@@ -131,18 +131,18 @@ RecordBody: Construct = Struct(
     # The record's timestamp, in milliseconds since 1970; -1 for none. It wraps as the offset does.
     "timestamp" / Value(
         lambda this: (
-            this._parent.max_timestamp if this._parent.timestamp_type == 1
+            this._parent.max_timestamp if this._parent.batch_timestamp_type == 1
             else this._parent.base_timestamp + this.timestamp_delta.value
         ),
     ),
     # The number of the timestamp type, which is the batch's.
-    "timestamp_type" / Value(lambda this: this._parent.timestamp_type),
+    "timestamp_type" / Value(lambda this: this._parent.batch_timestamp_type),
     # The epoch of the leader that took the record, which is the batch's; -1 for none.
     "leader_epoch" / Value(lambda this: this._parent.partition_leader_epoch),
     # The producer, which is the batch's; -1 for none.
-    "producer_id" / Value(lambda this: this._parent.producer_id),
+    "producer_id" / Value(lambda this: this._parent.batch_producer_id),
     # The producer's epoch, which is the batch's; -1 for none.
-    "producer_epoch" / Value(lambda this: this._parent.producer_epoch),
+    "producer_epoch" / Value(lambda this: this._parent.batch_producer_epoch),
     # The producer's number of the record; -1 for none. It goes by the offset, so that it stays what
     # it was where compaction took others; 2147483647 is followed by 0. (Below the batch's first
     # offset, where no writer puts one, Kafka's 32 bits make what this says, wrapped.)
@@ -213,12 +213,12 @@ KafkaRecordV3: Construct = Struct(
         "is_control": None,
         "max_num_headers": None,
         "base_offset": None,
-        "timestamp_type": None,
+        "batch_timestamp_type": None,
         "base_timestamp": None,
         "max_timestamp": None,
         "partition_leader_epoch": None,
-        "producer_id": None,
-        "producer_epoch": None,
+        "batch_producer_id": None,
+        "batch_producer_epoch": None,
         "base_sequence": None,
     },
     is_root=True,

@@ -63,7 +63,7 @@ class KafkaRecordBatchV3(KaitaiStruct):
         self.crc = self._io.read_u4be()
         self._raw_attributes = self._io.read_bytes(2)
         _io__raw_attributes = KaitaiStream(BytesIO(self._raw_attributes))
-        self.attributes = KafkaRecordBatchV3.Attributes(_io__raw_attributes, self, self._root)
+        self.attributes = KafkaRecordBatchV3.BatchAttributes(_io__raw_attributes, self, self._root)
         self.producer_id = self._io.read_s8be()
         self.producer_epoch = self._io.read_s2be()
         self.base_sequence = self._io.read_s4be()
@@ -96,9 +96,9 @@ class KafkaRecordBatchV3(KaitaiStruct):
 
 
 
-    class Attributes(KaitaiStruct):
+    class BatchAttributes(KaitaiStruct):
         def __init__(self, _io, _parent=None, _root=None):
-            super(KafkaRecordBatchV3.Attributes, self).__init__(_io)
+            super(KafkaRecordBatchV3.BatchAttributes, self).__init__(_io)
             self._parent = _parent
             self._root = _root
             self._read()

@@ -67,7 +67,7 @@ class KafkaRecordBatchV3(KaitaiStruct):
     magic: int  # s1 at byte 4
     crc: int  # u4be at byte 5
     """CRC-32C (Castagnoli) of `crc_region`."""
-    attributes: KafkaRecordBatchV3.Attributes  # at byte 9
+    attributes: KafkaRecordBatchV3.BatchAttributes  # at byte 9
     producer_id: int  # s8be at byte 11; producerId
     """-1 if the producer is not idempotent."""
     producer_epoch: int  # s2be at byte 19; producerEpoch
@@ -124,8 +124,8 @@ class KafkaRecordBatchV3(KaitaiStruct):
     def records(self) -> list[KafkaRecordV3] | None:
         """The records, if they are not compressed."""
 
-    class Attributes(KaitaiStruct):
-        """Type `attributes` of the schema."""
+    class BatchAttributes(KaitaiStruct):
+        """Type `batch_attributes` of the schema."""
 
         def __init__(self, _io: KaitaiStream, _parent: object = None, _root: object = None) -> None: ...
 

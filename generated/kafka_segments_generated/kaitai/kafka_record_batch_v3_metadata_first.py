@@ -56,7 +56,7 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         self.crc = self._io.read_u4be()
         self._raw_attributes = self._io.read_bytes(2)
         _io__raw_attributes = KaitaiStream(BytesIO(self._raw_attributes))
-        self.attributes = KafkaRecordBatchV3MetadataFirst.Attributes(_io__raw_attributes, self, self._root)
+        self.attributes = KafkaRecordBatchV3MetadataFirst.BatchAttributes(_io__raw_attributes, self, self._root)
         self.producer_id = self._io.read_s8be()
         self.producer_epoch = self._io.read_s2be()
         self.base_sequence = self._io.read_s4be()
@@ -86,9 +86,9 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             self._m_records._fetch_instances()
 
 
-    class Attributes(KaitaiStruct):
+    class BatchAttributes(KaitaiStruct):
         def __init__(self, _io, _parent=None, _root=None):
-            super(KafkaRecordBatchV3MetadataFirst.Attributes, self).__init__(_io)
+            super(KafkaRecordBatchV3MetadataFirst.BatchAttributes, self).__init__(_io)
             self._parent = _parent
             self._root = _root
             self._read()

@@ -26,7 +26,7 @@ class KafkaRecordV3(KaitaiStruct):
     .. seealso::
        Source - https://kafka.apache.org/documentation/#record
     """
-    def __init__(self, ignores_attributes, is_control, max_num_headers, base_offset, timestamp_type, base_timestamp, max_timestamp, partition_leader_epoch, producer_id, producer_epoch, base_sequence, _io, _parent=None, _root=None):
+    def __init__(self, ignores_attributes, is_control, max_num_headers, base_offset, batch_timestamp_type, base_timestamp, max_timestamp, partition_leader_epoch, batch_producer_id, batch_producer_epoch, base_sequence, _io, _parent=None, _root=None):
         super(KafkaRecordV3, self).__init__(_io)
         self._parent = _parent
         self._root = _root or self
@@ -34,12 +34,12 @@ class KafkaRecordV3(KaitaiStruct):
         self.is_control = is_control
         self.max_num_headers = max_num_headers
         self.base_offset = base_offset
-        self.timestamp_type = timestamp_type
+        self.batch_timestamp_type = batch_timestamp_type
         self.base_timestamp = base_timestamp
         self.max_timestamp = max_timestamp
         self.partition_leader_epoch = partition_leader_epoch
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
+        self.batch_producer_id = batch_producer_id
+        self.batch_producer_epoch = batch_producer_epoch
         self.base_sequence = base_sequence
         self._read()
 
@@ -241,7 +241,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_producer_epoch'):
                 return self._m_producer_epoch
 
-            self._m_producer_epoch = self._parent.producer_epoch
+            self._m_producer_epoch = self._parent.batch_producer_epoch
             return getattr(self, '_m_producer_epoch', None)
 
         @property
@@ -250,7 +250,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_producer_id'):
                 return self._m_producer_id
 
-            self._m_producer_id = self._parent.producer_id
+            self._m_producer_id = self._parent.batch_producer_id
             return getattr(self, '_m_producer_id', None)
 
         @property
@@ -274,7 +274,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_timestamp'):
                 return self._m_timestamp
 
-            self._m_timestamp = (self._parent.max_timestamp if self._parent.timestamp_type == 1 else self._parent.base_timestamp + self.timestamp_delta.value)
+            self._m_timestamp = (self._parent.max_timestamp if self._parent.batch_timestamp_type == 1 else self._parent.base_timestamp + self.timestamp_delta.value)
             return getattr(self, '_m_timestamp', None)
 
         @property
@@ -283,7 +283,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_timestamp_type'):
                 return self._m_timestamp_type
 
-            self._m_timestamp_type = self._parent.timestamp_type
+            self._m_timestamp_type = self._parent.batch_timestamp_type
             return getattr(self, '_m_timestamp_type', None)
 
 # Fields whose condition does not hold are None.

@@ -25,12 +25,12 @@ class KafkaRecordV3(KaitaiStruct):
         is_control: bool,
         max_num_headers: int,
         base_offset: int,
-        timestamp_type: int,
+        batch_timestamp_type: int,
         base_timestamp: int,
         max_timestamp: int,
         partition_leader_epoch: int,
-        producer_id: int,
-        producer_epoch: int,
+        batch_producer_id: int,
+        batch_producer_epoch: int,
         base_sequence: int,
         _io: KaitaiStream,
         _parent: object = None,
@@ -48,7 +48,7 @@ class KafkaRecordV3(KaitaiStruct):
     """
     base_offset: int  # a parameter
     """The `base_offset` of the batch."""
-    timestamp_type: int  # a parameter
+    batch_timestamp_type: int  # a parameter
     """The number of the batch's timestamp type."""
     base_timestamp: int  # a parameter
     """The `base_timestamp` of the batch."""
@@ -56,9 +56,9 @@ class KafkaRecordV3(KaitaiStruct):
     """The `max_timestamp` of the batch."""
     partition_leader_epoch: int  # a parameter
     """The `partition_leader_epoch` of the batch."""
-    producer_id: int  # a parameter
+    batch_producer_id: int  # a parameter
     """The `producer_id` of the batch."""
-    producer_epoch: int  # a parameter
+    batch_producer_epoch: int  # a parameter
     """The `producer_epoch` of the batch."""
     base_sequence: int  # a parameter
     """The `base_sequence` of the batch."""
