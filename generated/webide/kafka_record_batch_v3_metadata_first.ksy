@@ -109,8 +109,8 @@ instances:
       every record. It wraps in 64 bits.
   len_fixed_header:
     value: >-
-      sizeof<s4> + sizeof<s1> + sizeof<u4> + sizeof<batch_attributes> + sizeof<s8>
-      + sizeof<s2> + sizeof<s4> + sizeof<s4>
+      sizeof<s4> + sizeof<s1> + sizeof<u4> + sizeof<batch_attributes>
+      + sizeof<s8> + sizeof<s2> + sizeof<s4> + sizeof<s4>
     doc: The size of the fields of a fixed size, which come first.
   min_len_header:
     value: len_fixed_header + 3
