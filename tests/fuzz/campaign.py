@@ -138,6 +138,7 @@ SHARES = {
     "codec": 40,
     "records": 120,
     "control": 40,
+    "magic3": 20,
     "foreign": 15,
     "beside": 15,
     "partition": 5,

@@ -28,7 +28,7 @@ from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
 from tests.properties.readers import HOOKS
 
-from kafka_segments import formats, open_segment
+from kafka_segments import Batch, Damage, formats, open_segment
 from kafka_segments.codecs import CODEC_NAMES, decompress
 from kafka_segments.codecs.literals import trace
 from kafka_segments.errors import KafkaFormatError, UnknownFormatError
@@ -168,6 +168,21 @@ def _records(dice: Random) -> tuple[str, None]:
     return "sound", None
 
 
+def _magic3(dice: Random) -> tuple[str, None]:
+    """Segments with the experimental magic 3: each byte is of an entry, of damage or of padding."""
+    data, check_crc = damaged_vector(dice, "kafka_log_segment_experimental")[1], dice.randrange(2) == 0
+    position = num_damaged = 0
+    with open_segment(data, check_crc=check_crc, experimental_magic3=True) as segment:
+        for entry in segment.iter_entries(on_damage="skip"):
+            assert entry.position == position, (entry, position)
+            num_damaged += isinstance(entry, Damage)
+            if not isinstance(entry, Batch) or entry.crc_valid is not False:
+                position = entry.end_position
+        num_events = sum(1 for _event in segment.iter_events(on_damage="skip"))
+    assert position == len(data)
+    return f"{min(num_events, 9)} events, {min(num_damaged, 1)} damaged", None
+
+
 def _control(dice: Random) -> tuple[str, None]:
     key = damaged_vector(dice, "kafka_control_record_key")[1]
     value = damaged_vector(dice, "kafka_control_record_value")[1]
@@ -246,7 +261,12 @@ def all_targets() -> dict[str, Target]:
     found += [_of_kaitai(stem) for stem in _modules(kaitai)]
     found += [_of_construct(stem) for stem in _modules(construct)]
     found += [_of_codec(name) for name in CODEC_NAMES]
-    found += [Target("records", _records), Target("control", _control), Target("partition", beside.partition)]
+    found += [
+        Target("records", _records),
+        Target("control", _control),
+        Target("magic3", _magic3),
+        Target("partition", beside.partition),
+    ]
     found += [Target("foreign:log", _foreign_log)]
     found += [Target("small", small.segments), Target("times", small.times)]
     found += [Target("names", small.names), Target("frames", small.frames)]
