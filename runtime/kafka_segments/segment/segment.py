@@ -56,7 +56,8 @@ def open_segment(
             found in a directory.
         closes_source: close what `Places.open` returned together with the segment, or if this fails.
         experimental_magic3: read batches of magic 3, too, which a proposal wanted that Kafka discarded. Not
-            for other files: one wrong bit makes a batch of magic 2 look like one.
+            for other files: one wrong bit makes a batch of magic 2 look like one. `iter_entries`,
+            `iter_records`, `iter_events`, `read_entry` and `read_batches` know it.
 
     Raises:
         ReadError: the file cannot be opened; `errno` says why.
