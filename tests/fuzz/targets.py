@@ -28,7 +28,7 @@ from tests.fuzz.edits import edited
 from tests.fuzz.guard import place
 from tests.properties.readers import HOOKS
 
-from kafka_segments import Batch, Damage, formats, open_segment
+from kafka_segments import Batch, Damage, Record, formats, open_segment
 from kafka_segments.codecs import CODEC_NAMES, decompress
 from kafka_segments.codecs.literals import trace
 from kafka_segments.errors import KafkaFormatError, UnknownFormatError
@@ -169,7 +169,10 @@ def _records(dice: Random) -> tuple[str, None]:
 
 
 def _magic3(dice: Random) -> tuple[str, None]:
-    """Segments with the experimental magic 3: each byte is of an entry, of damage or of padding."""
+    """Segments with the experimental magic 3: each byte is of an entry, of damage or of padding.
+
+    Both ways read as many records.
+    """
     data, check_crc = damaged_vector(dice, "kafka_log_segment_experimental")[1], dice.randrange(2) == 0
     position = num_damaged = 0
     with open_segment(data, check_crc=check_crc, experimental_magic3=True) as segment:
@@ -178,9 +181,13 @@ def _magic3(dice: Random) -> tuple[str, None]:
             num_damaged += isinstance(entry, Damage)
             if not isinstance(entry, Batch) or entry.crc_valid is not False:
                 position = entry.end_position
-        num_events = sum(1 for _event in segment.iter_events(on_damage="skip"))
-    assert position == len(data)
-    return f"{min(num_events, 9)} events, {min(num_damaged, 1)} damaged", None
+        num_records, is_control = 0, False
+        for event in segment.iter_events(on_damage="skip"):
+            is_control = event.is_control if isinstance(event, Batch) else is_control
+            num_records += isinstance(event, Record) and not is_control
+        num_rows = segment.read_batches(on_damage="skip").read_all().num_rows
+    assert (position, num_rows) == (len(data), num_records)
+    return f"{min(num_records, 9)} records, {min(num_damaged, 1)} damaged", None
 
 
 def _control(dice: Random) -> tuple[str, None]:
