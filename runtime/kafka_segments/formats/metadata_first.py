@@ -55,7 +55,7 @@ class MetadataFirstReader:
         self._list = around = constants(_List)
         around.ignores_attributes, around.is_control = batch.ignores_message_attributes, batch.is_control
         around.base_offset, around.base_timestamp = batch.base_offset, batch.base_timestamp
-        around.timestamp_type = int(batch.timestamp_type == "LogAppendTime")
+        around.batch_timestamp_type = int(batch.timestamp_type == "LogAppendTime")
         around.max_timestamp = batch.max_timestamp
         self._take = take
         self._heads, self._contents = stream(payload), stream(payload)
