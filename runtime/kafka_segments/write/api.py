@@ -35,6 +35,7 @@ __all__ = [
     "encode_records",
     "iter_encoded",
     "iter_pieces",
+    "new_encoding",
     "predicted_size",
     "start_of",
 ]
@@ -138,7 +139,7 @@ def encode_exactly(data: Data, options: BatchOptions, exact: Exact, sequence: in
         start = EncodingStart(exact.base_offset, exact.base_offset - 1, start.sequence)
     if sequence is not None:
         start.sequence = sequence
-    encoding = _encoding(options, start, exact)
+    encoding = new_encoding(options, start, exact)
     pieces = [(bytes(piece.data), piece.heads) for piece in _pieces(encoding, data)]
     num_batches = sum(len(heads) for _data, heads in pieces)
     if num_batches == 0:
@@ -210,10 +211,11 @@ def start_of(options: BatchOptions) -> EncodingStart:
 
 def iter_pieces(data: Data, options: BatchOptions, start: EncodingStart) -> Iterator[EncodedBatches]:
     """Encode from `start` on, and advance it."""
-    return _pieces(_encoding(options, start, None), data)
+    return _pieces(new_encoding(options, start), data)
 
 
-def _encoding(options: BatchOptions, start: EncodingStart, exact: Exact | None) -> Encoding:
+def new_encoding(options: BatchOptions, start: EncodingStart, exact: Exact | None = None) -> Encoding:
+    """Return an encoder of batches, or in magic 0 and 1 of messages or wrappers."""
     if options.is_experimental:
         return VaryingHeads(options, start, exact=exact)
     if not options.is_compressed:

@@ -177,6 +177,7 @@ class CompiledEncoder:
         encode: the encoder's state.
         state: the loop's state.
         table: one row for each batch.
+        template: what each row is at first.
     """
 
     def __init__(self, options: BatchOptions, template: Any, *, heads: int, size_head: int) -> None:
@@ -193,7 +194,7 @@ class CompiledEncoder:
         self._head_encoder = head_encoder
         self.encode = new_state()
         self.table = np.zeros((MAX_BATCHES, kafka_log_segment.WIDTH), np.int64)
-        self._template = template
+        self.template = template
         self._inner = np.zeros(NUM_ROWS, np.int64)
         self.state = chain(
             encoder_loops.NUM_STATE,
@@ -219,7 +220,7 @@ class CompiledEncoder:
             "state": self.state,
             "encode": self.encode,
             "table": self.table,
-            "template": self._template,
+            "template": self.template,
             "inner": self._inner,
         }
         for name in self._loop.parameters:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_segments.formats import increment_sequence
@@ -26,11 +27,12 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,
     COL_CONTENT,
     COL_END_POSITION,
+    COL_HAS_DELETE_HORIZON,
     COL_LAST_OFFSET_DELTA,
     COL_POSITION,
 )
 
-__all__ = ["Encoding", "EncodingStart", "Exact", "PlainEncoding", "increment", "len_head"]
+__all__ = ["Encoding", "EncodingStart", "Exact", "GivenBatch", "PlainEncoding", "increment", "len_head"]
 
 # Bounds of a record's size without keys and values, in any format, and of each header's.
 _MOST_OVERHEAD, _MOST_OF_HEADER = 64, 10
@@ -71,6 +73,35 @@ def len_head(magic: int) -> int:
     length = segment_module(magic).LEN_HEADS[content_of(magic)]
     assert length is not None  # headers of a format of Kafka all have the same length
     return int(length)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBatch:
+    """A batch of given records.
+
+    Attributes:
+        end_row: its last record's row in the data, plus 1.
+        fields: numbers in its header by column of the table of entries; the others are the options'.
+        base_offset: None for that of the first record.
+        sequence: of its first record; -1 for none.
+        derived: names of `fields` that otherwise follow from the records.
+    """
+
+    end_row: int
+    fields: Mapping[int, int] = field(default_factory=dict)
+    base_offset: int | None = None
+    sequence: int = -1
+    derived: tuple[str, ...] = ()
+
+    def set_in(self, encoder: CompiledEncoder) -> None:
+        """Let the encoder's next batch be this one."""
+        names = kafka_log_segment.DERIVED[int(encoder.template[COL_CONTENT])]
+        for column, value in self.fields.items():
+            encoder.template[column] = value
+        encoder.encode[kernels.ENC_GIVEN] = sum(1 << names.index(name) for name in self.derived)
+        encoder.state[encoder_loops.GIVEN_BASE] = -1 if self.base_offset is None else self.base_offset
+        encoder.state[encoder_loops.SEQUENCE] = self.sequence
+        encoder.state[encoder_loops.HAS_HORIZON] = encoder.template[COL_HAS_DELETE_HORIZON]
 
 
 class Encoding:
@@ -121,6 +152,47 @@ class Encoding:
             encoder.begin(num_rows, windows.offsets, windows.timestamps)
             yield from self._drain()
         self._advance_start()
+
+    def feed_batches(self, incoming: Incoming, batches: Sequence[GivenBatch]) -> Iterator[EncodedBatches]:
+        """Encode records in given batches, whatever their size; yield full pieces.
+
+        Args:
+            incoming: records.
+            batches: in order; together they hold all records.
+
+        Raises:
+            EncodeError: as `feed`.
+        """
+        encoder, windows = self._encoder, self._windows
+        encoder.state[encoder_loops.SIZE_BATCH] = MAX_INT
+        at = start = 0
+        for num_rows in windows.iter_windows(incoming, encoder.records, encoder.encode):
+            encoder.begin(num_rows, windows.offsets, windows.timestamps)
+            while at < len(batches) and encoder.encode[kernels.ENC_ROW] < num_rows:
+                if not encoder.state[encoder_loops.IS_OPEN]:
+                    batches[at].set_in(encoder)
+                end = min(batches[at].end_row - start, num_rows)
+                encoder.encode[kernels.ENC_END_ROW] = end
+                yield from self._drain()
+                if end == batches[at].end_row - start:
+                    yield from self._cut()
+                    at += 1
+            start += num_rows
+
+    def restart(self, start: EncodingStart) -> Iterator[EncodedBatches]:
+        """Yield what is left, as `finish`, and begin anew at `start`."""
+        yield from self.finish()
+        self._encoder.state[encoder_loops.IS_LAST] = 0
+        self._encoder.state[encoder_loops.SEQUENCE] = start.sequence
+        self._windows.restart(start.next_offset, start.last_offset)
+
+    def _cut(self) -> Iterator[EncodedBatches]:
+        """End the open batch."""
+        state = self._encoder.state
+        if state[encoder_loops.IS_OPEN]:
+            state[encoder_loops.IS_LAST] = 1
+            yield from self._drain()
+            state[encoder_loops.IS_LAST] = 0
 
     def finish(self) -> Iterator[EncodedBatches]:
         """Encode what is left; yield the last pieces."""

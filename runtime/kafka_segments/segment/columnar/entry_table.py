@@ -92,6 +92,11 @@ class EntryTable:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def rows(self) -> Any:
+        """All columns, int64, a row for each entry."""
+        return self._rows
+
     def column(self, name: str) -> Any:
         """Return one column, int64."""
         return self._rows[:, _places(self._module)[name]]

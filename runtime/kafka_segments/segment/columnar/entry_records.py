@@ -1,0 +1,151 @@
+"""Whole entries in memory: their headers, and their records as Arrow with the number of each entry's.
+
+Strategy: the columnar reader decodes all entries at once. The headers of batches say how many records they
+have, and offsets where the messages of a wrapper end. Where these do not agree with what was read, entries
+are read one by one, and those that are damaged are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.errors import MissingCodecError
+from kafka_segments.formats.entries import Damage
+from kafka_segments.io.storage import open_source
+from kafka_segments.segment.columnar.arrow_schema import schema_of
+from kafka_segments.segment.columnar.entry_table import EntryTable
+from kafka_segments.segment.columnar.header_table import iter_headers
+from kafka_segments.segment.columnar.reader import ColumnarReader
+from kafka_segments_generated.columns import kafka_log_segment
+
+__all__ = ["RECORD_COLUMNS", "EntryRecords", "read_entry_records"]
+
+RECORD_COLUMNS = ("offset", "timestamp_ms", "key", "value", "headers")
+"""Columns of the records, as `encode_records` takes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRecords:
+    """Sound entries with their records.
+
+    Attributes:
+        heads: int64, one row for each entry as a scanner returns it; positions count from the first byte.
+        num_records: int64, data records of each entry; 0 for control batches.
+        records: the data records of all entries, in order; columns `RECORD_COLUMNS`.
+        damages: what is damaged; entries without a sound header are in none of the tables.
+    """
+
+    heads: Any
+    num_records: Any
+    records: pa.RecordBatch
+    damages: tuple[Damage, ...] = ()
+
+    @property
+    def table(self) -> EntryTable:
+        """The headers as a table."""
+        return EntryTable(self.heads, kafka_log_segment)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all entries."""
+        table = self.table
+        return int((table.column("end_position") - table.column("position")).sum())
+
+
+def read_entry_records(
+    data: bytes | memoryview, *, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+) -> EntryRecords:
+    """Read entries that follow each other in memory.
+
+    Args:
+        data: whole entries, the first one at the first byte.
+        max_decompressed: bytes that one batch may decompress to.
+
+    Raises:
+        MissingCodecError: the package of a codec is not installed.
+    """
+    batches, damages = _read(data, max_decompressed)
+    heads = _heads(data)
+    if not damages:
+        records = _joined(batches)
+        counts = _counts(EntryTable(heads, kafka_log_segment), records)
+        if counts is not None:
+            return EntryRecords(heads, counts, records)
+    return _one_by_one(data, heads, tuple(damages), max_decompressed)
+
+
+def _read(data: bytes | memoryview, max_decompressed: int) -> tuple[list[pa.RecordBatch], list[Damage]]:
+    reader = ColumnarReader(
+        open_source(data),
+        schema=schema_of(RECORD_COLUMNS),
+        start=None,
+        end=None,
+        check_crc=True,
+        max_decompressed=max_decompressed,
+    )
+    batches, damages = [], []
+    for event in reader.events():
+        if isinstance(event, pa.RecordBatch):
+            batches.append(event)
+        elif isinstance(event, Damage):
+            if isinstance(event.error, MissingCodecError):
+                raise event.error
+            damages.append(event)
+    return batches, damages
+
+
+def _heads(data: bytes | memoryview) -> Any:
+    tables = [piece.rows.copy() for piece in iter_headers(open_source(data)) if isinstance(piece, EntryTable)]
+    return np.concatenate(tables) if tables else np.zeros((0, kafka_log_segment.WIDTH), np.int64)
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    schema = schema_of(RECORD_COLUMNS)
+    table = pa.Table.from_batches(batches, schema).combine_chunks()
+    return table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], schema)
+
+
+def _counts(entries: EntryTable, records: pa.RecordBatch) -> Any:
+    """Return the records of each entry; None if headers and records contradict each other."""
+    is_batch = entries.is_batch()
+    counts = np.where(is_batch, entries.column("num_records"), 1)
+    counts[is_batch & (entries.column("is_control") != 0)] = 0
+    is_wrapper = entries.is_wrapper()
+    if is_wrapper.any():
+        offsets = records.column("offset").to_numpy()
+        ends = np.searchsorted(offsets, entries.last_offsets(), side="right")
+        counts = np.where(is_wrapper, np.diff(ends, prepend=0), counts)
+        if offsets.size and (np.diff(offsets) <= 0).any():
+            return None
+    is_right = counts.size == 0 or counts.min() >= 0
+    return counts if is_right and counts.sum() == records.num_rows else None
+
+
+def _one_by_one(
+    data: bytes | memoryview, heads: Any, damages: tuple[Damage, ...], max_decompressed: int
+) -> EntryRecords:
+    sound, batches, counts = [], [], []
+    for row, read in _each(memoryview(data), EntryTable(heads, kafka_log_segment), max_decompressed):
+        sound.append(row)
+        batches += read
+        counts.append(sum(batch.num_rows for batch in read))
+    records = _joined(batches)
+    return EntryRecords(heads[sound], np.array(counts, np.int64), records, damages)
+
+
+def _each(
+    data: memoryview, entries: EntryTable, max_decompressed: int
+) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    for row in range(len(entries)):
+        piece = data[entries.value(row, "position") : entries.value(row, "end_position")]
+        batches, damages = _read(piece, max_decompressed)
+        if not damages:
+            yield row, batches

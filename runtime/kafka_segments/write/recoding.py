@@ -1,0 +1,252 @@
+"""Entries of a segment in another format, with another codec, level or size of batches.
+
+Strategy: a piece of a segment is read once, and encoded by a `Recoder` for each form. Batches that stay as
+they are keep the fields of their headers, so a segment without compression comes out of magic 2 as it was.
+Messages without a wrapper do not show what their producer sent together: they are gathered, as a broker does
+it when it converts them (LogValidator). Timestamps of LogAppendTime are those that a reader is given.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.segment.columnar.entry_records import EntryRecords
+from kafka_segments.segment.segment import open_segment
+from kafka_segments.write.api import new_encoding
+from kafka_segments.write.batch_options import BatchOptions
+from kafka_segments.write.encoder import EncodedBatches
+from kafka_segments.write.encoding import EncodingStart, GivenBatch
+from kafka_segments.write.inputs import Incoming, iter_incoming
+from kafka_segments_generated.columns.kafka_log_segment import (
+    COL_BASE_OFFSET,
+    COL_BASE_SEQUENCE,
+    COL_BASE_TIMESTAMP,
+    COL_END_POSITION,
+    COL_HAS_DELETE_HORIZON,
+    COL_IS_TRANSACTIONAL,
+    COL_LAST_OFFSET_DELTA,
+    COL_MAX_TIMESTAMP,
+    COL_NUM_RECORDS,
+    COL_PARTITION_LEADER_EPOCH,
+    COL_POSITION,
+    COL_PRODUCER_EPOCH,
+    COL_PRODUCER_ID,
+    COL_TIMESTAMP_TYPE,
+)
+
+__all__ = ["Form", "Piece", "Recoded", "Recoder", "is_possible", "piece_of", "time_to_decode"]
+
+_LEN_GATHERED = BatchOptions().batch_size
+_CARRIED = (
+    COL_TIMESTAMP_TYPE,
+    COL_MAX_TIMESTAMP,
+    COL_PARTITION_LEADER_EPOCH,
+    COL_HAS_DELETE_HORIZON,
+    COL_BASE_TIMESTAMP,
+    COL_IS_TRANSACTIONAL,
+    COL_PRODUCER_ID,
+    COL_PRODUCER_EPOCH,
+    COL_LAST_OFFSET_DELTA,
+)
+
+
+class Form(NamedTuple):
+    """Form in which records are stored.
+
+    Attributes:
+        magic: of the message format.
+        compression: "none" or the name of a codec.
+        level: of compression; None is Kafka's default.
+        batch_size: bytes of a batch at most, as in `BatchOptions`; None keeps the batches as they are.
+    """
+
+    magic: int
+    compression: str = "none"
+    level: int | None = None
+    batch_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Entries to be encoded in other forms.
+
+    Attributes:
+        entries: sound entries that Kafka would take.
+        num_refused: entries that were left out because it would not.
+        incoming: their records for an encoder.
+        batches: the batches that they are in.
+        copied: rows of `entries` without data records, which only batches have.
+    """
+
+    entries: EntryRecords
+    num_refused: int
+    incoming: Incoming
+    batches: tuple[GivenBatch, ...]
+    copied: Any
+
+    @property
+    def num_copied_bytes(self) -> int:
+        """Bytes of the entries without data records."""
+        rows = self.entries.heads[self.copied]
+        return int((rows[:, COL_END_POSITION] - rows[:, COL_POSITION]).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Recoded:
+    """Entries in another form.
+
+    Attributes:
+        data: their bytes, in pieces of whole entries.
+        sizes: int64, bytes of each entry.
+        counts: int64, records in each.
+        num_copied: batches without data records, which are written too, as they are.
+        num_copied_bytes: their bytes.
+        nanoseconds: CPU time of encoding.
+    """
+
+    data: tuple[memoryview, ...]
+    sizes: Any
+    counts: Any
+    num_copied: int
+    num_copied_bytes: int
+    nanoseconds: int
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all entries."""
+        return int(self.sizes.sum()) + self.num_copied_bytes
+
+
+class Recoder:
+    """Encoder of pieces of segments in one form; for one thread at a time.
+
+    Args:
+        form: the form.
+
+    Raises:
+        OptionError: a form that Kafka does not have.
+        MissingCodecError: while encoding: the codec's package is not installed.
+    """
+
+    def __init__(self, form: Form) -> None:
+        size = {} if form.batch_size is None else {"batch_size": form.batch_size}
+        options = BatchOptions(
+            magic=form.magic,
+            compression=form.compression,
+            compression_level=form.level,
+            max_message_bytes=None,
+            **size,
+        )
+        self._form = form
+        self._encoding = new_encoding(options, _new_start())
+
+    def recode(self, piece: Piece) -> Recoded:
+        """Encode a piece."""
+        started = time.thread_time_ns()
+        pieces = list(self._encoded(piece))
+        elapsed = time.thread_time_ns() - started
+        heads = np.concatenate([one.heads for one in pieces]) if pieces else piece.entries.heads[:0]
+        is_batch = self._form.magic >= 2
+        return Recoded(
+            tuple(one.data for one in pieces),
+            heads[:, COL_END_POSITION] - heads[:, COL_POSITION],
+            heads[:, COL_NUM_RECORDS],
+            len(piece.copied) if is_batch else 0,
+            piece.num_copied_bytes if is_batch else 0,
+            elapsed,
+        )
+
+    def _encoded(self, piece: Piece) -> Iterator[EncodedBatches]:
+        incoming, batches = piece.incoming, piece.batches
+        if self._form.magic < 2:
+            kept = {name: column for name, column in incoming.columns.items() if name != "headers"}
+            incoming = Incoming(incoming.num_rows, kept)
+            batches = tuple(GivenBatch(batch.end_row) for batch in batches)
+        if self._form.batch_size is None:
+            yield from self._encoding.feed_batches(incoming, batches)
+        else:
+            yield from self._encoding.feed(incoming)
+        yield from self._encoding.restart(_new_start())
+
+
+def _new_start() -> EncodingStart:
+    return EncodingStart(0, -1, -1)
+
+
+def is_possible(form: Form) -> bool:
+    """Return whether Kafka has a form; zstd came with magic 2 (KIP-110)."""
+    return form.magic >= 2 or form.compression != "zstd"
+
+
+def piece_of(entries: EntryRecords) -> Piece:
+    """Prepare entries for encoding; those that Kafka's writers refuse are left out."""
+    num_entries = len(entries.heads)
+    entries = _accepted(entries)
+    incoming = next(iter_incoming(entries.records), Incoming(0, {}))
+    has_no_data = np.flatnonzero(entries.num_records == 0)
+    num_refused = num_entries - len(entries.heads)
+    return Piece(entries, num_refused, incoming, tuple(_batches(entries)), has_no_data)
+
+
+def time_to_decode(data: Sequence[memoryview], *, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED) -> int:
+    """Return the CPU time in nanoseconds in which entries are verified and read as Arrow columns."""
+    joined = b"".join(data)
+    started = time.thread_time_ns()
+    with open_segment(joined, max_decompressed=max_decompressed) as segment:
+        for _batch in segment.read_batches():
+            pass
+    return time.thread_time_ns() - started
+
+
+def _accepted(entries: EntryRecords) -> EntryRecords:
+    """Leave out entries with timestamps below -1, negative offsets, or such as do not increase."""
+    offsets = entries.records.column("offset").to_numpy()
+    times = entries.records.column("timestamp_ms").fill_null(-1).to_numpy()
+    before = np.maximum.accumulate(np.concatenate([[-1], offsets[:-1]])) if offsets.size else offsets
+    is_right = (times >= -1) & (offsets > before)
+    if is_right.all():
+        return entries
+    owners = np.repeat(np.arange(len(entries.heads)), entries.num_records)
+    is_kept = np.ones(len(entries.heads), bool)
+    is_kept[owners[~is_right]] = False
+    records = entries.records.filter(is_kept[owners])
+    return EntryRecords(entries.heads[is_kept], entries.num_records[is_kept], records, entries.damages)
+
+
+def _batches(entries: EntryRecords) -> Iterator[GivenBatch]:
+    """The batches that entries are, or, of messages without a wrapper, become."""
+    is_batch, is_wrapper = entries.table.is_batch(), entries.table.is_wrapper()
+    gathered: Any = None
+    end_row = len_gathered = 0
+    for row, head in enumerate(entries.heads):
+        count = int(entries.num_records[row])
+        if count == 0:
+            continue
+        if not is_batch[row] and not is_wrapper[row]:
+            size = int(head[COL_END_POSITION] - head[COL_POSITION])
+            if gathered is not None and len_gathered + size > _LEN_GATHERED:
+                yield GivenBatch(end_row)
+                len_gathered = 0
+            gathered, len_gathered = head, len_gathered + size
+            end_row += 1
+            continue
+        if gathered is not None:
+            yield GivenBatch(end_row)
+        gathered, len_gathered = None, 0
+        end_row += count
+        yield _given(head, end_row) if is_batch[row] else GivenBatch(end_row)
+    if gathered is not None:
+        yield GivenBatch(end_row)
+
+
+def _given(head: Any, end_row: int) -> GivenBatch:
+    fields = {column: int(head[column]) for column in _CARRIED}
+    return GivenBatch(
+        end_row, fields, int(head[COL_BASE_OFFSET]), int(head[COL_BASE_SEQUENCE]), ("last_offset_delta",)
+    )
