@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable
 
 import kafka_segments
-from kafka_segments.cli import aborted, audit, compact, console, convert, dump, ingest, plan, rewind, schemas
+from kafka_segments.cli import (
+    aborted,
+    audit,
+    compact,
+    console,
+    convert,
+    dump,
+    ingest,
+    plan,
+    rewind,
+    schemas,
+    sizes,
+)
 from kafka_segments.cli.parsing import new_parser
 from kafka_segments.errors import KafkaFormatError, OutputError
 
@@ -63,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_parser(subparsers)
     rewind.add_parser(subparsers)
     schemas.add_parser(subparsers)
+    sizes.add_parser(subparsers)
     return parser
 
 

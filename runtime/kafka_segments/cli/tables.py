@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kafka_segments.cli import console
 from kafka_segments.errors.escaping import shown
 
-__all__ = ["print_table"]
+__all__ = ["print_table", "table_lines"]
 
 
 def print_table(
@@ -21,17 +21,23 @@ def print_table(
         totals: the last row.
         note: a line after the rows; none if it is empty.
     """
-    lines = [titles, *rows, totals]
-    widths = [max(len(row[column]) for row in lines) for column in range(len(titles))]
-    texts = [_line(row, widths) for row in lines]
+    head, rule, *texts = table_lines(titles, [*rows, totals])
     notes = [note] if note else []
-    rule = "  ".join("-" * width for width in widths)
     try:
         with console.writing() as stdout:
-            stdout.write("\n".join([texts[0], rule, *texts[1:-1], *notes, rule, texts[-1], ""]).encode())
+            stdout.write("\n".join([head, rule, *texts[:-1], *notes, rule, texts[-1], ""]).encode())
             stdout.flush()
     except BrokenPipeError:
         console.silence_stdout()
+
+
+def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table as lines: the titles, a rule, and the rows."""
+    lines = [titles, *rows]
+    widths = [max(len(row[column]) for row in lines) for column in range(len(titles))]
+    rule = "  ".join("-" * width for width in widths)
+    texts = [_line(row, widths) for row in lines]
+    return [texts[0], rule, *texts[1:]]
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -9,13 +9,13 @@ it when it converts them (LogValidator). Timestamps of LogAppendTime are those t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, compress
 from kafka_segments.segment.columnar.entry_records import EntryRecords
 from kafka_segments.segment.segment import open_segment
 from kafka_segments.write.api import new_encoding
@@ -38,10 +38,12 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_PRODUCER_EPOCH,
     COL_PRODUCER_ID,
     COL_TIMESTAMP_TYPE,
+    WIDTH,
 )
 
 __all__ = ["Form", "Piece", "Recoded", "Recoder", "is_possible", "piece_of", "time_to_decode"]
 
+_NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP
 _LEN_GATHERED = BatchOptions().batch_size
 _CARRIED = (
     COL_TIMESTAMP_TYPE,
@@ -89,6 +91,17 @@ class Piece:
     incoming: Incoming
     batches: tuple[GivenBatch, ...]
     copied: Any
+
+    @property
+    def num_headers(self) -> int:
+        """Headers of all records."""
+        return len(self.entries.records.column("headers").flatten())
+
+    @property
+    def num_timestamps(self) -> int:
+        """Records that have a timestamp."""
+        times = self.entries.records.column("timestamp_ms").fill_null(_NO_TIMESTAMP).to_numpy()
+        return int((times != _NO_TIMESTAMP).sum())
 
     @property
     def num_copied_bytes(self) -> int:
@@ -144,25 +157,35 @@ class Recoder:
             **size,
         )
         self._form = form
+        self._last_offset = -1
         self._encoding = new_encoding(options, _new_start())
+        if options.is_compressed:  # the codec is loaded now, and not while time is taken
+            compress(form.compression, b"", level=form.level, magic=form.magic)
 
-    def recode(self, piece: Piece) -> Recoded:
-        """Encode a piece."""
-        started = time.thread_time_ns()
-        pieces = list(self._encoded(piece))
-        elapsed = time.thread_time_ns() - started
-        heads = np.concatenate([one.heads for one in pieces]) if pieces else piece.entries.heads[:0]
+    def recode(self, piece: Piece, *, continues: bool = False) -> Recoded:
+        """Encode a piece.
+
+        Args:
+            piece: the entries.
+            continues: whether another piece follows, whose records may be in the same batch as the last ones
+                of this piece; `finish` ends it.
+        """
         is_batch = self._form.magic >= 2
-        return Recoded(
-            tuple(one.data for one in pieces),
-            heads[:, COL_END_POSITION] - heads[:, COL_POSITION],
-            heads[:, COL_NUM_RECORDS],
+        return _recoded(
+            lambda: self._encoded(piece, continues=continues and self._form.batch_size is not None),
             len(piece.copied) if is_batch else 0,
             piece.num_copied_bytes if is_batch else 0,
-            elapsed,
         )
 
-    def _encoded(self, piece: Piece) -> Iterator[EncodedBatches]:
+    def finish(self) -> Recoded:
+        """Encode what is left of pieces that continue."""
+        self._last_offset = -1
+        return _recoded(lambda: self._encoding.restart(_new_start()), 0, 0)
+
+    def _encoded(self, piece: Piece, *, continues: bool) -> Iterator[EncodedBatches]:
+        offsets = piece.entries.records.column("offset")
+        if len(offsets) and offsets[0].as_py() <= self._last_offset:
+            yield from self._encoding.restart(_new_start())
         incoming, batches = piece.incoming, piece.batches
         if self._form.magic < 2:
             kept = {name: column for name, column in incoming.columns.items() if name != "headers"}
@@ -172,7 +195,22 @@ class Recoder:
             yield from self._encoding.feed_batches(incoming, batches)
         else:
             yield from self._encoding.feed(incoming)
-        yield from self._encoding.restart(_new_start())
+        if not continues:
+            yield from self._encoding.restart(_new_start())
+        elif len(offsets):
+            self._last_offset = offsets[-1].as_py()
+
+
+def _recoded(
+    encode: Callable[[], Iterator[EncodedBatches]], num_copied: int, num_copied_bytes: int
+) -> Recoded:
+    started = time.thread_time_ns()
+    pieces = list(encode())
+    elapsed = time.thread_time_ns() - started
+    heads = np.concatenate([one.heads for one in pieces]) if pieces else np.zeros((0, WIDTH), np.int64)
+    sizes = heads[:, COL_END_POSITION] - heads[:, COL_POSITION]
+    data = tuple(one.data for one in pieces)
+    return Recoded(data, sizes, heads[:, COL_NUM_RECORDS], num_copied, num_copied_bytes, elapsed)
 
 
 def _new_start() -> EncodingStart:
@@ -194,11 +232,10 @@ def piece_of(entries: EntryRecords) -> Piece:
     return Piece(entries, num_refused, incoming, tuple(_batches(entries)), has_no_data)
 
 
-def time_to_decode(data: Sequence[memoryview], *, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED) -> int:
+def time_to_decode(data: bytes, *, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED) -> int:
     """Return the CPU time in nanoseconds in which entries are verified and read as Arrow columns."""
-    joined = b"".join(data)
     started = time.thread_time_ns()
-    with open_segment(joined, max_decompressed=max_decompressed) as segment:
+    with open_segment(data, max_decompressed=max_decompressed) as segment:
         for _batch in segment.read_batches():
             pass
     return time.thread_time_ns() - started
@@ -207,9 +244,9 @@ def time_to_decode(data: Sequence[memoryview], *, max_decompressed: int = DEFAUL
 def _accepted(entries: EntryRecords) -> EntryRecords:
     """Leave out entries with timestamps below -1, negative offsets, or such as do not increase."""
     offsets = entries.records.column("offset").to_numpy()
-    times = entries.records.column("timestamp_ms").fill_null(-1).to_numpy()
+    times = entries.records.column("timestamp_ms").fill_null(_NO_TIMESTAMP).to_numpy()
     before = np.maximum.accumulate(np.concatenate([[-1], offsets[:-1]])) if offsets.size else offsets
-    is_right = (times >= -1) & (offsets > before)
+    is_right = (times >= _NO_TIMESTAMP) & (offsets > before)
     if is_right.all():
         return entries
     owners = np.repeat(np.arange(len(entries.heads)), entries.num_records)

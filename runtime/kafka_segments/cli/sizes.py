@@ -1,0 +1,248 @@
+"""Subcommand `sizes`: what segments would take in other formats, with other codecs and batch sizes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafka_segments.cli import console
+from kafka_segments.cli.input_check import refuse_other_file
+from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
+from kafka_segments.cli.sources import GivenFile, files_of
+from kafka_segments.codecs import CODEC_NAMES, check_level
+from kafka_segments.errors import KafkaFormatError, OptionError
+from kafka_segments.formats import MAGICS
+from kafka_segments.formats.file_names import is_address
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.storage import Source, open_source
+from kafka_segments.log.opening import open_stored
+from kafka_segments.query.option_values import size_from
+
+if TYPE_CHECKING:
+    from kafka_segments.write.sizes import DataFile, Form, Limits, SizeFinding, SizeReport
+
+__all__ = ["add_parser", "run"]
+
+_DEFAULT = ("none", "gzip", "gzip:1", "snappy", "lz4", "lz4:1", "zstd", "zstd:1", "zstd:9")
+_LARGEST_WHOLE = 16 << 20
+_NUM_SHOWN = 20  # damaged places
+_to_bytes = size_from(1)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `sizes` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "sizes",
+        help="measure what segments would take in other formats and codecs",
+        description="Encode the records of segments in other message formats, with other codecs, levels and "
+        "batch sizes, and print the bytes, their ratio to what is there, CPU time and records a batch. "
+        "Nothing is written. Of more than 16 MiB a sample is read, which the report says; --whole reads all.",
+        epilog="Exit status: 0 clean, 1 damage in what was read, 2 wrong usage or a file that cannot be "
+        "opened, 3 the output could not be written.",
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="PATH",
+        help="a .log file, a pattern of such, a partition's, a log or a tier's directory; paths or addresses",
+    )
+    parser.add_argument(
+        "--magic",
+        type=int,
+        action="append",
+        choices=tuple(MAGICS),
+        help="a message format; may be given again; default: all",
+    )
+    parser.add_argument(
+        "--compression",
+        action="append",
+        metavar="CODEC[:LEVEL,...]",
+        help="a codec with levels, none without one; may be given again; without a level it is Kafka's "
+        f"default; default: {' '.join(_DEFAULT)}",
+    )
+    parser.add_argument(
+        "--batch-size",
+        action="append",
+        default=[],
+        metavar="BYTES",
+        help="also put the records in batches of at most so many bytes, as a producer's batch.size, or with "
+        "a unit as 64k; may be given again",
+    )
+    parser.add_argument("--whole", action="store_true", help="read everything, however large it is")
+    parser.add_argument("--seed", type=int, default=0, help="of the random sample; default: 0")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="time for the sample; default: 3.5, or less if it is precise",
+    )
+    parser.add_argument(
+        "--sample", metavar="BYTES", help="read a sample of so many bytes, whatever time that takes"
+    )
+    parser.add_argument(
+        "--format", choices=("csv", "jsonl", "text"), default="text", help="default: text, for people"
+    )
+    add_progress_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    from kafka_segments.cli.size_lines import write_report
+
+    is_bar = is_drawn(arguments)
+    forms = _forms(arguments)
+    places = Places(keep_cache=True)
+    files, status = _data_files(places, arguments.files)
+    if not files:
+        return status
+    limits = _limits(arguments, sum(file.num_data for file in files))
+    findings = _Findings()
+    report = _measured(files, forms, limits, findings, is_bar=is_bar)
+    findings.say_rest()
+    try:
+        with console.writing() as stdout:
+            write_report(report, arguments.format, stdout, seed=arguments.seed)
+            stdout.flush()
+    except BrokenPipeError:
+        console.silence_stdout()
+    return max(status, console.FINDINGS if report.num_findings else console.CLEAN)
+
+
+class _Findings:
+    """Printer of the first damaged places on standard error."""
+
+    def __init__(self) -> None:
+        self._num = 0
+
+    def __call__(self, found: SizeFinding) -> None:
+        self._num += 1
+        if self._num <= _NUM_SHOWN:
+            console.say(f"{found.path}, position {found.position} to {found.end_position}: {found.detail}")
+
+    def say_rest(self) -> None:
+        """Say how many places were not printed."""
+        if self._num > _NUM_SHOWN:
+            console.say(f"damaged places that are not printed: {self._num - _NUM_SHOWN}; `dump` prints all")
+
+
+def _measured(
+    files: Sequence[DataFile],
+    forms: Sequence[Form],
+    limits: Limits | None,
+    findings: _Findings,
+    *,
+    is_bar: bool,
+) -> SizeReport:
+    from kafka_segments.write.sizes import measure_sizes
+
+    with ExitStack() as stack:
+        if limits is None or limits.num_bytes is not None:
+            progress = JobProgress(stack, "the encoders", draw=is_bar, verb="sizes").show
+        else:
+            stack.enter_context(console.waiting("measuring a sample"))
+            progress = _ignore
+        return measure_sizes(files, forms, limits=limits, on_finding=findings, progress=progress)
+
+
+def _ignore(done: int, total: int) -> None:
+    """Show no progress: the time is short."""
+
+
+def _forms(arguments: argparse.Namespace) -> list[Form]:
+    """The forms that the arguments ask for, of each format those that Kafka has."""
+    from kafka_segments.write.sizes import Form, is_possible
+
+    sizes = [None, *(_to_bytes("--batch-size", text) for text in arguments.batch_size)]
+    codecs = list(dict.fromkeys(one for text in arguments.compression or _DEFAULT for one in _codecs(text)))
+    forms = [
+        Form(magic, codec, level, size)
+        for size in sizes
+        for magic in sorted(set(arguments.magic or MAGICS))
+        for codec, level in codecs
+        # Messages of the old formats are in no batch unless they are compressed.
+        if size is None or magic >= 2 or codec != "none"
+    ]
+    possible = list(dict.fromkeys(form for form in forms if is_possible(form)))
+    if not possible:
+        raise OptionError("none of this is a form that Kafka has: zstd came with magic 2")
+    return possible
+
+
+def _codecs(text: str) -> Iterator[tuple[str, int | None]]:
+    name, colon, levels = text.partition(":")
+    if name == "none" and not colon:
+        yield name, None
+        return
+    if name not in CODEC_NAMES:
+        known = ", ".join(("none", *CODEC_NAMES))
+        raise OptionError(f"--compression {text!r}: give one of {known}, and levels as in zstd:1,3,9")
+    for level in levels.split(",") if colon else [""]:
+        if level and not level.lstrip("-").isdecimal():
+            raise OptionError(
+                f"--compression {text!r}: {level!r} is no level; levels are numbers, as in gzip:9"
+            )
+        if colon and not level:
+            raise OptionError(f"--compression {text!r}: a level is missing; give them as in zstd:1,3,9")
+        number = int(level) if level else None
+        if check_level(name, number) == check_level(name, None):
+            number = None
+        yield name, number
+
+
+def _limits(arguments: argparse.Namespace, num_data: int) -> Limits | None:
+    """The limits of a sample; None to read everything."""
+    from kafka_segments.write.sizes import Limits
+
+    given = [name for name in ("seconds", "sample") if getattr(arguments, name) is not None]
+    if arguments.whole and given:
+        raise OptionError(f"--whole reads everything, and --{given[0]} limits a sample: give one of them")
+    if len(given) > 1:
+        raise OptionError("--seconds and --sample both end the sample: give one of them")
+    if arguments.whole or (not given and num_data <= _LARGEST_WHOLE):
+        return None
+    if arguments.sample is not None:
+        return Limits(arguments.seed, num_bytes=_to_bytes("--sample", arguments.sample))
+    if arguments.seconds is None:
+        return Limits(arguments.seed)
+    if not 0 < arguments.seconds < float("inf"):
+        raise OptionError(f"--seconds {arguments.seconds}: give a time above 0")
+    return Limits(arguments.seed, arguments.seconds)
+
+
+def _data_files(places: Places, given: Sequence[str]) -> tuple[list[DataFile], int]:
+    """Open each file once; return those that are logs, and the exit status of the others."""
+    from kafka_segments.write.sizes import LogFile, data_file
+
+    found: list[DataFile] = []
+    status = console.CLEAN
+    with console.waiting("listing and opening segments"):
+        for one in files_of(places, given):
+            try:
+                if isinstance(one, KafkaFormatError):
+                    raise one
+                _refuse(one)
+                found.append(data_file(LogFile(one.path, partial(_open, places, one))))
+            except KafkaFormatError as error:
+                console.say(str(error))
+                status = max(status, console.status_of(error))
+    if not found and not status:
+        console.say("there is no segment in what was given: give .log files, or directories that hold some")
+        status = console.NOT_OPENED
+    return found, status
+
+
+def _refuse(file: GivenFile) -> None:
+    if file.path == "-":
+        raise OptionError("standard input cannot be measured: it is read in several places; give a file")
+    if file.segment is None:
+        refuse_other_file(file.path)
+
+
+def _open(places: Places, file: GivenFile) -> Source:
+    if file.segment is not None:
+        return open_stored(places, file.segment)
+    return places.open(file.path) if is_address(file.path) else open_source(file.path, only_files=True)

@@ -1,0 +1,23 @@
+"""What segments would take in other formats, with other codecs and batch sizes, measured by encoding them.
+
+The question and the report are those of KIP-640, which was never built. `report.measure_sizes` is the way in.
+"""
+
+from kafka_segments.write.sizes.frame import DataFile, LogFile, data_file
+from kafka_segments.write.sizes.measuring import SizeFinding
+from kafka_segments.write.sizes.recoding import Form, is_possible
+from kafka_segments.write.sizes.report import FormSize, SizeReport, measure_sizes
+from kafka_segments.write.sizes.sampling import Limits
+
+__all__ = [
+    "DataFile",
+    "Form",
+    "FormSize",
+    "Limits",
+    "LogFile",
+    "SizeFinding",
+    "SizeReport",
+    "data_file",
+    "is_possible",
+    "measure_sizes",
+]

@@ -1,0 +1,58 @@
+"""Parts of a file that hold data: all of it but the holes of a sparse file, and the zeros at its end.
+
+A hole reads as zeros. No entry begins inside of one, except for zeros that its first field begins with.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+
+from kafka_segments.errors import ReadError
+from kafka_segments.formats import LEN_PREFIX
+from kafka_segments.io.storage import Source, Window
+from kafka_segments.segment.scan.entry_check import Probe
+
+__all__ = ["Extent", "extents_of"]
+
+Extent = tuple[int, int]
+"""Positions of the first byte and of the one after the last."""
+
+_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
+
+
+def extents_of(source: Source) -> list[Extent]:
+    """List the parts of a source in which an entry may begin, in order.
+
+    The zeros at the end are in none of them: a broker that is stopped in an orderly way has cut them off, the
+    others preallocate segments (`preallocate`).
+
+    Raises:
+        ReadError: the file cannot be read.
+    """
+    end = Probe(source, Window(source)).zeros_position
+    found: list[Extent] = []
+    for start, stop in _data(source, end):
+        # The first bytes of an entry may be zeros, and lie in the hole before its other bytes.
+        begin = max(start - LEN_PREFIX, found[-1][1] if found else 0)
+        if found and found[-1][1] == begin:
+            begin = found.pop()[0]
+        found.append((begin, stop))
+    return found
+
+
+def _data(source: Source, end: int) -> Iterator[Extent]:
+    position = 0
+    while position < end:
+        start, stop = position, end
+        if source.descriptor >= 0 and hasattr(os, "SEEK_DATA"):
+            try:
+                start = os.lseek(source.descriptor, position, os.SEEK_DATA)
+                stop = min(os.lseek(source.descriptor, start, os.SEEK_HOLE), end)
+            except OSError as error:
+                if error.errno not in _UNSUPPORTED:
+                    detail = f"its holes cannot be found: {error.strerror}"
+                    raise ReadError(detail, position=position, path=source.name) from error
+        yield start, stop
+        position = stop

@@ -1,0 +1,165 @@
+"""Measurement of what segments take in other forms, of all their entries or of a sample.
+
+Strategy: stretches of the files (`frame`) are read, and their entries encoded in every form (`recoding`); the
+forms are divided among threads, since codecs and encoders let others run. Of large inputs a sample is taken,
+in rounds of one stretch from each stratum, until its intervals are narrow or time is up (`estimate`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+
+from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.io.storage import Source
+from kafka_segments.segment.columnar.entry_records import read_entry_records
+from kafka_segments.write.sizes.frame import DataFile, Frame
+from kafka_segments.write.sizes.recoding import Form, Piece, Recoded, Recoder, piece_of
+from kafka_segments.write.sizes.stretches import Stretch, read_stretch
+from kafka_segments.write.sizes.tally import Tally, lost_in
+from kafka_segments.write.sizes.timing import DecodeTimes
+
+__all__ = ["Gauge", "OnFinding", "SizeFinding", "measure_whole"]
+
+_LEN_WHOLE = 1 << 20  # of a stretch where all are read
+
+
+@dataclass(frozen=True, slots=True)
+class SizeFinding:
+    """A place in which entries are damaged.
+
+    Attributes:
+        path: the file.
+        position: where it begins.
+        end_position: where it ends, as far as that was read.
+        detail: what is wrong.
+    """
+
+    path: str
+    position: int
+    end_position: int
+    detail: str
+
+
+OnFinding = Callable[[SizeFinding], None]
+
+
+class Gauge:
+    """Encoder of entries in every form; a context manager.
+
+    Args:
+        forms: the forms.
+        on_finding: called with each damaged place.
+        max_decompressed: bytes that one batch may decompress to.
+        num_threads: that encode; None for one a core.
+
+    Attributes:
+        decoding: the times of decoding.
+        num_findings: damaged places so far.
+    """
+
+    def __init__(
+        self,
+        forms: Sequence[Form],
+        on_finding: OnFinding,
+        *,
+        max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+        num_threads: int | None = None,
+    ) -> None:
+        self._recoders = [(form, Recoder(form)) for form in forms]
+        self._magics = sorted({form.magic for form in forms})
+        self._on_finding = on_finding
+        self._max_decompressed = max_decompressed
+        self._num_threads = num_threads or os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._num_threads, "sizes")
+        self.decoding = DecodeTimes(max_decompressed)
+        self.num_findings = 0
+
+    def __enter__(self) -> Gauge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def measure(self, source: Source, stretch: Stretch, *, is_whole: bool) -> Tally:
+        """Measure the entries of a stretch.
+
+        Args:
+            source: the segment.
+            stretch: where its entries are.
+            is_whole: whether all stretches are measured in order: then batches of a given size go on from one
+                to the next, and `finish` ends them. Otherwise the last one of a stretch is left out.
+        """
+        tally = Tally()
+        for gap in stretch.gaps:
+            self._find(source.name, gap.position, gap.end_position, "no sound entry is here")
+        for start, end in stretch.runs:
+            data = source.read(start, end - start)
+            entries = read_entry_records(data, max_decompressed=self._max_decompressed)
+            for damage in entries.damages:
+                place = start + damage.position, start + damage.end_position
+                self._find(source.name, *place, damage.error.detail)
+            self._add(tally, piece_of(entries), is_whole=is_whole)
+        return tally
+
+    def finish(self) -> Tally:
+        """Measure what is left of batches of a given size."""
+        tally, nothing = Tally(), piece_of(read_entry_records(b""))
+        for form, recoder in self._recoders:
+            recoded = recoder.finish()
+            tally.add_form(form, nothing, recoded, is_cut=False)
+            self.decoding.add(form, recoded, 0)
+        return tally
+
+    def _find(self, path: str, position: int, end_position: int, detail: str) -> None:
+        self.num_findings += 1
+        self._on_finding(SizeFinding(path, position, end_position, detail))
+
+    def _add(self, tally: Tally, piece: Piece, *, is_whole: bool) -> None:
+        tally.add_source(piece)
+        for magic in self._magics:
+            for name, count in lost_in(magic, piece).items():
+                tally.losses[magic, name] += count
+
+        def recode(first: int) -> list[tuple[Form, Recoded]]:
+            mine = self._recoders[first :: self._num_threads]
+            return [(form, recoder.recode(piece, continues=is_whole)) for form, recoder in mine]
+
+        for results in self._pool.map(recode, range(self._num_threads)):
+            for form, recoded in results:
+                is_cut = form.batch_size is not None and not is_whole
+                tally.add_form(form, piece, recoded, is_cut=is_cut)
+                self.decoding.add(form, recoded, piece.entries.num_bytes)
+
+
+def measure_whole(files: Sequence[DataFile], gauge: Gauge, progress: Callable[[int, int], None]) -> Tally:
+    """Measure all entries of some files.
+
+    Args:
+        files: the files.
+        gauge: measures.
+        progress: called with the bytes that were read, and with those of all files.
+    """
+    total, done = Tally(), 0
+    num_data = sum(file.num_data for file in files)
+    for file in files:
+        source = file.file.open()
+        try:
+            frame, known = Frame([file], _LEN_WHOLE), None
+            for number in range(len(frame)):
+                parts = frame.stretch(number)[1]
+                stretch = read_stretch(source, parts, file.end, known)
+                known = stretch.end_position
+                total.add(gauge.measure(source, stretch, is_whole=True))
+                done += sum(end - start for start, end in parts)
+                progress(done, num_data)
+        finally:
+            source.close()
+        total.add(gauge.finish())
+    gauge.decoding.finish()
+    return total

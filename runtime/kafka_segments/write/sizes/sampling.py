@@ -1,0 +1,165 @@
+"""A stratified random sample of stretches, and what is measured in each.
+
+Strategy: all stretches are divided into strata of equal size, in the order of files and positions. A round
+takes one at random from each stratum, the strata in random order, so that a round that is cut short is a
+sample of all, too. How long stretches are depends on the entries: a few entries each, since what is learned
+depends on the number of stretches, and what it costs on the number of entries.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from kafka_segments.io.storage import Source
+from kafka_segments.write.sizes.estimate import Estimate, Sampled, ratio_of, total_of
+from kafka_segments.write.sizes.frame import DataFile, Frame
+from kafka_segments.write.sizes.measuring import Gauge
+from kafka_segments.write.sizes.recoding import Form
+from kafka_segments.write.sizes.stretches import Stretch, read_stretch
+from kafka_segments.write.sizes.tally import FormTally, Tally
+
+__all__ = ["Limits", "Sample", "sample_files"]
+
+_NUM_STRATA = 64
+_NUM_PILOT = 16
+_LEN_PILOT = 64 << 10
+_NUM_ENTRIES = 8  # of a stretch
+_SMALLEST, _LARGEST = 4 << 10, 64 << 10
+_NUM_BATCHES = 3  # of a given size, that a stretch should fill
+_ENOUGH = 0.01
+"""Half of a 95 % interval, as a share of the bytes, that ends the sampling if all forms have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a sample.
+
+    Attributes:
+        seed: of the random choice.
+        seconds: time for it.
+        num_bytes: bytes of entries to read in place of both time and precision; None for these.
+    """
+
+    seed: int = 0
+    seconds: float = 3.5
+    num_bytes: int | None = None
+
+
+@dataclass(slots=True)
+class Sample:
+    """Stretches that were measured.
+
+    Attributes:
+        len_stretch: bytes of data in a stretch.
+        num_stretches: number of all stretches.
+        num_strata: number of strata.
+        strata: of each stretch that was measured.
+        tallies: counts of each of them.
+        is_precise: whether it ended because its intervals are narrow.
+    """
+
+    len_stretch: int
+    num_stretches: int
+    num_strata: int
+    strata: list[int] = field(default_factory=list)
+    tallies: list[Tally] = field(default_factory=list)
+    is_precise: bool = False
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the entries that were measured."""
+        return sum(tally.num_bytes for tally in self.tallies)
+
+    def ratio(self, form: Form) -> Estimate:
+        """Estimate the ratio of the bytes in a form to those that are there."""
+        tallies = [tally.forms.get(form, FormTally()) for tally in self.tallies]
+        pairs = [(tally.num_source_bytes, float(tally.num_bytes)) for tally in tallies]
+        return ratio_of(self._sampled(pairs), self.num_strata)
+
+    def total(self, values: Sequence[float]) -> Estimate:
+        """Estimate the sum over all stretches of something of which the measured ones have these values."""
+        return total_of(
+            self._sampled([(0.0, value) for value in values]), self.num_strata, self.num_stretches
+        )
+
+    def _sampled(self, pairs: Sequence[tuple[float, float]]) -> list[Sampled]:
+        return [Sampled(stratum, *pair) for stratum, pair in zip(self.strata, pairs, strict=True)]
+
+
+def sample_files(
+    files: Sequence[DataFile],
+    forms: Sequence[Form],
+    gauge: Gauge,
+    limits: Limits,
+    progress: Callable[[int, int], None],
+) -> Sample:
+    """Measure a sample of the entries of some files.
+
+    Args:
+        files: the files, which hold data.
+        forms: what the gauge measures.
+        gauge: measures.
+        limits: end the sampling.
+        progress: called with how much is done, and of how much.
+    """
+    deadline = time.monotonic() + limits.seconds
+    random = Random(limits.seed)
+    len_stretch = _length_for(files, forms, random)
+    frame = Frame(files, len_stretch)
+    sample = Sample(len_stretch, len(frame), min(_NUM_STRATA, len(frame)))
+    while not _is_enough(sample, forms, limits):
+        for stratum in random.sample(range(sample.num_strata), sample.num_strata):
+            first, end = (at * len(frame) // sample.num_strata for at in (stratum, stratum + 1))
+            with _opened(frame, random.randrange(first, end)) as (source, stretch):
+                sample.tallies.append(gauge.measure(source, stretch, is_whole=False))
+            sample.strata.append(stratum)
+            is_over = _is_over(sample, limits, deadline, progress)
+            if is_over:
+                break
+        else:
+            continue
+        break
+    gauge.decoding.finish()
+    return sample
+
+
+def _is_over(sample: Sample, limits: Limits, deadline: float, progress: Callable[[int, int], None]) -> bool:
+    if limits.num_bytes is not None:
+        done = min(sample.num_bytes, limits.num_bytes)
+        progress(done, limits.num_bytes)
+        # As many stretches without any entry say that there is nothing to read.
+        return done == limits.num_bytes or (not done and len(sample.strata) >= 16 * sample.num_strata)
+    return time.monotonic() >= deadline
+
+
+def _is_enough(sample: Sample, forms: Sequence[Form], limits: Limits) -> bool:
+    if limits.num_bytes is not None or len(sample.strata) < 2 * sample.num_strata:
+        return False
+    sample.is_precise = all(sample.ratio(form).relative <= _ENOUGH for form in forms)
+    return sample.is_precise
+
+
+def _length_for(files: Sequence[DataFile], forms: Sequence[Form], random: Random) -> int:
+    """Choose the length of a stretch by the entries in a few."""
+    frame = Frame(files, _LEN_PILOT)
+    num_bytes = num_entries = 0
+    for _ in range(_NUM_PILOT):
+        with _opened(frame, random.randrange(len(frame))) as (_source, stretch):
+            num_bytes += sum(end - start for start, end in stretch.runs)
+            num_entries += stretch.num_entries
+    size = min(max(_NUM_ENTRIES * num_bytes // max(num_entries, 1), _SMALLEST), _LARGEST)
+    return max(size, *(_NUM_BATCHES * (form.batch_size or 0) for form in forms))
+
+
+@contextmanager
+def _opened(frame: Frame, number: int) -> Iterator[tuple[Source, Stretch]]:
+    file, parts = frame.stretch(number)
+    source = file.file.open()
+    try:
+        yield source, read_stretch(source, parts, file.end)
+    finally:
+        source.close()
