@@ -14,7 +14,7 @@ from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.codecs import CODEC_NAMES, check_level
 from kafka_segments.errors import KafkaFormatError, OptionError
-from kafka_segments.formats import MAGICS
+from kafka_segments.formats import EXPERIMENTAL_MAGICS, MAGICS
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
@@ -54,7 +54,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=int,
         action="append",
         choices=tuple(MAGICS),
-        help="a message format; may be given again; default: all",
+        help="a message format of Kafka's; may be given again; default: all",
+    )
+    parser.add_argument(
+        "--experimental-magic3",
+        action="store_true",
+        help="also magic 3, a proposal that Kafka discarded and that nothing reads but this package",
     )
     parser.add_argument(
         "--compression",
@@ -157,11 +162,14 @@ def _forms(arguments: argparse.Namespace) -> list[Form]:
     from kafka_segments.write.sizes import Form, is_possible
 
     sizes = [None, *(_to_bytes("--batch-size", text) for text in arguments.batch_size)]
+    magics = sorted(set(arguments.magic or MAGICS))
+    if arguments.experimental_magic3:
+        magics += sorted(set(EXPERIMENTAL_MAGICS) - set(MAGICS))
     codecs = list(dict.fromkeys(one for text in arguments.compression or _DEFAULT for one in _codecs(text)))
     forms = [
         Form(magic, codec, level, size)
         for size in sizes
-        for magic in sorted(set(arguments.magic or MAGICS))
+        for magic in magics
         for codec, level in codecs
         # Messages of the old formats are in no batch unless they are compressed.
         if size is None or magic >= 2 or codec != "none"

@@ -29,6 +29,7 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     COL_END_POSITION,
     COL_HAS_DELETE_HORIZON,
     COL_LAST_OFFSET_DELTA,
+    COL_MAGIC,
     COL_POSITION,
 )
 
@@ -95,7 +96,8 @@ class GivenBatch:
 
     def set_in(self, encoder: CompiledEncoder) -> None:
         """Let the encoder's next batch be this one."""
-        names = kafka_log_segment.DERIVED[int(encoder.template[COL_CONTENT])]
+        content = int(encoder.template[COL_CONTENT])
+        names = segment_module(int(encoder.template[COL_MAGIC])).DERIVED[content]
         for column, value in self.fields.items():
             encoder.template[column] = value
         encoder.encode[kernels.ENC_GIVEN] = sum(1 << names.index(name) for name in self.derived)

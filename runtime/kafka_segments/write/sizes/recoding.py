@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED, compress
+from kafka_segments.formats import MAGICS
 from kafka_segments.segment.columnar.entry_records import EntryRecords
 from kafka_segments.segment.segment import open_segment
 from kafka_segments.write.api import new_encoding
@@ -118,7 +119,8 @@ class Recoded:
         data: their bytes, in pieces of whole entries.
         sizes: int64, bytes of each entry.
         counts: int64, records in each.
-        num_copied: batches without data records, which are written too, as they are.
+        num_copied: batches without data records, which are written too, as they are (in magic 3 they would be
+            shorter by some bytes).
         num_copied_bytes: their bytes.
         nanoseconds: CPU time of encoding.
     """
@@ -154,6 +156,7 @@ class Recoder:
             compression=form.compression,
             compression_level=form.level,
             max_message_bytes=None,
+            experimental_magic3=form.magic not in MAGICS,
             **size,
         )
         self._form = form
@@ -232,10 +235,19 @@ def piece_of(entries: EntryRecords) -> Piece:
     return Piece(entries, num_refused, incoming, tuple(_batches(entries)), has_no_data)
 
 
-def time_to_decode(data: bytes, *, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED) -> int:
-    """Return the CPU time in nanoseconds in which entries are verified and read as Arrow columns."""
+def time_to_decode(
+    data: bytes, *, is_experimental: bool, max_decompressed: int = DEFAULT_MAX_DECOMPRESSED
+) -> int:
+    """Return the CPU time in nanoseconds in which entries are verified and read as Arrow columns.
+
+    Args:
+        data: the entries.
+        is_experimental: whether they are of magic 3.
+        max_decompressed: bytes that one batch may decompress to.
+    """
     started = time.thread_time_ns()
-    with open_segment(data, max_decompressed=max_decompressed) as segment:
+    options = {"max_decompressed": max_decompressed, "experimental_magic3": is_experimental}
+    with open_segment(data, **options) as segment:
         for _batch in segment.read_batches():
             pass
     return time.thread_time_ns() - started

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
+from kafka_segments.formats import MAGICS
 from kafka_segments.write.sizes.recoding import Form, Recoded, time_to_decode
 
 __all__ = ["DecodeTimes"]
@@ -50,13 +52,13 @@ class DecodeTimes:
         waiting.num_bytes += sum(map(len, recoded.data))
         waiting.num_source_bytes += num_source_bytes
         if waiting.num_bytes >= _LEN_AT_ONCE:
-            self._decode(waiting)
+            self._decode(form, waiting)
 
     def finish(self) -> None:
         """Decode what is left."""
-        for waiting in self._forms.values():
+        for form, waiting in self._forms.items():
             if waiting.pieces:
-                self._decode(waiting)
+                self._decode(form, waiting)
 
     def seconds(self, form: Form, num_source_bytes: float) -> float:
         """Return the CPU time for entries that are `num_source_bytes` long before they are encoded."""
@@ -65,11 +67,16 @@ class DecodeTimes:
             return 0.0
         return waiting.nanoseconds / 1e9 * num_source_bytes / waiting.num_decoded_source
 
-    def _decode(self, waiting: _Waiting) -> None:
-        data = b"".join(waiting.pieces)
+    def _decode(self, form: Form, waiting: _Waiting) -> None:
+        decode = partial(
+            time_to_decode,
+            b"".join(waiting.pieces),
+            is_experimental=form.magic not in MAGICS,
+            max_decompressed=self._max_decompressed,
+        )
         if not waiting.num_decoded:  # machine code is loaded
-            time_to_decode(data, max_decompressed=self._max_decompressed)
-        waiting.nanoseconds += time_to_decode(data, max_decompressed=self._max_decompressed)
+            decode()
+        waiting.nanoseconds += decode()
         waiting.num_decoded += waiting.num_bytes
         waiting.num_decoded_source += waiting.num_source_bytes
         waiting.pieces.clear()
