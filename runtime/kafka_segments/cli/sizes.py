@@ -28,7 +28,7 @@ __all__ = ["add_parser", "run"]
 
 _DEFAULT = ("none", "gzip", "gzip:1", "snappy", "lz4", "lz4:1", "zstd", "zstd:1", "zstd:9")
 _LARGEST_WHOLE = 16 << 20
-_NUM_SHOWN = 20  # damaged places
+_NUM_SHOWN = 10  # damaged places
 _to_bytes = size_from(1)
 
 
@@ -82,7 +82,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--seconds",
         type=float,
         metavar="S",
-        help="time for the sample; default: 3.5, or less if it is precise",
+        help="time for the sample; default: 3, or less if it is precise",
     )
     parser.add_argument(
         "--sample", metavar="BYTES", help="read a sample of so many bytes, whatever time that takes"

@@ -47,6 +47,11 @@ class DataFile:
         return self.extents[-1][1] if self.extents else 0
 
     @property
+    def has_holes(self) -> bool:
+        """Whether there are holes before the end of the data."""
+        return self.num_data != self.end
+
+    @property
     def num_data(self) -> int:
         """Bytes of the data; without holes it is where they end."""
         return sum(end - start for start, end in self.extents)

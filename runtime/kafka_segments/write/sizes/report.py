@@ -105,7 +105,7 @@ def measure_sizes(
             sample, tally = sample_files(files, forms, gauge, limits, progress), Tally()
             for one in sample.tallies:
                 tally.add(one)
-    num_bytes = _bytes_there(files, sample, tally, gauge.num_findings)
+    num_bytes = _bytes_there(files, sample, tally)
     scale = num_bytes.value / tally.num_bytes if tally.num_bytes else 1.0
     sizes = tuple(_size_of(form, sample, tally, num_bytes, gauge.decoding) for form in forms)
     return SizeReport(
@@ -120,15 +120,12 @@ def measure_sizes(
     )
 
 
-def _bytes_there(
-    files: Sequence[DataFile], sample: Sample | None, tally: Tally, num_findings: int
-) -> Estimate:
+def _bytes_there(files: Sequence[DataFile], sample: Sample | None, tally: Tally) -> Estimate:
     """The bytes of all entries: known if all was read, or if nothing but entries is in the files."""
     if sample is None:
         return Estimate(float(tally.num_bytes), 0.0)
-    has_holes = any(len(file.extents) > 1 or file.extents[:1] != ((0, file.end),) for file in files)
-    if has_holes or num_findings or tally.num_refused:
-        return sample.total([one.num_bytes for one in sample.tallies])
+    if not sample.is_exact:
+        return sample.bytes_there()
     return Estimate(float(sum(file.num_data for file in files)), 0.0)
 
 

@@ -27,9 +27,11 @@ __all__ = ["Limits", "Sample", "sample_files"]
 _NUM_STRATA = 64
 _NUM_PILOT = 16
 _LEN_PILOT = 64 << 10
-_NUM_ENTRIES = 8  # of a stretch
+_NUM_ENTRIES = 4  # of a stretch
 _SMALLEST, _LARGEST = 4 << 10, 64 << 10
 _NUM_BATCHES = 3  # of a given size, that a stretch should fill
+_SHARE_WITH_HOLES = 0.6  # of the time; the rest is for the lengths of entries
+_NUM_LENGTHS = 8  # stretches for each that is measured, if a number of bytes ends the sample
 _ENOUGH = 0.01
 """Half of a 95 % interval, as a share of the bytes, that ends the sampling if all forms have it."""
 
@@ -45,7 +47,7 @@ class Limits:
     """
 
     seed: int = 0
-    seconds: float = 3.5
+    seconds: float = 3.0
     num_bytes: int | None = None
 
 
@@ -59,6 +61,8 @@ class Sample:
         num_strata: number of strata.
         strata: of each stretch that was measured.
         tallies: counts of each of them.
+        lengths: of stretches of which headers alone were read: the stratum, and bytes of entries.
+        is_exact: whether nothing but entries is in the files, as far as that was seen.
         is_precise: whether it ended because its intervals are narrow.
     """
 
@@ -67,24 +71,36 @@ class Sample:
     num_strata: int
     strata: list[int] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
+    lengths: list[tuple[int, int]] = field(default_factory=list)
+    is_exact: bool = True
     is_precise: bool = False
+
+    _framed: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, stratum: int, stretch: Stretch, tally: Tally) -> None:
+        """Add a stretch that was measured."""
+        self.strata.append(stratum)
+        self.tallies.append(tally)
+        self._framed.append((stratum, stretch.num_bytes))
 
     @property
     def num_bytes(self) -> int:
         """Bytes of the entries that were measured."""
         return sum(tally.num_bytes for tally in self.tallies)
 
+    def bytes_there(self) -> Estimate:
+        """Estimate the bytes of all sound entries; those of damaged ones are in their lengths alone."""
+        sampled = [Sampled(stratum, 0.0, size) for stratum, size in (*self._framed, *self.lengths)]
+        total = total_of(sampled, self.num_strata, self.num_stretches)
+        num_framed = sum(size for _stratum, size in self._framed)
+        share = self.num_bytes / num_framed if num_framed else 0.0
+        return Estimate(share * total.value, share * total.half_width)
+
     def ratio(self, form: Form) -> Estimate:
         """Estimate the ratio of the bytes in a form to those that are there."""
         tallies = [tally.forms.get(form, FormTally()) for tally in self.tallies]
         pairs = [(tally.num_source_bytes, float(tally.num_bytes)) for tally in tallies]
         return ratio_of(self._sampled(pairs), self.num_strata)
-
-    def total(self, values: Sequence[float]) -> Estimate:
-        """Estimate the sum over all stretches of something of which the measured ones have these values."""
-        return total_of(
-            self._sampled([(0.0, value) for value in values]), self.num_strata, self.num_stretches
-        )
 
     def _sampled(self, pairs: Sequence[tuple[float, float]]) -> list[Sampled]:
         return [Sampled(stratum, *pair) for stratum, pair in zip(self.strata, pairs, strict=True)]
@@ -106,25 +122,45 @@ def sample_files(
         limits: end the sampling.
         progress: called with how much is done, and of how much.
     """
-    deadline = time.monotonic() + limits.seconds
+    started = time.monotonic()
     random = Random(limits.seed)
     len_stretch = _length_for(files, forms, random)
     frame = Frame(files, len_stretch)
     sample = Sample(len_stretch, len(frame), min(_NUM_STRATA, len(frame)))
-    while not _is_enough(sample, forms, limits):
+    sample.is_exact = not any(file.has_holes for file in files)
+    deadline = started + limits.seconds * (1.0 if sample.is_exact else _SHARE_WITH_HOLES)
+    for source, stratum, stretch in _chosen(frame, sample, random):
+        tally = gauge.measure(source, stretch, is_whole=False)
+        sample.add(stratum, stretch, tally)
+        sample.is_exact = sample.is_exact and not gauge.num_findings and not tally.num_refused
+        if _is_over(sample, limits, deadline, progress) or _is_enough(sample, forms, limits):
+            break
+    if not sample.is_exact:
+        _measure_lengths(frame, sample, random, limits, started + limits.seconds)
+    gauge.decoding.finish()
+    return sample
+
+
+def _chosen(frame: Frame, sample: Sample, random: Random) -> Iterator[tuple[Source, int, Stretch]]:
+    """Yield one stretch of each stratum, round after round, with its file and stratum."""
+    while True:
         for stratum in random.sample(range(sample.num_strata), sample.num_strata):
             first, end = (at * len(frame) // sample.num_strata for at in (stratum, stratum + 1))
             with _opened(frame, random.randrange(first, end)) as (source, stretch):
-                sample.tallies.append(gauge.measure(source, stretch, is_whole=False))
-            sample.strata.append(stratum)
-            is_over = _is_over(sample, limits, deadline, progress)
-            if is_over:
-                break
-        else:
-            continue
-        break
-    gauge.decoding.finish()
-    return sample
+                yield source, stratum, stretch
+
+
+def _measure_lengths(frame: Frame, sample: Sample, random: Random, limits: Limits, deadline: float) -> None:
+    """Find how many bytes are entries, by their prefixes alone, in more stretches."""
+    num_more = _NUM_LENGTHS * len(sample.strata)
+    for number, (_source, stratum, stretch) in enumerate(_chosen(frame, sample, random), 1):
+        sample.lengths.append((stratum, stretch.num_bytes))
+        is_round = number % sample.num_strata == 0
+        if limits.num_bytes is not None:
+            if number >= num_more:
+                return
+        elif time.monotonic() >= deadline or (is_round and sample.bytes_there().relative <= _ENOUGH / 2):
+            return
 
 
 def _is_over(sample: Sample, limits: Limits, deadline: float, progress: Callable[[int, int], None]) -> bool:
@@ -137,9 +173,9 @@ def _is_over(sample: Sample, limits: Limits, deadline: float, progress: Callable
 
 
 def _is_enough(sample: Sample, forms: Sequence[Form], limits: Limits) -> bool:
-    if limits.num_bytes is not None or len(sample.strata) < 2 * sample.num_strata:
-        return False
-    sample.is_precise = all(sample.ratio(form).relative <= _ENOUGH for form in forms)
+    num, rest = divmod(len(sample.strata), sample.num_strata)
+    if limits.num_bytes is None and num > 1 and rest == 0:
+        sample.is_precise = all(sample.ratio(form).relative <= _ENOUGH for form in forms)
     return sample.is_precise
 
 
@@ -149,7 +185,7 @@ def _length_for(files: Sequence[DataFile], forms: Sequence[Form], random: Random
     num_bytes = num_entries = 0
     for _ in range(_NUM_PILOT):
         with _opened(frame, random.randrange(len(frame))) as (_source, stretch):
-            num_bytes += sum(end - start for start, end in stretch.runs)
+            num_bytes += stretch.num_bytes
             num_entries += stretch.num_entries
     size = min(max(_NUM_ENTRIES * num_bytes // max(num_entries, 1), _SMALLEST), _LARGEST)
     return max(size, *(_NUM_BATCHES * (form.batch_size or 0) for form in forms))

@@ -2,8 +2,9 @@
 
 Strategy: an entry belongs to the stretch that its first byte is in, so stretches that are chosen at random
 choose every entry with the same probability, whatever its size. In the middle of a file the first entry is
-searched for: a plausible prefix with a base offset that can be in this file, a valid checksum, and a sound
-entry or the end of the data after it. From there on the entries' own lengths lead from one to the next.
+searched for: a plausible prefix with a base offset that can be in this file, a valid checksum; after a
+message of the old formats also a sound entry, or the end of the data. From there on the entries' own lengths
+lead from one to the next.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from dataclasses import dataclass, field
 
 from kafka_segments import formats
 from kafka_segments.formats.entries import Batch
-from kafka_segments.io.storage import Source
-from kafka_segments.segment.scan.entry_scan import sound_entry
+from kafka_segments.io.storage import Source, Window
+from kafka_segments.segment.scan.entry_check import Probe
 from kafka_segments.segment.scan.resync import candidate_pattern
 from kafka_segments.write.sizes.extents import Extent
 
 __all__ = ["Gap", "Stretch", "read_stretch"]
 
+_LEN_WINDOW = 64 << 10
 _MAX_DISTANCE = 1 << 31
 """Offsets of a segment are less than this above its base offset (`OffsetIndex` has relative ones)."""
 
@@ -53,6 +55,11 @@ class Stretch:
     num_entries: int = 0
     end_position: int | None = None
 
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the entries."""
+        return sum(end - start for start, end in self.runs)
+
 
 class _Walk:
     """A walk over the entries of one source.
@@ -64,8 +71,9 @@ class _Walk:
 
     def __init__(self, source: Source, end: int) -> None:
         self._source, self._end = source, end
-        first = sound_entry(source, 0)
-        self._lowest = None if first is None or first.base_offset is None else first.base_offset
+        self._probe = Probe(source, Window(source, _LEN_WINDOW))
+        first = self._sound(0)
+        self._lowest = None if first is None else first.base_offset
 
     def end_of(self, position: int) -> int | None:
         """Return where the entry at a position ends by its length; None if none can be there."""
@@ -92,12 +100,20 @@ class _Walk:
         position = start + at
         lowest = self._lowest
         is_far = lowest is not None and not 0 <= prefix.base_offset - lowest < _MAX_DISTANCE
-        if is_far or self.end_of(position) is None:
+        if is_far:
             return False
-        batch: Batch | None = sound_entry(self._source, position)
-        if batch is None:
-            return False
-        return batch.end_position >= self._end or sound_entry(self._source, batch.end_position) is not None
+        batch = self._sound(position)
+        if batch is None or batch.magic >= 2:
+            return batch is not None
+        # A codec may have copied whole messages of a wrapper: after the last one is no entry.
+        return batch.end_position >= self._end or self._sound(batch.end_position) is not None
+
+    def _sound(self, position: int) -> Batch | None:
+        """Return the sound entry at a position, without a search for another one."""
+        if self.end_of(position) is None:  # of zeros, `examine` would read all
+            return None
+        checked = self._probe.examine(position, None, check_crc=True)
+        return checked.batch if checked.error is None else None
 
 
 def read_stretch(source: Source, parts: Sequence[Extent], end: int, known: int | None = None) -> Stretch:
