@@ -32,6 +32,8 @@ def extents_of(source: Source) -> list[Extent]:
         ReadError: the file cannot be read.
     """
     end = Probe(source, Window(source)).zeros_position
+    if source.size - end < LEN_PREFIX:  # zeros of the last record
+        end = source.size
     found: list[Extent] = []
     for start, stop in _data(source, end):
         # The first bytes of an entry may be zeros, and lie in the hole before its other bytes.

@@ -10,8 +10,11 @@ from itertools import accumulate
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.write.sizes.extents import Extent, extents_of
+from kafka_segments.write.sizes.stretches import read_stretch
 
 __all__ = ["DataFile", "Frame", "LogFile", "data_file"]
+
+_LEN_TAIL = 128 << 10  # in which the last entry begins, unless it is a large one
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,18 @@ def data_file(file: LogFile) -> DataFile:
     source = file.open()
     try:
         refuse_foreign(source)
-        return DataFile(file, tuple(extents_of(source)), source.size)
+        return DataFile(file, _with_last_entry(source, extents_of(source)), source.size)
     finally:
         source.close()
+
+
+def _with_last_entry(source: Source, extents: Sequence[Extent]) -> tuple[Extent, ...]:
+    """Add the zeros that the last entry ends with, where more zeros follow."""
+    if not extents or extents[-1][1] == source.size:
+        return tuple(extents)
+    start, end = extents[-1]
+    last = read_stretch(source, [(max(start, end - _LEN_TAIL), end)], end).end_position
+    return (*extents[:-1], (start, end if last is None else max(end, last)))
 
 
 class Frame:
