@@ -1,4 +1,4 @@
-"""Write the tables of docs/ that are made of the code: options and columns. Run by `make generate`.
+"""Write the tables of docs/ that are made by the code: options, columns, sizes. Run by `make generate`.
 
 Each stands between two comments in its page. `--check` writes nothing and names the pages that are stale.
 """
@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from kafka_segments.query.options import IGNORED, OPTIONS, REFUSED, Option
 from kafka_segments.segment.columnar.arrow_schema import MEANINGS, OF_PARTITION, SCHEMA, schema_of
 from kafka_segments.spark.schema import VIEW_SCHEMAS
 from kafka_segments.spark.writing.write_options import WRITE_OPTIONS
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools import size_tables  # noqa: E402  the root is no package
 
 RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -88,10 +92,11 @@ def languages() -> Iterator[str]:
         yield f"| {found['title']} | {found['version']} | {runtime} | {numbers} |"
 
 
-TABLES = {
+TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "spark.md": options,
     "columns.md": columns,
     "writing.md": write_options,
+    "sizes.md": size_tables.lines,
     "languages.md": languages,
 }
 
