@@ -119,10 +119,8 @@ def _chapter() -> Iterator[str]:
     for name, rows in cases:
         sizes = [len(_encoded(rows, magic)) for magic in MAGICS]
         cells = [f"{size / len(rows):.2f}" for size in sizes]
-        yield (
-            f"| {name} | {' | '.join(cells)} | {_change(sizes[2], sizes[1])} | {_change(sizes[3], "
-            "sizes[2])} |"
-        )
+        changes = f"{_change(sizes[2], sizes[1])} | {_change(sizes[3], sizes[2])}"
+        yield f"| {name} | {' | '.join(cells)} | {changes} |"
     yield ""
 
 

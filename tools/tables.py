@@ -18,7 +18,7 @@ from kafka_segments.spark.writing.write_options import WRITE_OPTIONS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import size_tables  # noqa: E402  the root is no package
+from tools import size_tables
 
 RECORD_VIEW = VIEW_SCHEMAS["records"]
 DOCS = Path(__file__).resolve().parent.parent / "docs"
