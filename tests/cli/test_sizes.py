@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from io import StringIO
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from tests.write.sparse_logs import batches
 from kafka_segments import encode_records
 from kafka_segments.cli.main import main
 
+ROOT = Path(__file__).resolve().parents[2]
 MULTI = str(RECORDED / "kafka-4.3" / "clean" / "multi-0")
 TRANSACTIONS = str(RECORDED / "kafka-4.3" / "clean" / "transactions-0")
 FEW = ("--compression", "none", "--compression", "zstd:1,3")
@@ -157,6 +159,23 @@ def test_what_cannot_be_opened_is_said_and_the_rest_is_measured(
     index = next(Path(MULTI).glob("*.index"))
     status, _out, err = answer(capsys, str(index))
     assert status == 2 and "this is an offset index" in err
+
+
+def commands() -> list[list[str]]:
+    """The commands of docs/sizes.md, of which the directories are replaced by a recorded one."""
+    page = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
+    block = page.partition("```sh\n")[2].partition("```")[0]
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    return [
+        [MULTI if word == "LOGS" or word.startswith("/") else word for word in line[2:]] for line in lines
+    ]
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_the_commands_of_the_page_run(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    status, out, _err = answer(capsys, *words)
+    assert status == 0
+    assert "magic" in out
 
 
 def test_an_empty_segment_takes_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
