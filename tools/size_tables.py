@@ -18,7 +18,7 @@ from kafka_segments.formats.entries import Batch, ExperimentalBatch, Record
 from kafka_segments.formats.metadata_first import MetadataFirstReader
 from kafka_segments.io.storage import open_source
 from kafka_segments.write.convert import convert_magic3
-from kafka_segments.write.sizes import Form, LogFile, SizeReport, data_file, measure_sizes
+from kafka_segments.write.sizes import FileToMeasure, Form, SizeReport, data_file, measure_sizes
 
 __all__ = ["lines"]
 
@@ -70,7 +70,7 @@ def _paths(name: str) -> list[Path]:
 
 @cache
 def _measured(name: str) -> SizeReport:
-    files = [data_file(LogFile(str(path), partial(open_source, str(path)))) for path in _paths(name)]
+    files = [data_file(FileToMeasure(str(path), partial(open_source, str(path)))) for path in _paths(name)]
     forms = [Form(magic) for magic in MAGICS]
     return measure_sizes(files, forms, limits=None, on_finding=_ignore, progress=_ignore)
 

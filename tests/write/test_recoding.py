@@ -15,7 +15,7 @@ from kafka_segments import down_convert, open_segment, up_convert
 from kafka_segments.errors import OptionError
 from kafka_segments.segment.columnar.entry_records import read_entry_records
 from kafka_segments.write.sizes import Form, is_possible
-from kafka_segments.write.sizes.recoding import Piece, Recoded, Recoder, piece_of
+from kafka_segments.write.sizes.recoding import EncodedForm, GivenEntries, Recoder, piece_of
 
 FORMS = [
     Form(magic, codec, level, size)
@@ -28,11 +28,11 @@ LOGS = sorted(name for name in in_every_run() if name.endswith(".log"))
 Row = tuple[Any, ...]
 
 
-def piece(data: bytes) -> Piece:
+def piece(data: bytes) -> GivenEntries:
     return piece_of(read_entry_records(data))
 
 
-def recoded(form: Form, data: bytes) -> Recoded:
+def recoded(form: Form, data: bytes) -> EncodedForm:
     return Recoder(form).recode(piece(data))
 
 

@@ -15,7 +15,15 @@ from tests.write import sparse_logs
 from kafka_segments.io.storage import open_source
 from kafka_segments.segment.columnar.entry_records import read_entry_records
 from kafka_segments.write.convert import down_convert
-from kafka_segments.write.sizes import DataFile, Form, Limits, LogFile, SizeReport, data_file, measure_sizes
+from kafka_segments.write.sizes import (
+    FileToMeasure,
+    Form,
+    MeasuredFile,
+    SampleLimits,
+    SizeReport,
+    data_file,
+    measure_sizes,
+)
 from kafka_segments.write.sizes.estimate import Sampled, ratio_of, total_of
 from kafka_segments.write.sizes.extents import extents_of
 from kafka_segments.write.sizes.frame import Frame
@@ -24,11 +32,13 @@ from kafka_segments.write.sizes.stretches import read_stretch
 FORMS = (Form(1), Form(1, "gzip", 1), Form(2), Form(2, "zstd"), Form(2, "lz4", 1), Form(3, "zstd"))
 
 
-def opened(path: Path) -> DataFile:
-    return data_file(LogFile(str(path), lambda: open_source(str(path))))
+def opened(path: Path) -> MeasuredFile:
+    return data_file(FileToMeasure(str(path), lambda: open_source(str(path))))
 
 
-def measured(files: Sequence[DataFile], limits: Limits | None, tried: Sequence[Form] = FORMS) -> SizeReport:
+def measured(
+    files: Sequence[MeasuredFile], limits: SampleLimits | None, tried: Sequence[Form] = FORMS
+) -> SizeReport:
     return measure_sizes(
         files, tried, limits=limits, on_finding=lambda _found: None, progress=lambda _done, _of: None
     )
@@ -115,19 +125,21 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> DataFile:
+def log(tmp_path_factory: pytest.TempPathFactory) -> MeasuredFile:
     path = tmp_path_factory.mktemp("sizes") / "log"
     path.write_bytes(sparse_logs.batches(Random(1), forms.pick(6 << 20, 64 << 20), codecs=("none", "lz4")))
     return opened(path)
 
 
 @pytest.mark.long
-def test_estimates_are_near_the_truth(log: DataFile, print_at_end: Callable[[str, list[str]], None]) -> None:
+def test_estimates_are_near_the_truth(
+    log: MeasuredFile, print_at_end: Callable[[str, list[str]], None]
+) -> None:
     truth = measured([log], None)
     outside = count = 0
     worst = 0.0
     for seed in range(forms.pick(3, 40)):
-        report = measured([log], Limits(seed, num_bytes=forms.pick(1 << 20, 8 << 20)))
+        report = measured([log], SampleLimits(seed, num_bytes=forms.pick(1 << 20, 8 << 20)))
         assert report.sample is not None and report.num_bytes == truth.num_bytes
         for size, true in zip(report.sizes, truth.sizes, strict=True):
             error = abs(size.num_bytes.value - true.num_bytes.value)
@@ -140,8 +152,8 @@ def test_estimates_are_near_the_truth(log: DataFile, print_at_end: Callable[[str
     assert outside / count <= 0.2
 
 
-def test_the_same_seed_reads_the_same(log: DataFile) -> None:
-    reports = [measured([log], Limits(4, num_bytes=200_000), FORMS[2:4]) for _ in range(2)]
+def test_the_same_seed_reads_the_same(log: MeasuredFile) -> None:
+    reports = [measured([log], SampleLimits(4, num_bytes=200_000), FORMS[2:4]) for _ in range(2)]
     values = [[(size.num_bytes, size.records_per_batch) for size in report.sizes] for report in reports]
     assert values[0] == values[1]
 
@@ -162,7 +174,7 @@ def test_a_hundred_gigabytes_within_two_percent(
     truth = measured([opened(one)], None)
     paths = sparse_logs.links(one, tmp_path / "logs", 100)
     started, used = time.monotonic(), time.process_time()
-    report = measured([opened(path) for path in paths], Limits())
+    report = measured([opened(path) for path in paths], SampleLimits())
     elapsed, used = time.monotonic() - started, time.process_time() - used
     assert report.num_file_bytes == 100 * sparse_logs.GIB and report.sample is not None
     errors = [

@@ -22,7 +22,7 @@ from kafka_segments.log.opening import open_stored
 from kafka_segments.query.option_values import size_from
 
 if TYPE_CHECKING:
-    from kafka_segments.write.sizes import DataFile, Form, Limits, SizeFinding, SizeReport
+    from kafka_segments.write.sizes import Form, MeasuredFile, SampleLimits, SizeFinding, SizeReport
 
 __all__ = ["add_parser", "run"]
 
@@ -135,9 +135,9 @@ class _Findings:
 
 
 def _measured(
-    files: Sequence[DataFile],
+    files: Sequence[MeasuredFile],
     forms: Sequence[Form],
-    limits: Limits | None,
+    limits: SampleLimits | None,
     findings: _Findings,
     *,
     is_bar: bool,
@@ -201,9 +201,9 @@ def _codecs(text: str) -> Iterator[tuple[str, int | None]]:
         yield name, number
 
 
-def _limits(arguments: argparse.Namespace, num_data: int) -> Limits | None:
+def _limits(arguments: argparse.Namespace, num_data: int) -> SampleLimits | None:
     """The limits of a sample; None to read everything."""
-    from kafka_segments.write.sizes import Limits
+    from kafka_segments.write.sizes import SampleLimits
 
     given = [name for name in ("seconds", "sample") if getattr(arguments, name) is not None]
     if arguments.whole and given:
@@ -213,19 +213,19 @@ def _limits(arguments: argparse.Namespace, num_data: int) -> Limits | None:
     if arguments.whole or (not given and num_data <= _LARGEST_WHOLE):
         return None
     if arguments.sample is not None:
-        return Limits(arguments.seed, num_bytes=_to_bytes("--sample", arguments.sample))
+        return SampleLimits(arguments.seed, num_bytes=_to_bytes("--sample", arguments.sample))
     if arguments.seconds is None:
-        return Limits(arguments.seed)
+        return SampleLimits(arguments.seed)
     if not 0 < arguments.seconds < float("inf"):
         raise OptionError(f"--seconds {arguments.seconds}: give a time above 0")
-    return Limits(arguments.seed, arguments.seconds)
+    return SampleLimits(arguments.seed, arguments.seconds)
 
 
-def _data_files(places: Places, given: Sequence[str]) -> tuple[list[DataFile], int]:
+def _data_files(places: Places, given: Sequence[str]) -> tuple[list[MeasuredFile], int]:
     """Open each file once; return those that are logs, and the exit status of the others."""
-    from kafka_segments.write.sizes import LogFile, data_file
+    from kafka_segments.write.sizes import FileToMeasure, data_file
 
-    found: list[DataFile] = []
+    found: list[MeasuredFile] = []
     status = console.CLEAN
     with console.waiting("listing and opening segments"):
         for one in files_of(places, given):
@@ -233,7 +233,7 @@ def _data_files(places: Places, given: Sequence[str]) -> tuple[list[DataFile], i
                 if isinstance(one, KafkaFormatError):
                     raise one
                 _refuse(one)
-                found.append(data_file(LogFile(one.path, partial(_open, places, one))))
+                found.append(data_file(FileToMeasure(one.path, partial(_open, places, one))))
             except KafkaFormatError as error:
                 console.say(str(error))
                 status = max(status, console.status_of(error))

@@ -1,20 +1,20 @@
 """What segments would take in other formats, with other codecs and batch sizes, measured by encoding them.
 
-The question and the report are those of KIP-640, which was never built. `report.measure_sizes` is the way in.
+The question and the report are those of KIP-640, which was never built. `size_report.measure_sizes` is the way in.
 """
 
-from kafka_segments.write.sizes.frame import DataFile, LogFile, data_file
+from kafka_segments.write.sizes.frame import FileToMeasure, MeasuredFile, data_file
 from kafka_segments.write.sizes.measuring import SizeFinding
 from kafka_segments.write.sizes.recoding import Form, is_possible
-from kafka_segments.write.sizes.report import FormSize, SizeReport, measure_sizes
-from kafka_segments.write.sizes.sampling import Limits
+from kafka_segments.write.sizes.sampling import SampleLimits
+from kafka_segments.write.sizes.size_report import FormSize, SizeReport, measure_sizes
 
 __all__ = [
-    "DataFile",
+    "FileToMeasure",
     "Form",
     "FormSize",
-    "Limits",
-    "LogFile",
+    "MeasuredFile",
+    "SampleLimits",
     "SizeFinding",
     "SizeReport",
     "data_file",

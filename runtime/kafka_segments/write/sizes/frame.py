@@ -12,13 +12,13 @@ from kafka_segments.segment.scan.foreign_logs import refuse_foreign
 from kafka_segments.write.sizes.extents import Extent, extents_of
 from kafka_segments.write.sizes.stretches import read_stretch
 
-__all__ = ["DataFile", "Frame", "LogFile", "data_file"]
+__all__ = ["FileToMeasure", "Frame", "MeasuredFile", "data_file"]
 
 _LEN_TAIL = 128 << 10  # in which the last entry begins, unless it is a large one
 
 
 @dataclass(frozen=True, slots=True)
-class LogFile:
+class FileToMeasure:
     """A segment to be measured.
 
     Attributes:
@@ -31,7 +31,7 @@ class LogFile:
 
 
 @dataclass(frozen=True, slots=True)
-class DataFile:
+class MeasuredFile:
     """A segment, and where its data are.
 
     Attributes:
@@ -40,7 +40,7 @@ class DataFile:
         size: bytes of the file.
     """
 
-    file: LogFile
+    file: FileToMeasure
     extents: tuple[Extent, ...]
     size: int
 
@@ -60,7 +60,7 @@ class DataFile:
         return sum(end - start for start, end in self.extents)
 
 
-def data_file(file: LogFile) -> DataFile:
+def data_file(file: FileToMeasure) -> MeasuredFile:
     """Find where a segment's data are.
 
     Raises:
@@ -69,7 +69,7 @@ def data_file(file: LogFile) -> DataFile:
     source = file.open()
     try:
         refuse_foreign(source)
-        return DataFile(file, _with_last_entry(source, extents_of(source)), source.size)
+        return MeasuredFile(file, _with_last_entry(source, extents_of(source)), source.size)
     finally:
         source.close()
 
@@ -91,14 +91,14 @@ class Frame:
         len_stretch: bytes of data in a stretch; the last one of a file may be shorter.
     """
 
-    def __init__(self, files: Sequence[DataFile], len_stretch: int) -> None:
+    def __init__(self, files: Sequence[MeasuredFile], len_stretch: int) -> None:
         self._files, self._len_stretch = files, len_stretch
         self._ends = list(accumulate(-(-file.num_data // len_stretch) for file in files))
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def stretch(self, number: int) -> tuple[DataFile, list[Extent]]:
+    def stretch(self, number: int) -> tuple[MeasuredFile, list[Extent]]:
         """Return the file of a stretch, and the parts of the file that it consists of."""
         at = bisect_right(self._ends, number)
         file = self._files[at]

@@ -16,8 +16,8 @@ from types import TracebackType
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.entry_records import read_entry_records
-from kafka_segments.write.sizes.frame import DataFile, Frame
-from kafka_segments.write.sizes.recoding import Form, Piece, Recoded, Recoder, piece_of
+from kafka_segments.write.sizes.frame import Frame, MeasuredFile
+from kafka_segments.write.sizes.recoding import EncodedForm, Form, GivenEntries, Recoder, piece_of
 from kafka_segments.write.sizes.stretches import Stretch, read_stretch
 from kafka_segments.write.sizes.tally import Tally, lost_in
 from kafka_segments.write.sizes.timing import DecodeTimes
@@ -120,13 +120,13 @@ class Gauge:
         self.num_findings += 1
         self._on_finding(SizeFinding(path, position, end_position, detail))
 
-    def _add(self, tally: Tally, piece: Piece, *, is_whole: bool) -> None:
+    def _add(self, tally: Tally, piece: GivenEntries, *, is_whole: bool) -> None:
         tally.add_source(piece)
         for magic in self._magics:
             for name, count in lost_in(magic, piece).items():
                 tally.losses[magic, name] += count
 
-        def recode(first: int) -> list[tuple[Form, Recoded]]:
+        def recode(first: int) -> list[tuple[Form, EncodedForm]]:
             mine = self._recoders[first :: self._num_threads]
             return [(form, recoder.recode(piece, continues=is_whole)) for form, recoder in mine]
 
@@ -137,7 +137,7 @@ class Gauge:
                 self.decoding.add(form, recoded, piece.entries.num_bytes)
 
 
-def measure_whole(files: Sequence[DataFile], gauge: Gauge, progress: Callable[[int, int], None]) -> Tally:
+def measure_whole(files: Sequence[MeasuredFile], gauge: Gauge, progress: Callable[[int, int], None]) -> Tally:
     """Measure all entries of some files.
 
     Args:

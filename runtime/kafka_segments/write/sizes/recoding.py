@@ -42,7 +42,7 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     WIDTH,
 )
 
-__all__ = ["Form", "Piece", "Recoded", "Recoder", "is_possible", "piece_of", "time_to_decode"]
+__all__ = ["EncodedForm", "Form", "GivenEntries", "Recoder", "is_possible", "piece_of", "time_to_decode"]
 
 _NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP
 _LEN_GATHERED = BatchOptions().batch_size
@@ -76,7 +76,7 @@ class Form(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class GivenEntries:
     """Entries to be encoded in other forms.
 
     Attributes:
@@ -112,7 +112,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Recoded:
+class EncodedForm:
     """Entries in another form.
 
     Attributes:
@@ -165,7 +165,7 @@ class Recoder:
         if options.is_compressed:  # the codec is loaded now, and not while time is taken
             compress(form.compression, b"", level=form.level, magic=form.magic)
 
-    def recode(self, piece: Piece, *, continues: bool = False) -> Recoded:
+    def recode(self, piece: GivenEntries, *, continues: bool = False) -> EncodedForm:
         """Encode a piece.
 
         Args:
@@ -180,12 +180,12 @@ class Recoder:
             piece.num_copied_bytes if is_batch else 0,
         )
 
-    def finish(self) -> Recoded:
+    def finish(self) -> EncodedForm:
         """Encode what is left of pieces that continue."""
         self._last_offset = -1
         return _recoded(lambda: self._encoding.restart(_new_start()), 0, 0)
 
-    def _encoded(self, piece: Piece, *, continues: bool) -> Iterator[EncodedBatches]:
+    def _encoded(self, piece: GivenEntries, *, continues: bool) -> Iterator[EncodedBatches]:
         offsets = piece.entries.records.column("offset")
         if len(offsets) and offsets[0].as_py() <= self._last_offset:
             yield from self._encoding.restart(_new_start())
@@ -206,14 +206,14 @@ class Recoder:
 
 def _recoded(
     encode: Callable[[], Iterator[EncodedBatches]], num_copied: int, num_copied_bytes: int
-) -> Recoded:
+) -> EncodedForm:
     started = time.thread_time_ns()
     pieces = list(encode())
     elapsed = time.thread_time_ns() - started
     heads = np.concatenate([one.heads for one in pieces]) if pieces else np.zeros((0, WIDTH), np.int64)
     sizes = heads[:, COL_END_POSITION] - heads[:, COL_POSITION]
     data = tuple(one.data for one in pieces)
-    return Recoded(data, sizes, heads[:, COL_NUM_RECORDS], num_copied, num_copied_bytes, elapsed)
+    return EncodedForm(data, sizes, heads[:, COL_NUM_RECORDS], num_copied, num_copied_bytes, elapsed)
 
 
 def _new_start() -> EncodingStart:
@@ -225,14 +225,14 @@ def is_possible(form: Form) -> bool:
     return form.magic >= 2 or form.compression != "zstd"
 
 
-def piece_of(entries: EntryRecords) -> Piece:
+def piece_of(entries: EntryRecords) -> GivenEntries:
     """Prepare entries for encoding; those that Kafka's writers refuse are left out."""
     num_entries = len(entries.heads)
     entries = _accepted(entries)
     incoming = next(iter_incoming(entries.records), Incoming(0, {}))
     has_no_data = np.flatnonzero(entries.num_records == 0)
     num_refused = num_entries - len(entries.heads)
-    return Piece(entries, num_refused, incoming, tuple(_batches(entries)), has_no_data)
+    return GivenEntries(entries, num_refused, incoming, tuple(_batches(entries)), has_no_data)
 
 
 def time_to_decode(

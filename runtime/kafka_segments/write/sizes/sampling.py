@@ -16,13 +16,13 @@ from random import Random
 
 from kafka_segments.io.storage import Source
 from kafka_segments.write.sizes.estimate import Estimate, Sampled, ratio_of, total_of
-from kafka_segments.write.sizes.frame import DataFile, Frame
+from kafka_segments.write.sizes.frame import Frame, MeasuredFile
 from kafka_segments.write.sizes.measuring import Gauge
 from kafka_segments.write.sizes.recoding import Form
 from kafka_segments.write.sizes.stretches import Stretch, read_stretch
 from kafka_segments.write.sizes.tally import FormTally, Tally
 
-__all__ = ["Limits", "Sample", "sample_files"]
+__all__ = ["Sample", "SampleLimits", "sample_files"]
 
 _NUM_STRATA = 64
 _NUM_PILOT = 16
@@ -37,8 +37,8 @@ _ENOUGH = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a sample.
+class SampleLimits:
+    """SampleLimits of a sample.
 
     Attributes:
         seed: of the random choice.
@@ -107,10 +107,10 @@ class Sample:
 
 
 def sample_files(
-    files: Sequence[DataFile],
+    files: Sequence[MeasuredFile],
     forms: Sequence[Form],
     gauge: Gauge,
-    limits: Limits,
+    limits: SampleLimits,
     progress: Callable[[int, int], None],
 ) -> Sample:
     """Measure a sample of the entries of some files.
@@ -150,7 +150,9 @@ def _chosen(frame: Frame, sample: Sample, random: Random) -> Iterator[tuple[Sour
                 yield source, stratum, stretch
 
 
-def _measure_lengths(frame: Frame, sample: Sample, random: Random, limits: Limits, deadline: float) -> None:
+def _measure_lengths(
+    frame: Frame, sample: Sample, random: Random, limits: SampleLimits, deadline: float
+) -> None:
     """Find how many bytes are entries, by their prefixes alone, in more stretches."""
     num_more = _NUM_LENGTHS * len(sample.strata)
     for number, (_source, stratum, stretch) in enumerate(_chosen(frame, sample, random), 1):
@@ -163,7 +165,9 @@ def _measure_lengths(frame: Frame, sample: Sample, random: Random, limits: Limit
             return
 
 
-def _is_over(sample: Sample, limits: Limits, deadline: float, progress: Callable[[int, int], None]) -> bool:
+def _is_over(
+    sample: Sample, limits: SampleLimits, deadline: float, progress: Callable[[int, int], None]
+) -> bool:
     if limits.num_bytes is not None:
         done = min(sample.num_bytes, limits.num_bytes)
         progress(done, limits.num_bytes)
@@ -172,14 +176,14 @@ def _is_over(sample: Sample, limits: Limits, deadline: float, progress: Callable
     return time.monotonic() >= deadline
 
 
-def _is_enough(sample: Sample, forms: Sequence[Form], limits: Limits) -> bool:
+def _is_enough(sample: Sample, forms: Sequence[Form], limits: SampleLimits) -> bool:
     num, rest = divmod(len(sample.strata), sample.num_strata)
     if limits.num_bytes is None and num > 1 and rest == 0:
         sample.is_precise = all(sample.ratio(form).relative <= _ENOUGH for form in forms)
     return sample.is_precise
 
 
-def _length_for(files: Sequence[DataFile], forms: Sequence[Form], random: Random) -> int:
+def _length_for(files: Sequence[MeasuredFile], forms: Sequence[Form], random: Random) -> int:
     """Choose the length of a stretch by the entries in a few."""
     frame = Frame(files, _LEN_PILOT)
     num_bytes = num_entries = 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.codecs import CODEC_NAMES
-from kafka_segments.write.sizes.recoding import Form, Piece, Recoded
+from kafka_segments.write.sizes.recoding import EncodedForm, Form, GivenEntries
 
 __all__ = ["FormTally", "Tally", "lost_in"]
 
@@ -86,7 +86,7 @@ class Tally:
         for form, tally in other.forms.items():
             self.forms.setdefault(form, FormTally()).add(tally)
 
-    def add_source(self, piece: Piece) -> None:
+    def add_source(self, piece: GivenEntries) -> None:
         """Count the entries of a piece."""
         entries = piece.entries
         table = entries.table
@@ -101,7 +101,7 @@ class Tally:
         for magic, count in zip(*np.unique(table.column("magic"), return_counts=True), strict=True):
             self.magics[int(magic)] += int(count)
 
-    def add_form(self, form: Form, piece: Piece, recoded: Recoded, *, is_cut: bool) -> None:
+    def add_form(self, form: Form, piece: GivenEntries, recoded: EncodedForm, *, is_cut: bool) -> None:
         """Count the entries of a piece in another form.
 
         Args:
@@ -126,7 +126,7 @@ class Tally:
         tally.num_records += int(counts.sum())
 
 
-def lost_in(magic: int, piece: Piece) -> Counter[str]:
+def lost_in(magic: int, piece: GivenEntries) -> Counter[str]:
     """Count what entries have that a message format does not carry; names are those of `convert.LOSSES`."""
     table = piece.entries.table
     if magic >= 2:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_segments.formats import MAGICS
-from kafka_segments.write.sizes.recoding import Form, Recoded, time_to_decode
+from kafka_segments.write.sizes.recoding import EncodedForm, Form, time_to_decode
 
 __all__ = ["DecodeTimes"]
 
@@ -37,7 +37,7 @@ class DecodeTimes:
         self._max_decompressed = max_decompressed
         self._forms: dict[Form, _Waiting] = {}
 
-    def add(self, form: Form, recoded: Recoded, num_source_bytes: int) -> None:
+    def add(self, form: Form, recoded: EncodedForm, num_source_bytes: int) -> None:
         """Decode entries, some at a time.
 
         Args:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.write.sizes.estimate import Estimate
-from kafka_segments.write.sizes.frame import DataFile
+from kafka_segments.write.sizes.frame import MeasuredFile
 from kafka_segments.write.sizes.measuring import Gauge, OnFinding, measure_whole
 from kafka_segments.write.sizes.recoding import Form
-from kafka_segments.write.sizes.sampling import Limits, Sample, sample_files
+from kafka_segments.write.sizes.sampling import Sample, SampleLimits, sample_files
 from kafka_segments.write.sizes.tally import FormTally, Tally
 from kafka_segments.write.sizes.timing import DecodeTimes
 
@@ -75,10 +75,10 @@ class SizeReport:
 
 
 def measure_sizes(
-    files: Sequence[DataFile],
+    files: Sequence[MeasuredFile],
     forms: Sequence[Form],
     *,
-    limits: Limits | None,
+    limits: SampleLimits | None,
     on_finding: OnFinding,
     progress: Callable[[int, int], None],
     max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
@@ -120,7 +120,7 @@ def measure_sizes(
     )
 
 
-def _bytes_there(files: Sequence[DataFile], sample: Sample | None, tally: Tally) -> Estimate:
+def _bytes_there(files: Sequence[MeasuredFile], sample: Sample | None, tally: Tally) -> Estimate:
     """The bytes of all entries: known if all was read, or if nothing but entries is in the files."""
     if sample is None:
         return Estimate(float(tally.num_bytes), 0.0)
