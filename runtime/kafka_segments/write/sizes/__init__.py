@@ -1,6 +1,7 @@
 """What segments would take in other formats, with other codecs and batch sizes, measured by encoding them.
 
-The question and the report are those of KIP-640, which was never built. `size_report.measure_sizes` is the way in.
+The question and the report are those of KIP-640, which was never built; `size_report.measure_sizes` is the
+way in.
 """
 
 from kafka_segments.write.sizes.frame import FileToMeasure, MeasuredFile, data_file
