@@ -85,6 +85,7 @@ TAKERS = {
     "cli/aborted.py",
     "cli/dump.py",
     "cli/main.py",
+    "cli/report.py",
     "cli/sizes.py",
     "cli/sources.py",
     "segment/columnar/reader.py",

@@ -40,6 +40,7 @@ CEILINGS = {
     "native": (0, 0),
     "query": (0, 0),
     "query/read": (0, 0),
+    "report": (0, 0),
     "segment": (0, 0),
     "segment/codec_loops": (0, 0),
     "segment/columnar": (0, 0),

@@ -93,6 +93,7 @@ PACKAGES = {
     "construct": "construct",
     "delta": "deltalake",
     "iceberg": "pyiceberg.catalog.sql",
+    "report": "kafka_segments.report.page",
     "spark": "pyspark",
     "stores": "obstore.store",
 }

@@ -16,6 +16,7 @@ from kafka_segments.cli import (
     dump,
     ingest,
     plan,
+    report,
     rewind,
     schemas,
     sizes,
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     dump.add_parser(subparsers)
     ingest.add_parser(subparsers)
     plan.add_parser(subparsers)
+    report.add_parser(subparsers)
     rewind.add_parser(subparsers)
     schemas.add_parser(subparsers)
     sizes.add_parser(subparsers)

@@ -1,0 +1,247 @@
+"""Subcommand `report`: one HTML page about segments, partitions or log directories."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import kafka_segments
+from kafka_segments.cli import console
+from kafka_segments.cli.input_check import check_is_log, refuse_other_file
+from kafka_segments.cli.parsing import add_options, named_options, options_of
+from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
+from kafka_segments.formats.file_names import is_address, parse_directory_name
+from kafka_segments.io.filesystems import Places
+from kafka_segments.io.outputs import OutputFile, check_absent, hidden_sibling, publish_files
+from kafka_segments.io.store_settings import store_settings
+from kafka_segments.log.log_dir import log_dir_root
+from kafka_segments.log.model import LogPiece, PartitionLog, StoredFile, StoredSegment
+from kafka_segments.log.skipped_files import SkippedFiles
+from kafka_segments.query.options import option_names
+from kafka_segments.query.query_options import files_of, query_of
+from kafka_segments.query.resolve import logs_asked_for, select
+from kafka_segments.segment.scan.entry_scan import first_offset_in_name
+from kafka_segments.segment.segment import open_segment
+
+if TYPE_CHECKING:
+    from kafka_segments.report.report_totals import ReportTotals
+
+__all__ = ["add_parser", "run"]
+
+_OPTIONS = option_names("file")
+_MAX_DETAILS = 200
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `report` to the command's parsers."""
+    parser = subparsers.add_parser(
+        "report",
+        help="make one HTML page about segments, partitions or log directories",
+        description="Make one HTML page that needs no network: records and bytes over time, compression, "
+        "sizes of batches, producers, transactions, leader epochs, missing offsets, and a map of the damage "
+        "in each segment. Headers are read, checksums verified; no message content is in the page unless "
+        "--with-payload asks for it.",
+        epilog="Exit status: 0 clean, 1 damage, missing offsets, doubt about a transaction or a file beside "
+        "the segments that is wrong (the page is written), 2 something that cannot be opened (the page has "
+        "the rest), or wrong usage, 3 the page could not be written.",
+    )
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="PATH",
+        help="log directories, partitions' directories, tiers, .log files, patterns of such, of this machine "
+        "or by address (s3a://BUCKET/PATH)",
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the page: a file that does not exist"
+    )
+    parser.add_argument(
+        "--with-payload",
+        action="store_true",
+        help="also show the bytes of damaged places, and the first and last messages of each partition that "
+        "is shown in detail: keys, values and headers",
+    )
+    parser.add_argument(
+        "--no-crc",
+        dest="check_crc",
+        action="store_false",
+        help="trust the batches' checksums: damage inside of batches is not found",
+    )
+    parser.add_argument(
+        "--max-partitions",
+        type=int,
+        default=12,
+        metavar="N",
+        help=f"show so many partitions in detail, at most {_MAX_DETAILS}: those with damage first, then the "
+        "largest; default: 12",
+    )
+    add_options(parser, "subscribe", "subscribePattern")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"which files count: {', '.join(_OPTIONS)}; or a setting for stores, such as fs.s3a.endpoint",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand; return the exit status."""
+    from kafka_segments.report.page import PageFacts, page_of
+    from kafka_segments.report.report_totals import ReportTotals
+
+    if not 0 <= arguments.max_partitions <= _MAX_DETAILS:
+        raise OptionError(f"--max-partitions is {arguments.max_partitions}; give 0 to {_MAX_DETAILS}")
+    destination = _checked_destination(arguments.sources, arguments.output)
+    options = named_options(arguments.option, _OPTIONS)
+    places = Places(store_settings(options))
+    skipped: list[SkippedFiles] = []
+    with console.waiting("listing segments"):
+        logs = list(_logs(arguments, options, places, skipped))
+    totals = ReportTotals(arguments.max_partitions)
+    _add_all(totals, logs, places, arguments)
+    facts = PageFacts(
+        tuple(arguments.sources),
+        kafka_segments.__version__,
+        time.time_ns() // 1_000_000,
+        arguments.check_crc,
+        arguments.with_payload,
+        tuple(map(str, skipped)),
+    )
+    with console.waiting("drawing charts"):
+        page = page_of(totals, facts)
+    _write(page.encode("utf-8", "backslashreplace"), destination, arguments.output)
+    return totals.status
+
+
+def _add_all(
+    totals: ReportTotals,
+    logs: Sequence[tuple[PartitionLog, bool]],
+    places: Places,
+    arguments: argparse.Namespace,
+) -> None:
+    """Sum up the logs, one by one; one that cannot be read is named."""
+    from kafka_segments.report.log_summary import summarize_log
+
+    for log, is_whole in logs:
+        name = f"{log.topic}-{log.partition}" if log.topic else log.pieces[0].segment.path
+        try:
+            with console.waiting(f"reading {name}"):
+                summary = summarize_log(
+                    places,
+                    log,
+                    check_crc=arguments.check_crc,
+                    with_payload=arguments.with_payload,
+                    is_whole=is_whole,
+                )
+        except MissingCodecError:
+            raise  # fatal: with the codec installed, the figures are complete
+        except KafkaFormatError as error:
+            error = error.with_context(path=error.path or log.pieces[0].segment.path)
+            console.say(str(error))
+            totals.fail(name, error)
+        else:
+            totals.add(summary)
+
+
+def _logs(
+    arguments: argparse.Namespace, options: dict[str, str], places: Places, skipped: list[SkippedFiles]
+) -> Iterator[tuple[PartitionLog, bool]]:
+    """Yield the logs at the paths, and whether each has all of its segments.
+
+    A file of this machine that is in no partition's directory is a log by itself.
+    """
+    single = [path for path in arguments.sources if _is_single(path)]
+    others = [path for path in arguments.sources if path not in single]
+    query = query_of(options_of(arguments))
+    paths = [path if is_address(path) else os.path.abspath(path) for path in others]
+    if paths:
+        found = logs_asked_for(places, paths, query, files_of(options), skipped, prefer_names=True)
+        chosen, _left_out = select(found, query.topics)
+        num_empty = sum(not log.pieces for log in chosen)
+        if num_empty == len(chosen) and not single:
+            raise OptionError("there is no segment to report on in these paths", path=", ".join(paths))
+        yield from ((log, True) for log in chosen if log.pieces)
+    yield from ((_log_of(path), False) for path in single)
+
+
+def _is_single(path: str) -> bool:
+    if is_address(path) or not os.path.isfile(path):
+        return False
+    directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    return parse_directory_name(directory) is None
+
+
+def _log_of(path: str) -> PartitionLog:
+    """Make a log of one file.
+
+    Raises:
+        OptionError: it is no segment.
+        ReadError: it cannot be opened.
+    """
+    refuse_other_file(path)
+    with open_segment(path, only_files=True) as segment:
+        check_is_log(segment)
+        size = segment.size
+    stored = StoredSegment(StoredFile(path, size, ""), first_offset_in_name(path) or 0, is_newest=True)
+    piece = LogPiece(stored.base_offset, None, stored)
+    return PartitionLog("", -1, (piece,), copies=(os.path.dirname(os.path.abspath(path)),))
+
+
+def _checked_destination(sources: Sequence[str], output: str) -> str:
+    """Return the destination with links resolved.
+
+    Raises:
+        OptionError: it exists, is an address, or is in the log directory of a source.
+        OutputError: its directory does not exist.
+    """
+    if is_address(output) or output == "-":
+        raise OptionError("-o takes a file of this machine", path=output)
+    destination = os.path.realpath(output)
+    check_absent(destination)
+    for source in sources:
+        if is_address(source) or not os.path.lexists(source):
+            continue
+        original = os.path.realpath(source)
+        if os.path.isdir(original):
+            _refuse_inside(original, destination, output)
+            if os.path.commonpath([original, destination]) == original:
+                raise OptionError(
+                    f"it is in {source}, which is read and never written to; choose another", path=output
+                )
+            continue
+        # For a file that is a link: the directory of its target, and that of the link.
+        for directory in (os.path.dirname(original), os.path.realpath(os.path.dirname(source) or ".")):
+            _refuse_inside(directory, destination, output)
+    return destination
+
+
+def _refuse_inside(directory: str, destination: str, output: str) -> None:
+    """Refuse a destination in a partition's directory, or in the log directory around it."""
+    root = log_dir_root(directory)
+    is_kafkas = root != directory or parse_directory_name(os.path.basename(directory)) is not None
+    if is_kafkas and os.path.commonpath([root, destination]) == root:
+        raise OptionError(
+            f"it is in {root}, as a source is, where nothing may be written; choose another", path=output
+        )
+
+
+def _write(data: bytes, destination: str, named: str) -> None:
+    """Write the page whole, under a name that is free.
+
+    Raises:
+        OutputError: it cannot be written, or the name was taken meanwhile.
+    """
+    output = OutputFile(hidden_sibling(destination), named)
+    try:
+        output.write(data)
+        output.finish()
+        publish_files([(output.path, destination)])
+    except FileExistsError as error:
+        raise OutputError("it came into being while it was written", path=named) from error
+    finally:
+        output.discard()

@@ -1,0 +1,228 @@
+"""Histograms of bounded size: by time, by powers of two, by offset.
+
+Strategy: the range of times is not known before the last header is read, and may have outliers. So bins of
+times are sparse, and their width doubles whenever there are too many of them. Offsets are known beforehand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["OffsetBins", "SizeBins", "TimeBins", "TimeWindow"]
+
+_FIRST_WIDTH = 1000
+_HIGHEST = 253_402_300_799_999  # the last millisecond of the year 9999
+_MAX_TIME_BINS = 2048
+_NUM_SIZE_BINS = 64
+_NUM_OFFSET_BINS = 160
+_NUM_SHOWN = 96
+_SHARE_OUTSIDE = 0.005  # of the counted things, on either side, where outliers would hide the rest
+_FAR = 8  # times the range of the rest: from here on they would
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """Bins of times as they are drawn.
+
+    Attributes:
+        start: of the first bin, in milliseconds.
+        width: milliseconds of a bin.
+        num_bins: how many there are, about a hundred at most.
+        num_outside: what is earlier or later, by the first count.
+    """
+
+    start: int
+    width: int
+    num_bins: int
+    num_outside: int = 0
+
+
+class TimeBins:
+    """Sums by time.
+
+    Args:
+        num_counts: how many sums each bin has.
+
+    Attributes:
+        width: milliseconds of a bin, a second times a power of two.
+        num_without: sum of the first count of what has no timestamp, or one after the year 9999.
+    """
+
+    def __init__(self, num_counts: int) -> None:
+        self.width = _FIRST_WIDTH
+        self.num_without = 0
+        self._num_counts = num_counts
+        self._bins: dict[int, Any] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._bins)
+
+    def add(self, times: Any, counts: Any) -> None:
+        """Add counts at times.
+
+        Args:
+            times: int64 array of milliseconds since 1970; negative is no timestamp.
+            counts: int64 array with a row for each time.
+        """
+        has_time = (times >= 0) & (times <= _HIGHEST)
+        self.num_without += int(counts[~has_time, 0].sum())
+        self._add(times[has_time] // self.width, counts[has_time])
+
+    def add_all(self, other: TimeBins) -> None:
+        """Add all bins of another histogram with the same counts."""
+        self.num_without += other.num_without
+        while self.width < other.width:
+            self._widen()
+        factor = self.width // other.width
+        if other._bins:
+            numbers = np.array(list(other._bins), np.int64) // factor
+            self._add(numbers, np.array(list(other._bins.values()), np.int64))
+
+    def _add(self, numbers: Any, counts: Any) -> None:
+        found, places = np.unique(numbers, return_inverse=True)
+        sums = np.zeros((len(found), self._num_counts), np.int64)
+        np.add.at(sums, places, counts)
+        for number, sum_of in zip(found.tolist(), sums, strict=True):
+            known = self._bins.get(number)
+            self._bins[number] = sum_of if known is None else known + sum_of
+        while len(self._bins) > _MAX_TIME_BINS:
+            self._widen()
+
+    def _widen(self) -> None:
+        self.width *= 2
+        narrow, self._bins = self._bins, {}
+        for number, sum_of in narrow.items():
+            known = self._bins.get(number // 2)
+            self._bins[number // 2] = sum_of if known is None else known + sum_of
+
+    def window(self) -> TimeWindow | None:
+        """Return the bins to draw; None without any."""
+        if not self._bins:
+            return None
+        numbers, sums = self._arrays()
+        inside = _inside(numbers, sums[:, 0])
+        first, last = int(numbers[inside][0]), int(numbers[inside][-1])
+        factor = -(-(last + 1 - first) // _NUM_SHOWN)
+        num_bins = -(-(last + 1 - first) // factor)
+        outside = int(sums[~inside, 0].sum())
+        return TimeWindow(first * self.width, factor * self.width, num_bins, outside)
+
+    def counts_in(self, window: TimeWindow) -> list[tuple[int, ...]]:
+        """Return the sums in each bin of a window, whose bins are not narrower than these."""
+        found = np.zeros((window.num_bins, self._num_counts), np.int64)
+        if self._bins:
+            numbers, sums = self._arrays()
+            places = (numbers * self.width - window.start) // window.width
+            inside = (places >= 0) & (places < window.num_bins)
+            np.add.at(found, places[inside], sums[inside])
+        return [tuple(row) for row in found.tolist()]
+
+    def range(self) -> tuple[int, int] | None:
+        """Return the start of the first bin and the end of the last one; None without any."""
+        if not self._bins:
+            return None
+        return min(self._bins) * self.width, (max(self._bins) + 1) * self.width
+
+    def _arrays(self) -> tuple[Any, Any]:
+        numbers = sorted(self._bins)
+        sums = [self._bins[number] for number in numbers]
+        return np.array(numbers, np.int64), np.array(sums, np.int64)
+
+
+def _inside(numbers: Any, counts: Any) -> Any:
+    """Mask of the bins without outliers that would make all the others one bar."""
+    shares = np.cumsum(counts) / max(1, int(counts.sum()))
+    core = (shares >= _SHARE_OUTSIDE) & (shares - counts / max(1, int(counts.sum())) <= 1 - _SHARE_OUTSIDE)
+    if not core.any():
+        return np.ones(len(numbers), bool)
+    low, high = int(numbers[core][0]), int(numbers[core][-1])
+    span = high - low + 1
+    inside = np.ones(len(numbers), bool)
+    if low - int(numbers[0]) > _FAR * span:
+        inside &= numbers >= low - span
+    if int(numbers[-1]) - high > _FAR * span:
+        inside &= numbers <= high + span
+    return inside
+
+
+class SizeBins:
+    """Counts by the power of two at or below a size.
+
+    Attributes:
+        num_all: how many sizes were added.
+        sum_all: their sum.
+        highest: the highest one.
+    """
+
+    def __init__(self) -> None:
+        self.num_all = self.sum_all = self.highest = 0
+        self._counts = np.zeros(_NUM_SIZE_BINS, np.int64)
+
+    def add(self, sizes: Any) -> None:
+        """Add an int64 array of sizes; those below 1 are left out."""
+        sizes = sizes[sizes > 0]
+        if len(sizes):
+            _mantissas, exponents = np.frexp(sizes.astype(np.float64))
+            np.add.at(self._counts, exponents - 1, 1)
+            self.num_all += len(sizes)
+            self.sum_all += int(sizes.sum())
+            self.highest = max(self.highest, int(sizes.max()))
+
+    def add_all(self, other: SizeBins) -> None:
+        """Add all counts of another histogram."""
+        self._counts += other._counts
+        self.num_all += other.num_all
+        self.sum_all += other.sum_all
+        self.highest = max(self.highest, other.highest)
+
+    def bins(self) -> list[tuple[int, int]]:
+        """Return the lower bound and the count of each bin, from the first non-empty to the last one."""
+        used = np.flatnonzero(self._counts).tolist()
+        numbers = range(used[0], used[-1] + 1) if used else ()
+        return [(1 << number, int(self._counts[number])) for number in numbers]
+
+
+class OffsetBins:
+    """Offsets that are present, in bins of one width between two offsets.
+
+    Args:
+        start: first offset.
+        end: offset after the last one.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start, self.end = start, max(start + 1, end)
+        self.width = -(-(self.end - self.start) // _NUM_OFFSET_BINS)
+        self._counts = np.zeros(-(-(self.end - self.start) // self.width), np.int64)
+
+    def add(self, firsts: Any, lasts: Any, counts: Any) -> None:
+        """Add entries: their first and last offsets, and how many of the offsets between are present."""
+        last_bin = len(self._counts) - 1
+        low = np.clip((firsts - self.start) // self.width, 0, last_bin)
+        high = np.clip((lasts - self.start) // self.width, 0, last_bin)
+        is_one = low == high
+        np.add.at(self._counts, low[is_one], counts[is_one])
+        # Where an entry crosses bins, its offsets are taken as evenly spread.
+        for row in np.flatnonzero(~is_one).tolist():
+            self._spread(int(firsts[row]), int(lasts[row]), int(counts[row]), range(low[row], high[row] + 1))
+
+    def _spread(self, first: int, last: int, count: int, places: range) -> None:
+        rest, span = count, last - first + 1
+        for place in places:
+            end = self.start + (place + 1) * self.width
+            part = rest if place == places[-1] else count * max(0, min(last + 1, end) - first) // span
+            part = part if place == places[-1] else part - (count - rest)
+            self._counts[place] += part
+            rest -= part
+
+    def shares(self) -> list[tuple[int, int, float]]:
+        """Return first offset, offset after the last one, and the share of present offsets of each bin."""
+        bounds = range(self.start, self.end, self.width)
+        ends = [min(first + self.width, self.end) for first in bounds]
+        return [
+            (first, end, min(1.0, count / (end - first)))
+            for first, end, count in zip(bounds, ends, self._counts.tolist(), strict=True)
+        ]

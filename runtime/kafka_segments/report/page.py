@@ -1,0 +1,193 @@
+"""The page: totals and charts as one HTML file without scripts.
+
+Strategy: all text goes through the template's escaping, after unprintable characters and marks of writing
+direction were made visible. The policy in the page forbids scripts, and everything that is not in the file.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from kafka_segments.errors.escaping import shown
+from kafka_segments.report import page_tables, words
+from kafka_segments.report.bins import SizeBins, TimeBins
+from kafka_segments.report.chart_svg import svg_of
+from kafka_segments.report.charts import Chart, bar_chart, codec_chart, time_chart
+from kafka_segments.report.log_charts import damage_chart, log_charts
+from kafka_segments.report.log_summary import LogSummary
+from kafka_segments.report.payload_samples import codec_name
+from kafka_segments.report.report_totals import LogRow, ReportTotals
+
+__all__ = ["PageFacts", "page_of"]
+
+_NUM_TOPICS = 7
+_REST = "(the rest)"
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What the page says of itself.
+
+    Attributes:
+        paths: what was read, as it was given.
+        version: of kafka-segments.
+        made_at: time in milliseconds.
+        is_checked: whether checksums were verified.
+        with_payload: whether it has message content.
+        skipped: files that were left out, in words.
+    """
+
+    paths: Sequence[str]
+    version: str
+    made_at: int
+    is_checked: bool
+    with_payload: bool
+    skipped: Sequence[str] = ()
+
+
+def page_of(totals: ReportTotals, facts: PageFacts) -> str:
+    """Return the page."""
+    environment = _environment()
+    style = environment.get_template("style.css").render()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
+    is_one = len(totals.rows) == 1
+    details = [_log_view(row, summary, facts, with_times=not is_one) for row, summary in totals.details]
+    anchors = {id(place.finding): anchor for view in details for place, anchor in view["anchors"]}
+    return environment.get_template("page.html").render(
+        style=Markup(style),
+        style_digest=digest,
+        facts=facts,
+        totals=totals,
+        rows=page_tables.partition_rows(totals, {view["row"].anchor for view in details}),
+        tiles=page_tables.tiles(totals),
+        verdict=page_tables.verdict(totals),
+        findings=page_tables.finding_rows(totals, anchors),
+        over_time=_over_time(totals.times, _topics(totals)),
+        codecs=_codecs(totals),
+        sizes=_sizes(totals.batch_bytes, totals.batch_records),
+        details=details,
+    )
+
+
+def _environment() -> jinja2.Environment:
+    """Make the template's environment: everything is escaped, and nothing undefined passes in silence."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("kafka_segments.report", "page_files"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": words.number_words,
+        "size": words.bytes_words,
+        "time": words.time_words,
+        "duration": words.duration_words,
+        "svg": svg_of,
+    }
+    environment.globals["plural"] = words.plural
+    return environment
+
+
+def _visible(value: Any) -> Any:
+    """Escape unprintable characters of text, and mask secrets in addresses; lines stay lines."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "\n".join(map(shown, value.split("\n")))
+
+
+def _topics(totals: ReportTotals) -> dict[str, TimeBins]:
+    """The largest topics, and the rest together."""
+    top = totals.top_topics
+    found = {topic: totals.topics[topic] for topic in top[:_NUM_TOPICS]}
+    if len(top) > _NUM_TOPICS:
+        rest = found[_REST] = TimeBins(2)
+        for topic in top[_NUM_TOPICS:]:
+            rest.add_all(totals.topics[topic])
+    return found
+
+
+def _over_time(times: TimeBins, topics: dict[str, TimeBins]) -> dict[str, Any]:
+    """Charts and a table of records and bytes over time."""
+    window = times.window()
+    if window is None:
+        return {"charts": [], "rows": [], "num_without": times.num_without}
+    counts = {topic: own.counts_in(window) for topic, own in topics.items()}
+    colours = [f"c{number}" for number in range(len(counts))]
+    charts: list[Chart] = []
+    for number, unit in enumerate(("records", "bytes")):
+        series = {topic: [sums[number] for sums in own] for topic, own in counts.items()}
+        charts.append(time_chart(f"{unit.capitalize()} over time", unit, window, series, colours))
+    starts = (window.start + number * window.width for number in range(window.num_bins))
+    rows = [
+        (words.time_words(start), words.number_words(records), words.bytes_words(size))
+        for start, (records, size) in zip(starts, times.counts_in(window), strict=True)
+        if records or size
+    ]
+    return {"charts": charts, "rows": rows, "num_without": times.num_without}
+
+
+def _codecs(totals: ReportTotals) -> dict[str, Any]:
+    rows, bars = [], []
+    for codec, one in sorted(totals.codecs.items()):
+        name, ratio = codec_name(codec), one.ratio
+        whole = None if ratio is None else one.num_bytes + round(one.num_payload_bytes * (ratio - 1))
+        numbers = [one.num_batches, one.num_records, one.num_sampled]
+        batches, records, sampled = map(words.number_words, numbers)
+        shown_ratio = "1 (as it is)" if codec == 0 else "-" if ratio is None else f"{ratio:.2f}"
+        estimate = "-" if whole is None else words.bytes_words(whole)
+        rows.append(
+            (name, batches, records, words.bytes_words(one.num_bytes), shown_ratio, estimate, sampled)
+        )
+        bars.append((name, one.num_bytes, whole))
+    return {"rows": rows, "chart": codec_chart("Bytes by codec", bars) if bars else None}
+
+
+def _sizes(sizes: SizeBins, records: SizeBins) -> dict[str, Any]:
+    charts, rows = [], []
+    for title, x_title, bins, is_bytes in (
+        ("Bytes of batches", "bytes of a batch, from", sizes, True),
+        ("Records of batches", "records of a batch, from", records, False),
+    ):
+        bars = []
+        for low, count in bins.bins():
+            label = words.bytes_words(low).replace(".0 ", " ") if is_bytes else words.number_words(low)
+            bars.append((label, count, f"{label} or more, below twice that: {words.plural(count, 'batch')}"))
+        charts.append(bar_chart(title, x_title, "batches", bars))
+        mean = bins.sum_all / bins.num_all if bins.num_all else 0
+        show = words.bytes_words if is_bytes else (lambda value: f"{value:,.4g}")
+        rows.append((title, words.number_words(bins.num_all), show(mean), show(bins.highest)))
+    return {"charts": charts if sizes.num_all else [], "rows": rows}
+
+
+def _log_view(row: LogRow, summary: LogSummary, facts: PageFacts, *, with_times: bool) -> dict[str, Any]:
+    """Return what the page shows of one log; its records over time unless it is the only one."""
+    anchors = [(place, f"{row.anchor}-damage-{at}") for at, place in enumerate(summary.places)]
+    times = _over_time(summary.times, {summary.name: summary.times})
+    return {
+        "row": row,
+        "anchors": anchors,
+        "summary": summary,
+        "facts": page_tables.log_facts(row, summary),
+        "charts": [
+            *log_charts(summary),
+            *(times["charts"][:1] if with_times and len(times["rows"]) > 1 else ()),
+        ],
+        "damage_chart": damage_chart(summary, anchors),
+        "places": [page_tables.place_view(place, anchor) for place, anchor in anchors],
+        "segments": page_tables.segment_rows(summary),
+        "transactions": page_tables.transaction_rows(summary),
+        "producers": page_tables.producer_rows(summary),
+        "epochs": page_tables.epoch_rows(summary),
+        "horizons": page_tables.horizon_facts(summary, facts.made_at),
+        "messages": page_tables.message_rows(summary),
+        "with_payload": facts.with_payload,
+    }

@@ -1,0 +1,99 @@
+"""Histograms of bounded size: nothing is lost when bins are widened, and outliers do not hide the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_segments.report.bins import OffsetBins, SizeBins, TimeBins
+
+YEAR_10000 = 253_402_300_800_000
+
+
+def times_of(values: list[int], num_bins: int = 2048) -> TimeBins:
+    bins = TimeBins(2)
+    times = np.array(values, np.int64)
+    bins.add(times, np.stack([np.ones(len(times), np.int64), np.full(len(times), 100)], axis=1))
+    return bins
+
+
+@given(st.lists(st.integers(-1, 1 << 62), max_size=60), st.lists(st.integers(0, 10**7), max_size=60))
+def test_each_time_is_drawn_or_counted(first: list[int], second: list[int]) -> None:
+    bins = times_of(first)
+    bins.add_all(times_of(second))
+    window = bins.window()
+    drawn = [] if window is None else bins.counts_in(window)
+    outside = 0 if window is None else window.num_outside
+    assert sum(count for count, _size in drawn) + outside + bins.num_without == len(first) + len(second)
+    assert len(drawn) <= 97
+
+
+def test_times_that_are_none_are_counted() -> None:
+    bins = times_of([-1, YEAR_10000, 5])
+    assert bins.num_without == 2
+    assert bins.range() == (0, 1000)
+
+
+def test_many_times_widen_the_bins() -> None:
+    values = [second * 1000 for second in range(100_000)]
+    bins = times_of(values)
+    assert bins.width == 1000 * 64
+    window = bins.window()
+    assert window is not None
+    counts = bins.counts_in(window)
+    assert sum(count for count, _size in counts) == 100_000
+    assert sum(size for _count, size in counts) == 10_000_000
+    assert 48 <= len(counts) <= 97
+
+
+def test_one_far_time_does_not_hide_the_others() -> None:
+    day = 86_400_000
+    values = [20_000 * day + minute * 60_000 for minute in range(5000)]
+    bins = times_of([5, *values])
+    window = bins.window()
+    assert window is not None
+    assert window.num_outside == 1
+    assert window.start >= 20_000 * day - window.width
+    assert sum(count for count, _size in bins.counts_in(window)) == 5000
+
+
+def test_a_narrow_histogram_fits_the_window_of_a_wide_one() -> None:
+    wide, narrow = times_of([second * 1000 for second in range(10_000)]), times_of([1000, 9_999_000])
+    window = wide.window()
+    assert window is not None
+    counts = [count for count, _size in narrow.counts_in(window)]
+    assert (counts[0], counts[-1], sum(counts)) == (1, 1, 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(1, 3000)), max_size=40))
+def test_present_offsets_stay_as_many(entries: list[tuple[int, int]]) -> None:
+    bins = OffsetBins(0, 8000)
+    firsts = np.array([first for first, _count in entries], np.int64)
+    counts = np.array([count for _first, count in entries], np.int64)
+    bins.add(firsts, firsts + counts - 1, counts)
+    assert int(bins._counts.sum()) == int(counts.sum())
+
+
+def test_present_offsets_are_where_they_are() -> None:
+    bins = OffsetBins(100, 420)
+    assert bins.width == 2
+    bins.add(np.array([100]), np.array([199]), np.array([100]))
+    bins.add(np.array([300]), np.array([301]), np.array([1]))
+    shares = {first: share for first, _end, share in bins.shares()}
+    assert {shares[first] for first in range(100, 200, 2)} == {1.0}
+    assert {share for first, share in shares.items() if first >= 200} == {0.0, 0.5}
+    assert shares[300] == 0.5
+
+
+def test_an_empty_log_has_offsets_to_draw() -> None:
+    assert OffsetBins(7, 7).shares() == [(7, 8, 0.0)]
+
+
+def test_sizes_are_counted_by_powers_of_two() -> None:
+    bins = SizeBins()
+    bins.add(np.array([0, 1, 2, 3, 4, 1023, 1024]))
+    bins.add_all(bins)
+    assert bins.bins()[:3] == [(1, 2), (2, 4), (4, 2)]
+    assert bins.bins()[-2:] == [(512, 2), (1024, 2)]
+    assert (bins.num_all, bins.sum_all, bins.highest) == (12, 2 * 2057, 1024)
