@@ -166,6 +166,15 @@ def test_an_extra_ingests(environments, extra, version, tmp_path):
 
 
 @pytest.mark.long(short=False)
+@pytest.mark.parametrize("version", PYTHONS)
+def test_a_report_is_made_with_its_extra_alone(environments, version, tmp_path):
+    run = environments("report", version)
+    done = run("kafka-segments", "report", SEGMENT.parent, "-o", tmp_path / "page.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.long(short=False)
 @pytest.mark.parametrize(("extra", "version"), [*pairs("stores", PYTHONS), *pairs("arrow", PYTHONS)])
 def test_stores_are_written_with_their_extra_alone(environments, extra, version):
     done = environments(extra, version)("python", "-c", STORES)
