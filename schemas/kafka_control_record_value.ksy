@@ -2,6 +2,8 @@ meta:
   id: kafka_control_record_value
   title: Apache Kafka control record value
   application: Apache Kafka (0.11.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

@@ -3,6 +3,8 @@ meta:
   title: Apache Kafka leader epoch checkpoint
   application: Apache Kafka (0.11.0 and later)
   -file-name: leader-epoch-checkpoint
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

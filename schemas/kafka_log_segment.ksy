@@ -3,6 +3,8 @@ meta:
   title: Apache Kafka log segment
   application: Apache Kafka (0.8.0 and later)
   file-extension: log
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

@@ -3,6 +3,8 @@ meta:
   title: Apache Kafka message up to 0.7
   application: Apache Kafka (up to 0.7)
   file-extension: kafka
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

@@ -2,6 +2,8 @@ meta:
   id: kafka_message_legacy
   title: Apache Kafka message of magic 0 and 1
   application: Apache Kafka (0.8.0 and later; no longer written since 4.0)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

@@ -7,6 +7,8 @@ meta:
     - recovery-point-offset-checkpoint
     - log-start-offset-checkpoint
     - cleaner-offset-checkpoint
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

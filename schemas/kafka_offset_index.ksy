@@ -3,6 +3,8 @@ meta:
   title: Apache Kafka offset index
   application: Apache Kafka
   file-extension: index
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

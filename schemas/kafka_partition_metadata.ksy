@@ -4,6 +4,8 @@ meta:
   application: Apache Kafka (2.8 and later)
   file-extension: metadata
   -file-name: partition.metadata
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

@@ -2,6 +2,8 @@ meta:
   id: kafka_record
   title: Apache Kafka record (in a batch of magic 2)
   application: Apache Kafka (0.11.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

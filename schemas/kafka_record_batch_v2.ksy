@@ -2,6 +2,8 @@ meta:
   id: kafka_record_batch_v2
   title: Apache Kafka record batch of magic 2
   application: Apache Kafka (0.11.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

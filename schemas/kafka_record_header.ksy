@@ -2,6 +2,8 @@ meta:
   id: kafka_record_header
   title: Apache Kafka record header
   application: Apache Kafka (0.11.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

@@ -2,6 +2,8 @@ meta:
   id: kafka_tagged_fields
   title: Apache Kafka tagged fields
   application: Apache Kafka (2.4.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - serialization
   license: CC0-1.0

@@ -2,6 +2,9 @@ meta:
   id: kafka_unsigned_varint
   title: Apache Kafka unsigned varint (32-bit)
   application: Apache Kafka
+  xref:
+    justsolve: Variable-length_quantity
+    wikidata: Q6457577
   tags:
     - serialization
   license: CC0-1.0

@@ -2,6 +2,9 @@ meta:
   id: kafka_varlong
   title: Apache Kafka varlong (64-bit, zigzag)
   application: Apache Kafka
+  xref:
+    justsolve: Variable-length_quantity
+    wikidata: Q6457577
   tags:
     - serialization
   license: CC0-1.0

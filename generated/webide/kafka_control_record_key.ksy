@@ -3,6 +3,8 @@ meta:
   id: kafka_control_record_key
   title: Apache Kafka control record key
   application: Apache Kafka (0.11.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0
@@ -16,14 +18,14 @@ doc: |
 doc-ref:
   - https://kafka.apache.org/documentation/#controlbatch
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/ControlRecordType.java
--webide-representation: '{record_type}'
+-webide-representation: '{type}'
 seq:
   - id: version
     -orig-id: version
     -default: 0
     type: s2
     doc: 0 is what is written. Kafka refuses negative ones.
-  - id: record_type
+  - id: type
     -orig-id: type
     type: s2
     enum: control_record_type

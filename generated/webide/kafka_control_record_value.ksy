@@ -3,6 +3,8 @@ meta:
   id: kafka_control_record_value
   title: Apache Kafka control record value
   application: Apache Kafka (0.11.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0
@@ -57,7 +59,6 @@ types:
         -orig-id: CoordinatorEpoch
         type: s4
         doc: Epoch of the transaction coordinator that had it written.
-    -webide-representation: 'coordinator epoch {coordinator_epoch:dec}'
   leader_change_message:
     -orig-id: LeaderChangeMessage
     doc: A leader's first record after its election.
@@ -92,7 +93,6 @@ types:
         doc: Those who voted for the leader.
       - id: tagged_fields
         type: kafka_tagged_fields
-    -webide-representation: 'leader {leader_id:dec}, voters {voters}'
   leader_change_voter:
     -orig-id: Voter
     params:
@@ -109,7 +109,6 @@ types:
         doc: The uuid of the voter's log directory.
       - id: tagged_fields
         type: kafka_tagged_fields
-    -webide-representation: '{voter_id:dec}'
   snapshot_header_record:
     -orig-id: SnapshotHeaderRecord
     seq:
@@ -125,7 +124,6 @@ types:
           in the snapshot.
       - id: tagged_fields
         type: kafka_tagged_fields
-    -webide-representation: 'appended up to {last_contained_log_timestamp:dec}'
   snapshot_footer_record:
     -orig-id: SnapshotFooterRecord
     seq:
@@ -135,7 +133,6 @@ types:
         valid: 0
       - id: tagged_fields
         type: kafka_tagged_fields
-    -webide-representation: the snapshot ends
   k_raft_version_record:
     -orig-id: KRaftVersionRecord
     seq:
@@ -149,7 +146,6 @@ types:
         doc: The version of the KRaft protocol.
       - id: tagged_fields
         type: kafka_tagged_fields
-    -webide-representation: 'version {k_raft_version:dec}'
   voters_record:
     -orig-id: VotersRecord
     seq:
@@ -166,7 +162,6 @@ types:
         repeat-expr: num_voters.value
       - id: tagged_fields
         type: kafka_tagged_fields
-    -webide-representation: 'voters {voters}'
   voter:
     -orig-id: Voter
     -webide-representation: '{voter_id:dec}'
@@ -249,4 +244,3 @@ types:
     instances:
       text:
         value: data.to_s('UTF-8')
--webide-representation: '{content}'

@@ -4,6 +4,8 @@ meta:
   title: Apache Kafka leader epoch checkpoint
   application: Apache Kafka (0.11.0 and later)
   -file-name: leader-epoch-checkpoint
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0
@@ -55,4 +57,4 @@ types:
         value: epoch_text.to_s('ASCII').to_i
       start_offset:
         -orig-id: startOffset
-        value: start_offset_text.to_s('ASCII').to_i.as<s8>
+        value: start_offset_text.to_s('ASCII').to_i

@@ -4,6 +4,8 @@ meta:
   title: Apache Kafka message up to 0.7
   application: Apache Kafka (up to 0.7)
   file-extension: kafka
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0
@@ -30,7 +32,7 @@ seq:
     type: message_body
 instances:
   len_entry:
-    value: (len_body._sizeof.as<s8> + len_body.as<s8>).as<s8>
+    value: len_body._sizeof + len_body
     doc: The size of the whole entry.
 types:
   message_body:

@@ -3,14 +3,14 @@ meta:
   id: kafka_message_legacy
   title: Apache Kafka message of magic 0 and 1
   application: Apache Kafka (0.8.0 and later; no longer written since 4.0)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0
   ks-version: '0.10'
   endian: be
   bit-endian: be
-  imports:
-    - kafka_bytes
 doc: |
   A message of magic 0 (from Kafka 0.8.0) or 1 (from 0.10.0, which added the
   timestamp), in a stream of its own and without its first two fields, offset
@@ -24,7 +24,7 @@ doc: |
 doc-ref:
   - https://kafka.apache.org/documentation/#messageset
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/LegacyRecord.java
--webide-representation: 'magic {header.magic:dec}, key {key}, value {value}'
+-webide-representation: '{header}'
 params:
   - id: base_offset
     type: s8
@@ -40,13 +40,9 @@ seq:
   - id: key
     -orig-id: key
     -record-column: binary
-    size: 'len_key < 0 ? 0 : len_key'
+    size: len_key
+    if: len_key >= 0
     doc: Not there if it is null, empty if it is empty.
-    type:
-      switch-on: len_key < 0
-      cases:
-        true: kafka_bytes::null_bytes
-        false: kafka_bytes
   - id: len_value
     -orig-id: valueSize
     -null: -1
@@ -58,21 +54,25 @@ seq:
       algorithm: header.attributes.compression
       content: kafka_log_segment
     -record-column: binary
-    size: 'len_value < 0 ? 0 : len_value'
+    size: len_value
+    if: len_value >= 0
     doc: Not there if it is null, empty if it is empty.
-    type:
-      switch-on: >-
-        len_value < 0 ? 0 : header.attributes.compression == compression::none ? 1
-        : 2
-      cases:
-        0: kafka_bytes::null_bytes
-        1: kafka_bytes
-        2: wrapped_messages
 instances:
   offset:
     -record-column: int64
     value: base_offset
     doc: The message's offset; if it is compressed, that of the last one inside.
+  timestamp_value:
+    -record-column:
+      name: timestamp
+      type: timestamp[ms, UTC]
+      none: -1
+    value: 'header.magic == 1 ? header.timestamp : -1'
+    doc: Milliseconds since 1970; -1 for none, which is all that magic 0 has.
+  timestamp_type:
+    -record-column: int8
+    value: 'header.magic == 1 ? header.attributes.timestamp_type.to_i : -1'
+    doc: The number of the timestamp type; -1 in magic 0, which has none.
   crc_region:
     pos: header.ofs_crc_region
     size-eos: true
@@ -123,7 +123,7 @@ types:
         value: crc._sizeof
         doc: Where `crc_region` begins, from the beginning of the message.
   attributes:
-    -webide-representation: '{codec}{flags}'
+    -webide-representation: '{compression}, {timestamp_type}'
     seq:
       - id: reserved
         -default: 0
@@ -141,25 +141,6 @@ types:
         -batch-column: int8
         type: b3
         enum: compression
-    instances:
-      codec:
-        value: >-
-          compression == compression::none ? 'not compressed' : compression == compression::gzip
-          ? 'gzip' : compression == compression::snappy ? 'snappy' : compression ==
-          compression::lz4 ? 'lz4' : 'unknown codec ' + compression.to_i.to_s
-      flags:
-        value: >-
-          _parent.magic == 1 and timestamp_type == timestamp_type::log_append_time
-          ? ', log append time' : ''
-  wrapped_messages:
-    -webide-representation: '{words}'
-    seq:
-      - id: bytes
-        size-eos: true
-    instances:
-      words:
-        value: >-
-          bytes.length.to_s + ' bytes of messages, ' + _parent.header.attributes.codec
 enums:
   compression:
     0:

@@ -8,6 +8,8 @@ meta:
     - recovery-point-offset-checkpoint
     - log-start-offset-checkpoint
     - cleaner-offset-checkpoint
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0
@@ -65,4 +67,4 @@ types:
         value: partition_text.to_s('ASCII').to_i
       offset:
         -orig-id: offset
-        value: offset_text.to_s('ASCII').to_i.as<s8>
+        value: offset_text.to_s('ASCII').to_i

@@ -4,6 +4,8 @@ meta:
   title: Apache Kafka producer state snapshot
   application: Apache Kafka (0.11.0 and later)
   file-extension: snapshot
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

@@ -3,12 +3,13 @@ meta:
   id: kafka_record_header
   title: Apache Kafka record header
   application: Apache Kafka (0.11.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0
   ks-version: '0.11'
   imports:
-    - kafka_bytes
     - kafka_varint
 doc: |
   One of a record's headers: a key that is never null (it may be empty, and may
@@ -17,7 +18,7 @@ doc: |
   Keys are meant to be UTF-8, but a broker never looks, so they are bytes here;
   `key_text` is the text for those that are.
 doc-ref: https://kafka.apache.org/documentation/#recordheader
--webide-representation: '{key} = {value}'
+-webide-representation: '{key_text}'
 seq:
   - id: len_key
     -orig-id: headerKeyLength
@@ -28,7 +29,6 @@ seq:
     -orig-id: headerKey
     -record-column: binary
     size: len_key.value
-    type: kafka_bytes
   - id: len_value
     -orig-id: headerValueLength
     -null: -1
@@ -37,10 +37,12 @@ seq:
   - id: value
     -orig-id: Value
     -record-column: binary
-    size: 'len_value.value < 0 ? 0 : len_value.value'
+    size: len_value.value
+    if: len_value.value >= 0
     doc: Not there if it is null, empty if it is empty.
-    type:
-      switch-on: len_value.value < 0
-      cases:
-        true: kafka_bytes::null_bytes
-        false: kafka_bytes
+instances:
+  key_text:
+    value: key.to_s('UTF-8')
+    doc: |
+      The key as text. If the bytes are not UTF-8, languages differ: Python
+      raises an error, JavaScript puts U+FFFD in their place (as Java does).

@@ -3,6 +3,8 @@ meta:
   id: kafka_tagged_fields
   title: Apache Kafka tagged fields
   application: Apache Kafka (2.4.0 and later)
+  xref:
+    wikidata: Q16235208
   tags:
     - serialization
   license: CC0-1.0
@@ -19,11 +21,6 @@ seq:
   - id: num_fields
     -orig-id: numTaggedFields
     type: kafka_unsigned_varint
-  - id: invalid_num_fields
-    size: 0
-    valid: '[0]'
-    if: num_fields.value > 0x7fff_ffff.as<s8>
-    doc: Never there, a check; Kafka holds the number in a signed integer.
   - id: fields
     type: tagged_field
     repeat: expr

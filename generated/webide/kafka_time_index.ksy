@@ -4,6 +4,8 @@ meta:
   title: Apache Kafka time index
   application: Apache Kafka (0.10.1 and later)
   file-extension: timeindex
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

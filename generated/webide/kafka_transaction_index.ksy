@@ -4,6 +4,8 @@ meta:
   title: Apache Kafka transaction index
   application: Apache Kafka (0.11.0 and later)
   file-extension: txnindex
+  xref:
+    wikidata: Q16235208
   tags:
     - log
   license: CC0-1.0

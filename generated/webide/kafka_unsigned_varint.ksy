@@ -3,6 +3,9 @@ meta:
   id: kafka_unsigned_varint
   title: Apache Kafka unsigned varint (32-bit)
   application: Apache Kafka
+  xref:
+    justsolve: Variable-length_quantity
+    wikidata: Q6457577
   tags:
     - serialization
   license: CC0-1.0
@@ -30,27 +33,18 @@ doc-ref:
 seq:
   - id: groups
     type: u1
-    repeat: until
-    repeat-until: _ < 0x80 or groups.size == 4
-  - id: fifth_group
-    type: u1
     valid:
-      max: 0x7f
-    if: groups.last >= 0x80
-    doc: The last one that there can be.
+      expr: '_index < 4 or _ < 0x80'
+    repeat: until
+    repeat-until: _ < 0x80
 instances:
   len:
-    value: >-
-      groups.last < 0x80 ? groups.size.as<s4> : (groups.size + 1).as<s4>
+    value: groups.size
     doc: The number of bytes that were used.
   value:
     value: |
-      (((((groups[0] % 0x80).as<s8>
-      + (len > 1 ? ((groups[1] % 0x80).as<s8>
-      * 0x80.as<s8>).as<s8> : 0.as<s8>)).as<s8>
-      + (len > 2 ? ((groups[2] % 0x80).as<s8>
-      * 0x4000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
-      + (len > 3 ? ((groups[3] % 0x80).as<s8>
-      * 0x20_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
-      + (len > 4 ? ((fifth_group.as<u1> % 0x10).as<s8>
-      * 0x1000_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+      groups[0] % 0x80
+      + (len > 1 ? groups[1] % 0x80 * 0x80 : 0)
+      + (len > 2 ? groups[2] % 0x80 * 0x4000 : 0)
+      + (len > 3 ? groups[3] % 0x80 * 0x20_0000 : 0)
+      + (len > 4 ? groups[4] % 0x10 * 0x1000_0000 : 0)

@@ -10,6 +10,7 @@ from kafka_segments.cli.export_directory import write_export
 from kafka_segments.cli.kaitai_compiler import LANGUAGES, compile_schemas
 from kafka_segments.cli.webide_export import export_for_webide
 from kafka_segments.errors import OptionError
+from kafka_segments.formats.gallery_files import read_gallery_files
 from kafka_segments.formats.schema_files import SchemaFile, list_schemas, read_schema_files
 
 __all__ = ["add_parser", "run_export", "run_list"]
@@ -38,15 +39,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "cannot be written.",
     )
     export.add_argument("directory", metavar="DIR", help="a new directory, or an empty one")
-    export.add_argument("--language", choices=tuple(LANGUAGES), metavar="LANGUAGE", help=", ".join(LANGUAGES))
-    export.add_argument(
-        "--package", default="", metavar="NAME", help="package or namespace of the classes, with --language"
-    )
-    export.add_argument(
+    made = export.add_mutually_exclusive_group()
+    made.add_argument("--language", choices=tuple(LANGUAGES), metavar="LANGUAGE", help=", ".join(LANGUAGES))
+    made.add_argument(
         "--webide",
         action="store_true",
         help="for the Kaitai Web IDE: schemas, samples, instructions, and FILEs cut to a size that a browser "
         "takes (exit status 1: damage was found in one)",
+    )
+    made.add_argument(
+        "--gallery",
+        action="store_true",
+        help="write what the format gallery of Kaitai Struct would take: the schemas without keys that only "
+        "kafka-segments reads, one file for record batches that needs no import, and samples",
+    )
+    export.add_argument(
+        "--package", default="", metavar="NAME", help="package or namespace of the classes, with --language"
     )
     export.add_argument(
         "files",
@@ -89,15 +97,15 @@ def _lines(schema: SchemaFile) -> str:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Run `schemas export`; return the exit status."""
+    if arguments.package and arguments.language is None:
+        raise OptionError("--package is for --language: .ksy files have none")
     if arguments.webide:
-        if arguments.language is not None:
-            raise OptionError("--webide exports no classes: leave --language out")
         return export_for_webide(arguments.directory, arguments.files)
     if arguments.files:
         raise OptionError("files are exported with --webide only", path=arguments.files[0])
-    if arguments.language is None:
-        if arguments.package:
-            raise OptionError("--package is for --language: .ksy files have none")
+    if arguments.gallery:
+        files = read_gallery_files()
+    elif arguments.language is None:
         files = read_schema_files()
     else:
         with console.waiting("compiling the schemas"):

@@ -1,0 +1,46 @@
+"""`kafka-segments schemas export --gallery`: the files that are generated, without their lines of origin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from compiler.frontend import load
+
+from kafka_segments.cli.main import main
+from kafka_segments.errors import ReadError
+from kafka_segments.formats import gallery_files
+
+ROOT = Path(__file__).resolve().parents[2]
+GALLERY = ROOT / "generated" / "kafka_segments_generated" / "gallery"
+
+
+def test_the_files_are_those_that_are_generated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["schemas", "export", "--gallery", str(out)]) == 0
+    assert capsys.readouterr() == ("", "")
+    written = {
+        path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()
+    }
+    made = {path.relative_to(GALLERY).as_posix(): path for path in GALLERY.rglob("*") if path.is_file()}
+    assert written.keys() == made.keys()
+    assert {"README.md", "log/kafka_record_batches.ksy", "samples/record_batches.log"} <= written.keys()
+    for name, content in written.items():
+        is_text = name.endswith((".ksy", ".md"))
+        kept = made[name].read_bytes()
+        assert content == (kept.partition(b"\n")[2] if is_text else kept)
+        assert b"codegen.py" not in content
+    assert load([out / "log" / "kafka_record_batches.ksy"]).schemas.keys() == {"kafka_record_batches"}
+
+
+def test_a_directory_with_files_is_not_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").write_text("x")
+    assert main(["schemas", "export", "--gallery", str(tmp_path)]) == 2
+    assert str(tmp_path) in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_an_incomplete_installation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gallery_files, "files", lambda package: tmp_path)
+    with pytest.raises(ReadError, match="install kafka-segments again"):
+        gallery_files.read_gallery_files()
