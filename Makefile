@@ -6,7 +6,7 @@ RUN = @$(PYTHON) tools/environment.py run --
 DEV = @$(PYTHON) tools/environment.py dev --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated picture lock upgrade build bench bench-spark test-spark-versions clean
+.PHONY: help run test test-fast test-long test-languages test-browser lint format record generate check-generated docs picture lock upgrade build bench bench-spark test-spark-versions clean
 
 help: ## List every task with what it does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
@@ -50,10 +50,15 @@ record: ## Start real Kafka brokers and record tests/vectors/ anew (needs a JDK 
 generate: ## Regenerate generated/ from schemas/ (Node comes along if it is not on the PATH), and tables of docs/
 	$(DEV) codegen.py
 	$(DEV) tools/tables.py
+	$(DEV) tools/format_pages.py
 
 check-generated: ## Say which generated files are stale, missing or orphans
 	$(DEV) codegen.py --check
 	$(DEV) tools/tables.py --check
+	$(DEV) tools/format_pages.py --check
+
+docs: ## Build the documentation as pages of HTML into build/docs (without a warning, and without a network)
+	$(DEV) tools/docs.py
 
 picture: ## Draw the rooms of the runtime from its imports into docs/architecture.md
 	$(DEV) tools/picture.py

@@ -110,8 +110,8 @@ For <https://github.com/kaitai-io/kaitai_struct_formats>, in two pull requests:
 
 The gallery asks for a licence (all files are CC0-1.0), for general information (`meta`, `doc`, `doc-ref`) and
 that files compile; all pass its JSON Schema (<https://github.com/kaitai-io/ksy_schema>). Lines of more than
-80 columns are addresses and names that cannot be divided. Keys of kafka-segments' own are removed. Samples stay
-out of the gallery's repository; attach them to the pull request, and say where they come from:
+80 columns are addresses and names that cannot be divided. Keys of kafka-segments' own are removed. Samples
+stay out of the gallery's repository; attach them to the pull request, and say where they come from:
 
 | sample | opened by | bytes of |
 |---|---|---|

@@ -17,7 +17,7 @@ KeyPath: TypeAlias = tuple[str, ...]
 
 def key_paths(text: str) -> Iterator[KeyPath]:
     """Yield the path of every key of a schema."""
-    for path, _, _ in _entries(yaml.compose(text, Loader=yaml.SafeLoader), ()):
+    for path, _, _ in _entries(_compose(text), ()):
         yield path
 
 
@@ -33,7 +33,7 @@ def remove_keys(text: str, is_removed: Callable[[KeyPath], bool]) -> str:
     """
     lines = text.splitlines(keepends=True)
     spans = []
-    for path, start, value in _entries(yaml.compose(text, Loader=yaml.SafeLoader), ()):
+    for path, start, value in _entries(_compose(text), ()):
         if is_removed(path):
             first = start.start_mark.line
             if lines[first].lstrip().startswith("- ") and start is not value:
@@ -41,6 +41,13 @@ def remove_keys(text: str, is_removed: Callable[[KeyPath], bool]) -> str:
             spans.append((first, _end(lines, first, value)))
     removed = {line for first, end in spans for line in range(first, end)}
     return "".join(line for number, line in enumerate(lines) if number not in removed)
+
+
+def _compose(text: str) -> yaml.Node:
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    if node is None:
+        raise SchemaError("the file is empty")
+    return node
 
 
 def _entries(node: yaml.Node, path: KeyPath) -> Iterator[tuple[KeyPath, yaml.Node, yaml.Node]]:
@@ -70,7 +77,10 @@ def _id_of(item: yaml.Node) -> str | None:
 def _end(lines: list[str], first: int, value: yaml.Node) -> int:
     """The line after a value. A comment that is not deeper than the key belongs to what follows."""
     end: int = value.end_mark.line
-    is_block = value.style in ("|", ">") if isinstance(value, yaml.ScalarNode) else not value.flow_style
+    if isinstance(value, yaml.ScalarNode):
+        is_block = value.style in ("|", ">")
+    else:
+        is_block = isinstance(value, yaml.CollectionNode) and not value.flow_style
     if not is_block:
         return end + 1
     indentation = len(lines[first]) - len(lines[first].lstrip())

@@ -1,0 +1,125 @@
+"""The documentation as pages of HTML (`make docs`): no warning, no dead link, nothing of another host."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from tools import docs
+
+import kafka_segments
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Page(HTMLParser):
+    """The links, anchors, resources and paragraphs of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.resources: list[str] = []
+        self.anchors: set[str] = set()
+        self.paragraphs: list[str] = []
+        self._in_paragraph = False
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.anchors |= {str(found[name]) for name in ("id", "name") if found.get(name)}
+        if tag == "a" and found.get("href"):
+            self.links.append(str(found["href"]))
+        if tag in ("script", "img", "iframe") and found.get("src"):
+            self.resources.append(str(found["src"]))
+        if tag == "link" and found.get("rel") not in ("canonical", "next", "prev"):
+            self.resources.append(str(found["href"]))
+        if tag == "p":
+            self._in_paragraph = True
+            self.paragraphs.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_paragraph = self._in_paragraph and tag != "p"
+
+    def handle_data(self, data: str) -> None:
+        if self._in_paragraph:
+            self.paragraphs[-1] += data
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+    build = tmp_path_factory.mktemp("site") / "build"
+    assert docs.main(build) == 0, "MkDocs warned: see above"
+    found = {path.resolve(): Page(path) for path in (build / docs.SITE).rglob("*.html")}
+    assert len(found) > 60
+    return found
+
+
+def page(site: dict[Path, Page], name: str) -> str:
+    (path,) = [path for path in site if path.as_posix().endswith(f"build/docs/{name}")]
+    return path.read_text(encoding="utf-8")
+
+
+def test_nothing_is_loaded_from_another_host(site: dict[Path, Page]) -> None:
+    loaded = {one for found in site.values() for one in found.resources}
+    assert loaded
+    assert [one for one in loaded if urlsplit(one).scheme or urlsplit(one).netloc] == []
+
+
+def test_every_link_within_the_site_leads_somewhere(site: dict[Path, Page]) -> None:
+    dead = defaultdict(list)
+    for path, found in site.items():
+        for link in {*found.links, *found.resources}:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc or path.name == "404.html":
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            anchor = unquote(parts.fragment)
+            if not target.is_file() or (
+                anchor and target in site and anchor not in site[target].anchors and anchor != "__skip"
+            ):
+                dead[path.name].append(link)
+    assert dict(dead) == {}
+
+
+def test_lists_are_lists(site: dict[Path, Page]) -> None:
+    """A list needs an empty line before it here, and none in the repository's own view."""
+    found = {
+        path.name: text[:80]
+        for path, one in site.items()
+        for text in one.paragraphs
+        if "\n- " in text or "\n* " in text or "\n1. " in text or "\n|" in text
+    }
+    assert found == {}
+
+
+def test_every_format_shows_its_schema_and_every_byte(site: dict[Path, Page]) -> None:
+    for schema in (ROOT / "schemas").glob("*.ksy"):
+        text = page(site, f"docs/formats/{schema.stem}.html")
+        assert 'id="every-byte"' in text and 'id="the-schema"' in text
+        assert text.count("<td>") > 5
+
+
+def test_the_api_has_all_that_is_exported_with_its_words(site: dict[Path, Page]) -> None:
+    text = "".join(page(site, f"api/{name}.html") for name in docs.API)
+    for name in set(kafka_segments.__all__) - {"__version__"}:
+        assert f'id="kafka_segments.{name}"' in text, name
+    said = " ".join(str(kafka_segments.open_segment.__doc__).split(".")[0].split())
+    assert said in " ".join(text.split())
+
+
+def test_a_warning_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As is a link that leads nowhere."""
+    monkeypatch.setattr(docs, "copy_pages", lambda source: write(source, "[gone](gone.md)"))
+    monkeypatch.setattr(docs, "write_api", lambda source: None)
+    assert docs.main(tmp_path) == 1
+    monkeypatch.setattr(docs, "copy_pages", lambda source: write(source, "here"))
+    assert docs.main(tmp_path) == 0
+
+
+def write(source: Path, text: str) -> None:
+    source.mkdir(parents=True)
+    (source / "README.md").write_text(f"# Title\n\n{text}\n", encoding="utf-8")

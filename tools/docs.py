@@ -1,0 +1,160 @@
+"""Build the documentation as pages of HTML, in build/docs: `make docs`.
+
+Strategy: pages stay in the repository, with links that work there. They are copied, in the same folders, to
+build/docs-source, with what they link to; what is made of the code is added: the API from docstrings, and
+below the page of each format its schema. MkDocs builds all of it, and a warning is an error. Nothing is
+fetched, by the build or by the browser of a reader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "runtime"), str(ROOT / "generated")]
+
+import kafka_segments  # noqa: E402
+
+SOURCE = "docs-source"
+SITE = "docs"
+ENTRIES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+# The navigation, as a newcomer goes; pages of docs/ that are not named here come last, under More.
+NAVIGATION: dict[str, tuple[str, ...]] = {
+    "Start": ("README.md",),
+    "Look": ("docs/jsonl.md", "docs/webide.md", "docs/report.md"),
+    "Verify": ("docs/damaged-directories.md",),
+    "Python": ("docs/python.md", "docs/columns.md", "docs/conversions.md", "docs/stores.md"),
+    "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),
+    "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
+    "Formats": ("docs/formats/README.md", "docs/formats/*.md", "docs/languages.md", "docs/sizes.md"),
+    "API": ("api/*.md",),
+    "Inside": (
+        "docs/architecture.md",
+        "docs/design.md",
+        "CONTRIBUTING.md",
+        "docs/decisions/README.md",
+        "docs/decisions/*.md",
+        "docs/upstream/*.md",
+        "tests/*.md",
+        "tests/*/*.md",
+        "locks/*.md",
+        "CHANGELOG.md",
+    ),
+    "More": ("docs/*.md", "*/*.md", "*/*/*.md"),
+}
+# Title and names of each page of the API; together they are all that the package exports.
+API: dict[str, tuple[str, tuple[str, ...]]] = {
+    "reading": (
+        "Reading",
+        ("open_segment", "Segment", "open_partition", "Partition", "read_table", "scan", "list_partitions"),
+    ),
+    "values": ("Batches, records, damage", ("Batch", "Record", "Damage", "Padding")),
+    "writing": (
+        "Writing",
+        (
+            "open_writer", "open_partition_writer", "write_segment", "SegmentWriter", "Written",
+            "encode_records", "iter_encoded", "encode_batch", "encode_empty_batch", "encode_control",
+            "predicted_size",
+        ),
+    ),
+    "conversion": ("Conversion", ("up_convert", "down_convert", "filter_batches", "Retention")),
+    "errors": ("Errors", ("errors",)),
+}  # fmt: skip
+_LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+
+
+def main(build: Path = ROOT / "build") -> int:
+    """Build the pages; the status is 1 where MkDocs warned of something."""
+    source = build / SOURCE
+    shutil.rmtree(source, ignore_errors=True)
+    copy_pages(source)
+    write_api(source)
+    for page in sorted((source / "docs" / "formats").glob("*.md")):
+        add_schema(page)
+    config = build / "mkdocs.yml"
+    config.write_text(configuration(source), encoding="utf-8")  # JSON's lists are YAML's, too
+    # With --quiet, warnings would neither be shown nor counted.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config)]
+    # Material's announcement of its successor is left out, which would stand between messages.
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=build, check=False, env=env, stderr=subprocess.PIPE, text=True)
+    print(
+        "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("INFO")), end=""
+    )
+    if done.returncode == 0:
+        print(f"{len(list((build / SITE).rglob('*.html')))} pages: open {build / SITE / 'index.html'}")
+    return min(done.returncode, 1)
+
+
+def copy_pages(source: Path) -> None:
+    """Copy the pages, what they link to, what those link to, and so on."""
+    wanted = [*(ROOT / name for name in ENTRIES), *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in wanted:
+        copied = source / page.relative_to(ROOT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(page, copied)
+        if page.suffix == ".md":
+            wanted += [linked for linked in _links(page) if linked not in wanted]
+
+
+def _links(page: Path) -> Iterator[Path]:
+    for link in _LINK.findall(page.read_text(encoding="utf-8")):
+        target = (page.parent / link).resolve()
+        if target.is_file() and target.is_relative_to(ROOT):
+            yield target
+
+
+def write_api(source: Path) -> None:
+    """Write the pages of the API, which mkdocstrings fills."""
+    named = {name for _, names in API.values() for name in names}
+    exported = set(kafka_segments.__all__) - {"__version__"}
+    if named != exported:
+        raise SystemExit(
+            f"tools/docs.py: API and kafka_segments.__all__ differ in {sorted(named ^ exported)}"
+        )
+    folder = source / "api"
+    folder.mkdir(parents=True)
+    for page, (title, names) in API.items():
+        parts = [f"# {title}\n", *(f"::: kafka_segments.{name}\n" for name in names)]
+        (folder / f"{page}.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def add_schema(page: Path) -> None:
+    """Add the schema's text to the page of its format."""
+    schema = ROOT / "schemas" / f"{page.stem}.ksy"
+    if schema.is_file():
+        text = schema.read_text(encoding="utf-8")
+        with page.open("a", encoding="utf-8") as file:
+            file.write(f"\n## The schema\n\n`schemas/{schema.name}`:\n\n```yaml\n{text}```\n")
+
+
+def configuration(source: Path) -> str:
+    """The configuration: that of mkdocs.yml, the folders, and the navigation."""
+    paths = [str(ROOT / "runtime"), str(ROOT / "generated")]
+    lines = [
+        f"INHERIT: {ROOT / 'mkdocs.yml'}",
+        f"docs_dir: {SOURCE}",
+        f"site_dir: {SITE}",
+        f"plugins: {{mkdocstrings: {{handlers: {{python: {{paths: {json.dumps(paths)}}}}}}}}}",
+        "nav:",
+    ]
+    taken: set[str] = set()
+    for group, patterns in NAVIGATION.items():
+        found = [one for pattern in patterns for one in sorted(source.glob(pattern)) if one.is_file()]
+        pages = [one.relative_to(source).as_posix() for one in found]
+        pages = [page for page in dict.fromkeys(pages) if page not in taken]
+        taken.update(pages)
+        if pages:
+            lines += [f"  - {group}:", *(f"      - {page}" for page in pages)]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
