@@ -1,0 +1,120 @@
+"""docs/jsonl.md is true of the output: the keys of each object, in order, and the types of their values."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_segments import errors
+from kafka_segments.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "jsonl.md"
+RECORDED = ROOT / "tests" / "vectors" / "recorded"
+FILES = (
+    "kafka-4.3/clean/shapes-0/00000000000000000000.log",
+    "kafka-4.3/clean/transactions-0/00000000000000000007.log",
+    "kafka-4.3/clean/compact-horizon-0/00000000000000000000.log",
+    "kafka-2.8/clean/mixed-0/00000000000000000000.log",
+    "kafka-0.9/clean/codec-lz4-0/00000000000000000000.log",
+    "kafka-4.3/running/preallocated-0/00000000000000000000.log",
+    "kafka-4.3/dynamic-quorum/__cluster_metadata-0/00000000000000000000.log",
+    "kafka-4.3/dynamic-quorum/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint",
+)
+WORDS: dict[str, type | None] = {
+    "integer": int,
+    "string": str,
+    "boolean": bool,
+    "list": list,
+    "base64": str,
+    "object": dict,
+    "null": None,
+}
+
+
+def tables(kind: str) -> dict[str, str]:
+    """Keys of an object and the types of their values, as the page has them."""
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {kind}\n")[1].split("\n## ")[0]
+    first = section.split("| key | type |")[1].split("\n\n")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", first, re.MULTILINE))
+
+
+@cache
+def lines(folder: Path) -> list[dict[str, Any]]:
+    """What dump prints of recorded files, and of one with a damaged batch."""
+    damaged = bytearray((RECORDED / FILES[1]).read_bytes())
+    damaged[70] ^= 1
+    (folder / "damaged.log").write_bytes(damaged)
+    output = folder / "out"
+    with pytest.MonkeyPatch.context() as patch, output.open("w", encoding="utf-8") as stdout:
+        patch.setattr("sys.stdout", stdout)
+        assert main(["dump", "--format", "jsonl", *(str(RECORDED / name) for name in FILES)]) == 0
+        assert main(["dump", "--format", "jsonl", str(folder / "damaged.log")]) == 1
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    return lines(tmp_path_factory.mktemp("jsonl"))
+
+
+@pytest.mark.parametrize("kind", ["batch", "record", "error", "padding"])
+def test_the_keys_are_those_of_the_page_in_its_order(printed: list[dict[str, Any]], kind: str) -> None:
+    found = [line for line in printed if line["type"] == kind]
+    documented = tables(kind)
+    assert found
+    assert {tuple(line) for line in found} == {tuple(documented)}
+    for key, words in documented.items():
+        if words == f'`"{kind}"`':
+            continue
+        allowed = [WORDS[word] for word in words.split(", ")]
+        for line in found:
+            value = line[key]
+            assert (None if value is None else type(value)) in allowed, (key, value)
+        if None in allowed and kind in ("batch", "record"):
+            seen = {line[key] is None for line in found}
+            assert seen == {True, False} or key in (
+                "base_offset",
+                "crc_valid",
+                "compression",
+                "num_records",
+            ), key
+
+
+def test_control_records_have_the_keys_of_the_page(printed: list[dict[str, Any]]) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    controls = [line["control"] for line in printed if line["type"] == "record" and line["control"]]
+    assert {
+        "COMMIT",
+        "LEADER_CHANGE",
+        "SNAPSHOT_HEADER",
+        "SNAPSHOT_FOOTER",
+        "KRAFT_VERSION",
+        "KRAFT_VOTERS",
+    } <= {one["type"] for one in controls}
+    for control in controls:
+        assert tuple(control) == ("type", "type_id", "version", "value")
+        (row,) = [
+            line for line in page.splitlines() if line.startswith("| ") and f"`{control['type']}`" in line
+        ]
+        assert set(keys_of(control["value"])) <= set(re.findall(r"`(\w+)`", row))
+
+
+def keys_of(value: Any) -> list[str]:
+    """All keys in a value, inner ones too."""
+    if isinstance(value, list):
+        return [key for part in value for key in keys_of(part)]
+    if isinstance(value, dict):
+        return [*value, *(key for part in value.values() for key in keys_of(part))]
+    return []
+
+
+def test_errors_that_the_page_names_exist() -> None:
+    named = set(re.findall(r"^\| `(\w+Error)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert len(named) == 7
+    assert named <= set(errors.__all__)
