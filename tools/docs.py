@@ -25,30 +25,6 @@ import kafka_segments  # noqa: E402
 SOURCE = "docs-source"
 SITE = "docs"
 ENTRIES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-# The navigation, as a newcomer goes; pages of docs/ that are not named here come last, under More.
-NAVIGATION: dict[str, tuple[str, ...]] = {
-    "Start": ("README.md",),
-    "Look": ("docs/jsonl.md", "docs/webide.md", "docs/report.md"),
-    "Verify": ("docs/damaged-directories.md",),
-    "Python": ("docs/python.md", "docs/columns.md", "docs/conversions.md", "docs/stores.md"),
-    "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),
-    "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
-    "Formats": ("docs/formats/README.md", "docs/formats/*.md", "docs/languages.md", "docs/sizes.md"),
-    "API": ("api/*.md",),
-    "Inside": (
-        "docs/architecture.md",
-        "docs/design.md",
-        "CONTRIBUTING.md",
-        "docs/decisions/README.md",
-        "docs/decisions/*.md",
-        "docs/upstream/*.md",
-        "tests/*.md",
-        "tests/*/*.md",
-        "locks/*.md",
-        "CHANGELOG.md",
-    ),
-    "More": ("docs/*.md", "*/*.md", "*/*/*.md"),
-}
 # Title and names of each page of the API; together they are all that the package exports.
 API: dict[str, tuple[str, tuple[str, ...]]] = {
     "reading": (
@@ -67,6 +43,30 @@ API: dict[str, tuple[str, tuple[str, ...]]] = {
     "conversion": ("Conversion", ("up_convert", "down_convert", "filter_batches", "Retention")),
     "errors": ("Errors", ("errors",)),
 }  # fmt: skip
+# The navigation, as a newcomer goes; pages of docs/ that are not named here come last, under More.
+NAVIGATION: dict[str, tuple[str, ...]] = {
+    "Start": ("README.md",),
+    "Look": ("docs/jsonl.md", "docs/webide.md", "docs/report.md"),
+    "Verify": ("docs/damaged-directories.md",),
+    "Python": ("docs/python.md", "docs/columns.md", "docs/conversions.md", "docs/stores.md"),
+    "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),
+    "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
+    "Formats": ("docs/formats/README.md", "docs/formats/*.md", "docs/languages.md", "docs/sizes.md"),
+    "API": tuple(f"api/{page}.md" for page in API),
+    "Inside": (
+        "docs/architecture.md",
+        "docs/design.md",
+        "CONTRIBUTING.md",
+        "docs/decisions/README.md",
+        "docs/decisions/*.md",
+        "docs/upstream/*.md",
+        "tests/*.md",
+        "tests/*/*.md",
+        "locks/*.md",
+        "CHANGELOG.md",
+    ),
+    "More": ("docs/*.md", "*/*.md", "*/*/*.md"),
+}
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -137,12 +137,15 @@ def add_schema(page: Path) -> None:
 
 def configuration(source: Path) -> str:
     """The configuration: that of mkdocs.yml, the folders, and the navigation."""
-    paths = [str(ROOT / "runtime"), str(ROOT / "generated")]
+    python = {
+        "paths": [str(ROOT / "runtime"), str(ROOT / "generated")],
+        "options": {"extensions": [f"{ROOT / 'tools' / 'docs_examples.py'}:ExampleSections"]},
+    }
     lines = [
         f"INHERIT: {ROOT / 'mkdocs.yml'}",
         f"docs_dir: {SOURCE}",
         f"site_dir: {SITE}",
-        f"plugins: {{mkdocstrings: {{handlers: {{python: {{paths: {json.dumps(paths)}}}}}}}}}",
+        f"plugins: {json.dumps({'mkdocstrings': {'handlers': {'python': python}}})}",
         "nav:",
     ]
     taken: set[str] = set()

@@ -1,0 +1,69 @@
+"""The lines of README and of pages that show how verbs are called, run in their order on small logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.builders.directories import append, run_of
+from tests.house.commands import ROOT, blocks, calls
+from tests.packaging import readme
+
+from kafka_segments.cli.main import main
+
+WITH_ENGINE = ("ingest", "compact", "rewind")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with a log directory `logs` and a segment `file.log`."""
+    append(tmp_path / "logs" / "orders-3", *run_of(0, 9))
+    (tmp_path / "file.log").write_bytes(b"".join(run_of(0, 9)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(words: list[str]) -> None:
+    """Run one call. Tasks run here: starting Spark would take seconds, and its tests have the rest."""
+    more = ["--engine", "local"] if words[0] in WITH_ENGINE else []
+    assert main([*words, *more]) == 0, words
+
+
+def lines(page: str, start: str) -> list[list[str]]:
+    (found,) = [code for code in blocks(ROOT / page) if code.startswith(start)]
+    return list(calls(found))
+
+
+def test_the_lines_of_readme_run(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    found = lines("README.md", "kafka-segments dump FILE...")
+    assert len(found) >= 10
+    for number, words in enumerate(found):
+        # What is not a table is written to a file or directory of its own; offset 512 is beyond this log.
+        own = {"directory": f"directory-{number}"} | (
+            {"table": "converted.log"} if words[0] == "convert" else {}
+        )
+        run([own.get(word, word) for word in words])
+    said = capsysbinary.readouterr()
+    assert said.out.count(b'"type":"record"') == 9 and b'value="v8"' in said.out
+    assert (here / "converted.log").stat().st_size > 0
+    assert list((here / "table").rglob("*.parquet"))
+
+
+def test_the_lines_of_the_ingest_page_run(here: Path) -> None:
+    found = lines("docs/ingest.md", "kafka-segments ingest SRC...")
+    assert [words[0] for words in found] == ["ingest", "audit", "compact", "rewind"]
+    for words in found:
+        run(words)
+    assert (here / "table").is_dir()
+
+
+def test_the_line_of_the_json_lines_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(readme.programs()["write"], {})
+    (words,) = lines("docs/jsonl.md", "$ kafka-segments dump")
+    run(words)
+    out = capsysbinary.readouterr().out
+    assert [line[:15] for line in out.splitlines()] == [b'{"type":"batch"', b'{"type":"record']
+    assert out.decode() in (ROOT / "docs" / "jsonl.md").read_text(encoding="utf-8")

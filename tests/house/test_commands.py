@@ -1,0 +1,142 @@
+"""Every command that a document shows is run by a test, and stands in a list here with that test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.house.commands import ROOT, blocks, calls, pages
+
+from kafka_segments.cli.main import _parser
+
+HERE = "tests/house/test_commands.py"
+LINES = "tests/cli/test_command_lines.py"
+OPERATIONS = "tests/ingest/test_operations_page.py::test_the_tests_know_all_code_of_the_page"
+# How a block begins, by page: the test that runs it. Those of the page on operations are in its own list.
+RUN_BY = {
+    "CONTRIBUTING.md": {"make test-fast": "tests/house/test_docs.py::test_commands_in_documents_exist"},
+    "README.md": {
+        "$ kafka-segments dump logs/orders-0": "tests/house/test_docs.py::test_the_readme_runs_in_a_clone",
+        "source .venv/bin/activate": f"{HERE}::test_an_activated_environment_has_the_programs",
+        'pip install "$(ls dist/': f"{HERE}::test_the_wheel_is_found_as_readme_says",
+        "$ kafka-segments ingest build/run": f"{HERE}::test_readme_shows_what_make_run_runs",
+        "kafka-segments dump FILE...": f"{LINES}::test_the_lines_of_readme_run",
+    },
+    "docs/ingest.md": {
+        "kafka-segments ingest SRC...": f"{LINES}::test_the_lines_of_the_ingest_page_run",
+        # Tables in a store: tests/ingest has a store of its own, and this line its address alone.
+        "kafka-segments ingest /var/lib/kafka s3a": f"{HERE}::test_every_call_is_one_that_the_command_takes",
+    },
+    "docs/jsonl.md": {"$ kafka-segments dump": f"{LINES}::test_the_line_of_the_json_lines_page_runs"},
+    "docs/operations/pipeline.md": {"": OPERATIONS},
+}
+
+
+def test_every_block_of_commands_is_run_by_a_test() -> None:
+    unknown, seen = [], set()
+    for page in pages():
+        name = page.relative_to(ROOT).as_posix()
+        for code in blocks(page):
+            start = next((one for one in RUN_BY.get(name, {}) if code.startswith(one)), None)
+            if start is None:
+                unknown.append(f"{name}: {code.splitlines()[0]}")
+            seen.add((name, start))
+    assert unknown == [], "add a test that runs it, and name that in RUN_BY"
+    assert {(name, start) for name, found in RUN_BY.items() for start in found} <= seen, "no longer shown"
+
+
+@pytest.mark.parametrize("test", sorted({test for found in RUN_BY.values() for test in found.values()}))
+def test_the_tests_that_are_named_exist(test: str) -> None:
+    file, function = test.split("::")
+    assert re.search(rf"^def {function}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_call_is_one_that_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    refused, taken = [], 0
+    for page in pages():
+        for code in blocks(page):
+            for words in calls(code):
+                try:
+                    arguments = _parser().parse_args(words)
+                except SystemExit:
+                    refused.append(f"{page.name}: {words}: {capsys.readouterr().err.splitlines()[-1:]}")
+                else:
+                    taken += arguments.run is not None
+    assert refused == []
+    assert taken > 20
+
+
+def test_a_call_that_the_command_refuses_is_found() -> None:
+    (words,) = calls("kafka-segments dump FILE... --formats text   # no option\n")
+    assert words == ["dump", "file.log", "--formats", "text"]
+    with pytest.raises(SystemExit):
+        _parser().parse_args(words)
+    assert list(calls("$ kafka-segments audit a b\nkafka-segments: said\n")) == [["audit", "a", "b"]]
+    assert list(calls("flock x kafka-segments compact T && kafka-segments audit T 2>>log\n")) == [
+        ["compact", "T"],
+        ["audit", "T"],
+    ]
+
+
+def block_of(start: str) -> str:
+    (found,) = [code for code in blocks(ROOT / "README.md") if code.startswith(start)]
+    return found
+
+
+def test_an_activated_environment_has_the_programs() -> None:
+    if not (ROOT / ".venv" / "bin" / "kafka-segments").exists():
+        pytest.skip("no environment in this clone: make run makes it")
+    command = f"{block_of('source ')}command -v kafka-segments python python3\n"
+    done = subprocess.run(["bash", "-ec", command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    programs = [Path(line) for line in done.stdout.splitlines()]
+    assert [path.parent for path in programs] == [ROOT / ".venv" / "bin"] * 3
+
+
+def test_the_wheel_is_found_as_readme_says(tmp_path: Path) -> None:
+    """A pip that prints its arguments; packaging/test_extras.py installs wheels with their extras."""
+    (tmp_path / "dist").mkdir()
+    wheel = "dist/kafka_segments-0.1.0.dev0-py3-none-any.whl"
+    (tmp_path / wheel).touch()
+    program = tmp_path / "bin" / "pip"
+    program.parent.mkdir()
+    program.write_text(f'#!{sys.executable}\nimport sys\nprint(*sys.argv[1:], sep="\\n")\n')
+    program.chmod(0o755)
+    path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["sh", "-ec", block_of("pip ")],
+        cwd=tmp_path,
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["install", f"{wheel}[all]"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "all" in project["optional-dependencies"]
+
+
+def test_readme_shows_what_make_run_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools import run as make_run
+
+    called: list[list[str]] = []
+
+    def note(*words: str) -> bytes:
+        called.append([*words])
+        return b"Spark started in 1.0 s"
+
+    monkeypatch.setattr(make_run, "run", note)
+    monkeypatch.setattr(make_run.java, "find", lambda: make_run.java.Java(Path("/"), 21))
+    monkeypatch.setattr(make_run.java, "spark_home", lambda found: Path("/"))
+    monkeypatch.setenv("JAVA_HOME", os.environ.get("JAVA_HOME", ""))
+    for name in ("copy_logs", "show_rows"):
+        monkeypatch.setattr(make_run, name, lambda *arguments: None)
+    monkeypatch.setattr(make_run.shutil, "rmtree", lambda *arguments, **options: None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    make_run.main()
+    assert called == list(calls(block_of("$ kafka-segments ingest build/run")))
