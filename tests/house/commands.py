@@ -49,6 +49,12 @@ def blocks(page: Path) -> Iterator[str]:
             yield code
 
 
+def python_blocks(page: Path) -> list[str]:
+    """The Python of a page, in its order."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
 def calls(code: str) -> Iterator[list[str]]:
     """The calls of kafka-segments in a block, as arguments; what stands for something else is replaced."""
     is_transcript = re.search(r"^\$ ", code, re.MULTILINE) is not None

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.house.commands import ROOT, blocks, calls, pages
+from tests.house.commands import ROOT, blocks, calls, pages, python_blocks
 
 from kafka_segments.cli.main import _parser
 
@@ -36,6 +36,38 @@ RUN_BY = {
     "docs/operations/pipeline.md": {"": OPERATIONS},
 }
 
+INGEST = "tests/ingest/test_ingest_page_code.py"
+SPARK = "tests/spark/test_page_code.py"
+# What a block of Python holds, by page; README's are in packaging/readme.py.
+PYTHON_RUN_BY = {
+    "docs/ingest.md": {
+        "load_catalog": f"{INGEST}::test_the_iceberg_code_of_the_ingest_page",
+        "import pyarrow.dataset": f"{INGEST}::test_the_parquet_code_of_the_ingest_page",
+        "import polars": f"{INGEST}::test_the_parquet_code_of_the_ingest_page",
+    },
+    "docs/operations/pipeline.md": {"": OPERATIONS},
+    "docs/package.md": {"read_batches": f"{INGEST}::test_the_code_of_the_packages_page"},
+    "docs/spark.md": {
+        "history = ": f"{SPARK}::test_the_code_of_the_pages_runs",
+        "take_snapshot": f"{SPARK}::test_the_code_of_the_pages_runs",
+    },
+    "docs/stores.md": {"Places(": "tests/io/test_stores_page.py::test_the_code_of_the_page_runs"},
+    "docs/streaming.md": {
+        "readStream": f"{SPARK}::test_the_stream_of_the_page_runs",
+        "def into_delta": "tests/spark/test_streams.py::test_a_query_goes_on_with_its_checkpoint",
+        "def starting_offsets": "tests/spark/test_streams.py::test_a_query_goes_on_with_its_checkpoint",
+    },
+    # A report of a fault of Spark's: tests/spark/test_reused_frames.py is about the fault.
+    "docs/upstream/spark-python-filter-pushdown.md": {
+        "class Numbers": f"{HERE}::test_reports_of_faults_are_valid"
+    },
+    "docs/writing.md": {
+        "kept.write": f"{SPARK}::test_the_code_of_the_pages_runs",
+        "partition_by_key": f"{SPARK}::test_the_code_of_the_pages_runs",
+    },
+}
+TESTS = {test for lists in (RUN_BY, PYTHON_RUN_BY) for found in lists.values() for test in found.values()}
+
 
 def test_every_block_of_commands_is_run_by_a_test() -> None:
     unknown, seen = [], set()
@@ -50,7 +82,28 @@ def test_every_block_of_commands_is_run_by_a_test() -> None:
     assert {(name, start) for name, found in RUN_BY.items() for start in found} <= seen, "no longer shown"
 
 
-@pytest.mark.parametrize("test", sorted({test for found in RUN_BY.values() for test in found.values()}))
+def test_every_block_of_python_is_run_by_a_test() -> None:
+    unknown, seen = [], set()
+    for page in pages():
+        name = page.relative_to(ROOT).as_posix()
+        for code in python_blocks(page) if name != "README.md" else ():
+            part = next((one for one in PYTHON_RUN_BY.get(name, {}) if one in code), None)
+            if part is None:
+                unknown.append(f"{name}: {code.splitlines()[0]}")
+            seen.add((name, part))
+    assert unknown == [], "add a test that runs it, and name that in PYTHON_RUN_BY"
+    assert {(name, part) for name, found in PYTHON_RUN_BY.items() for part in found} <= seen, (
+        "no longer shown"
+    )
+
+
+def test_reports_of_faults_are_valid() -> None:
+    for page in (ROOT / "docs" / "upstream").glob("*.md"):
+        for code in python_blocks(page):
+            compile(code, page.name, "exec")
+
+
+@pytest.mark.parametrize("test", sorted(TESTS))
 def test_the_tests_that_are_named_exist(test: str) -> None:
     file, function = test.split("::")
     assert re.search(rf"^def {function}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)

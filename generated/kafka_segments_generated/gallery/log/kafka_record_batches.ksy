@@ -459,6 +459,10 @@ types:
               attributes._sizeof + timestamp_delta.len + offset_delta.len
               + len_key.len
             doc: Where `key` begins in the record's body.
+          ofs_value:
+            value: >-
+              ofs_key + (len_key.value >= 0 ? len_key.value : 0) + len_value.len
+            doc: Where `value` begins in the record's body.
           control_key:
             pos: ofs_key
             size: len_key.value

@@ -1,0 +1,57 @@
+"""The Python of docs/ingest.md and docs/package.md runs as it stands, but for the paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders.directories import append, run_of
+from tests.house.commands import ROOT, python_blocks
+
+from kafka_segments.cli.main import main
+
+
+def block(page: str, start: str) -> str:
+    (found,) = [code for code in python_blocks(ROOT / page) if start in code]
+    return found
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    append(tmp_path / "logs" / "orders-0", *run_of(0, 9))
+    append(tmp_path / "logs" / "007-1", *run_of(0, 4))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "logs"
+
+
+def run(code: str) -> Any:
+    found: dict[str, Any] = {}
+    exec(code, found)
+    return found.get("rows")
+
+
+def test_the_parquet_code_of_the_ingest_page(logs: Path) -> None:
+    assert main(["ingest", str(logs), "DEST", "--engine", "local"]) == 0
+    rows = run(block("docs/ingest.md", "import pyarrow.dataset")).to_table()
+    assert {(topic, number) for topic, number in zip(*map(rows.column, ("topic", "partition")), strict=True)}
+    assert sorted(set(rows.column("topic").to_pylist())) == ["007", "orders"]
+    pytest.importorskip("polars")
+    frame = run(block("docs/ingest.md", "import polars")).collect()
+    assert (frame.height, sorted(set(frame["topic"]))) == (13, ["007", "orders"])
+
+
+def test_the_iceberg_code_of_the_ingest_page(logs: Path) -> None:
+    pytest.importorskip("pyiceberg")
+    table = Path("DEST").resolve()
+    assert main(["ingest", str(logs), str(table), "--engine", "local", "--table", "iceberg"]) == 0
+    code = block("docs/ingest.md", "load_catalog")
+    assert code.count("/data/DEST") == 1
+    assert run(code.replace("/data/DEST", str(table))).num_rows == 13
+
+
+def test_the_code_of_the_packages_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    append(tmp_path / "orders-0", *run_of(42, 45), base_offset=42)
+    monkeypatch.chdir(tmp_path)
+    run(block("docs/package.md", "read_batches"))
+    assert capsys.readouterr().out.split()[0] == "3"

@@ -1,0 +1,62 @@
+"""The Python of docs/spark.md, writing.md and streaming.md runs as it stands, but for the paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.house.commands import ROOT, python_blocks
+
+import kafka_segments
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+BEGIN = 1750000000000
+
+
+def run(page: str, start: str, paths: dict[str, Path], **names: Any) -> dict[str, Any]:
+    """Run a block with paths of this machine; return its names."""
+    (code,) = [one for one in python_blocks(ROOT / "docs" / page) if start in one]
+    for shown, path in paths.items():
+        assert f'"{shown}"' in code, shown
+        code = code.replace(f'"{shown}"', repr(str(path)))
+    exec(code, names)
+    return names
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A log of 4 records, half of them of 2024."""
+    folder = tmp_path / "logs"
+    (folder / "orders-0").mkdir(parents=True)
+    times = (1714000000000, 1714000000001, BEGIN, BEGIN + 1)
+    with kafka_segments.open_writer(str(folder / "orders-0" / f"{0:020}.log")) as writer:
+        writer.write([{"timestamp": time, "key": b"%d" % time, "value": b"v"} for time in times])
+    return folder
+
+
+def test_the_code_of_the_pages_runs(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
+    found = run("spark.md", "history = ", {"/var/lib/kafka/data": logs}, spark=spark)
+    assert found["history"].count() == 4
+    paths = {"s3a://archive/logs": logs, "/shared/orders.snapshot": tmp_path / "snapshot"}
+    assert run("spark.md", "take_snapshot", paths, spark=spark)["frame"].count() == 4
+    restored = tmp_path / "restored"
+    run("writing.md", "kept.write", {"/archive": logs, "/restored": restored}, spark=spark)
+    read = spark.read.format("kafka-segments").load(str(restored))
+    assert sorted(row.offset for row in read.collect()) == [2, 3]
+    rows = found["history"].select("key", "value")
+    run("writing.md", "partition_by_key", {"/restored": tmp_path / "by-key"}, frame=rows)
+    assert spark.read.format("kafka-segments").load(str(tmp_path / "by-key")).count() == 4
+
+
+def test_the_stream_of_the_page_runs(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
+    if spark.version < "4.2":
+        pytest.skip("streams need Spark 4.2")
+    lake = {"/lake/orders": tmp_path / "rows", "/lake/checkpoints/orders": tmp_path / "checkpoint"}
+    found = run("streaming.md", "readStream", {"/var/lib/kafka/data": logs, **lake}, spark=spark)
+    found["query"].awaitTermination()
+    assert spark.read.parquet(str(tmp_path / "rows")).count() == 4
