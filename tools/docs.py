@@ -43,15 +43,24 @@ API: dict[str, tuple[str, tuple[str, ...]]] = {
     "conversion": ("Conversion", ("up_convert", "down_convert", "filter_batches", "Retention")),
     "errors": ("Errors", ("errors",)),
 }  # fmt: skip
+FORMATS = "docs/formats/README.md"
+
+
+def formats_in_order() -> list[str]:
+    """The pages of formats, as their list of contents has them: what is read first comes first."""
+    text = (ROOT / FORMATS).read_text(encoding="utf-8")
+    return [f"docs/formats/{name}" for name in re.findall(r"\]\((\w+\.md)\)", text)]
+
+
 # The navigation, as a newcomer goes; pages of docs/ that are not named here come last, under More.
 NAVIGATION: dict[str, tuple[str, ...]] = {
     "Start": ("README.md",),
-    "Look": ("docs/jsonl.md", "docs/webide.md", "docs/report.md"),
+    "Look": ("docs/jsonl.md", "docs/webide.md", "generated/webide/README.md", "docs/report.md"),
     "Verify": ("docs/damaged-directories.md",),
     "Python": ("docs/python.md", "docs/columns.md", "docs/conversions.md", "docs/stores.md"),
     "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),
     "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
-    "Formats": ("docs/formats/README.md", "docs/formats/*.md", "docs/languages.md", "docs/sizes.md"),
+    "Formats": (FORMATS, *formats_in_order(), "docs/formats/*.md", "docs/languages.md", "docs/sizes.md"),
     "API": tuple(f"api/{page}.md" for page in API),
     "Inside": (
         "docs/architecture.md",
@@ -60,6 +69,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/decisions/README.md",
         "docs/decisions/*.md",
         "docs/upstream/*.md",
+        "docs/package.md",
         "tests/*.md",
         "tests/*/*.md",
         "locks/*.md",
