@@ -118,3 +118,43 @@ def test_errors_that_the_page_names_exist() -> None:
     named = set(re.findall(r"^\| `(\w+Error)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     assert len(named) == 7
     assert named <= set(errors.__all__)
+
+
+CALLS = {
+    "aborted": ["aborted", "--format", "jsonl", "transactions-0", "open-transaction-0"],
+    "plan": ["plan", "--format", "jsonl", "transactions-0", "deleted-head-0", "-o", "startingOffsets=LATE"],
+    "convert": ["convert", "--report", "jsonl", "--to-magic", "1", f"shapes-0/{0:020}.log", "OUT"],
+}
+# Objects that these calls print; others need damage, snapshots, or a directory that misses something.
+PRINTED = {
+    "aborted": {"partition", "aborted", "open"},
+    "plan": {"range", "split", "passed_over", "plan", "left_out"},
+    "convert": {"loss", "conversion"},
+}
+
+
+@pytest.mark.parametrize("verb", CALLS)
+def test_objects_of_other_verbs_have_the_keys_of_the_page(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(RECORDED / "kafka-4.3" / "clean")
+    late = 'startingOffsets={"transactions":{"0":50},"deleted-head":{"0":-2}}'
+    words = {"OUT": str(tmp_path / "out.log"), "startingOffsets=LATE": late}
+    assert main([words.get(word, word) for word in CALLS[verb]]) == 0
+    printed = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
+    rows = re.findall(r"^\| (`.+?) \| `(\w+)` \| (.+?) \| .+ \|$", section, re.MULTILINE)
+    documented = {kind: re.findall(r"`(\w+)`", keys) for verbs, kind, keys in rows if f"`{verb}`" in verbs}
+    assert {line["type"] for line in printed} == PRINTED[verb] <= documented.keys()
+    for line in printed:
+        assert list(line) == ["type", *documented[line["type"]]]
+
+
+def test_the_page_lists_every_object_of_other_verbs() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
+    documented = set(re.findall(r"^\| `.+? \| `(\w+)` \|", section, re.MULTILINE))
+    cli = ROOT / "runtime" / "kafka_segments" / "cli"
+    text = (cli / "plan.py").read_text(encoding="utf-8") + (cli / "aborted.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'"type": "(\w+)"', text)) | set(re.findall(r'_values\("(\w+)"', text))
+    assert len(named) > 10
+    assert named | {"loss", "conversion"} == documented
