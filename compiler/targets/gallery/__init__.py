@@ -1,13 +1,14 @@
 """Target `gallery`: what the format gallery of Kaitai Struct would take, for `kafka-segments schemas export`.
 
 Strategy: the keys of our own are removed from the texts of the schemas, so that comments and layout stay. All
-schemas go to one folder, where they import one another by name. In addition one file that needs no import
-reads record batches: imported schemas become types of it. Nothing is written here that the schemas do not
-say, but for titles and what is left out.
+schemas but those of experiments go to one folder, where they import one another by name. In addition one file
+that needs no import reads record batches: imported schemas become types of it. Nothing is written here that
+the schemas do not say, but for titles and what is left out.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from compiler.errors import SchemaError
@@ -17,7 +18,7 @@ from compiler.targets.gallery.keys import KeyPath, remove_keys
 from compiler.targets.gallery.samples import SAMPLES, Sample, read_sample
 from compiler.targets.gallery.wrapping import wrap
 
-__all__ = ["CATEGORY", "FOLDER", "RECORD_BATCHES", "SAMPLES", "generate", "is_own"]
+__all__ = ["CATEGORY", "FOLDER", "RECORD_BATCHES", "SAMPLES", "generate", "is_experimental", "is_own"]
 
 COMMAND = 'run "python codegen.py"'
 CATEGORY = "log"
@@ -68,12 +69,18 @@ def generate(schemas: list[Path], model: Model) -> dict[str, bytes]:
         SchemaError: what should be left out, or a vector, is not there.
     """
     root = schemas[0].resolve().parents[1]
-    texts = {path.stem: _gallery_text(path.read_text(encoding="utf-8")) for path in schemas}
+    read = {path.stem: path.read_text(encoding="utf-8") for path in schemas}
+    texts = {stem: _gallery_text(text) for stem, text in read.items() if not is_experimental(text)}
     files = {f"{FOLDER}/{stem}.ksy": _below_origin(text, f"{stem}.ksy") for stem, text in texts.items()}
     first = wrap(fold(RECORD_BATCHES, texts, model))
     files[f"{CATEGORY}/{RECORD_BATCHES.name}.ksy"] = _below_origin(first, "schemas/*.ksy")
     files["README.md"] = _readme(sorted(texts))
     return {**files, **{f"samples/{sample.name}": read_sample(sample, root) for sample in SAMPLES}}
+
+
+def is_experimental(text: str) -> bool:
+    """Whether a schema is of a format that no program writes, by its `application`; no gallery takes such."""
+    return re.search(r"^  application: .*\bin no release\b", text, re.MULTILINE) is not None
 
 
 def is_own(path: KeyPath) -> bool:
