@@ -40,7 +40,6 @@ GROUPS = {
     "browser": "browser",
 }
 
-BROWSER = "/usr/bin/chromium"
 
 # Which groups start first: the longest, so that two processes end at about the same time. Then come the tests
 # with a full form, then all others; within each, pytest-randomly has shuffled modules and their tests.
@@ -113,13 +112,6 @@ def lacks_for_connector() -> str | None:
     if not spark_versions.is_there(spark_versions.CONNECTOR):
         return f"no environment with Spark {spark_versions.CONNECTOR} (make test makes one)"
     return lacks_for_oracle()
-
-
-def lacks_for_browser() -> str | None:
-    """Why no page can be opened in a browser here."""
-    if not os.access(BROWSER, os.X_OK):
-        return f"no {BROWSER} (apt-get install chromium)"
-    return None if importlib.util.find_spec("playwright") else "playwright is not installed"
 
 
 CHECKS: dict[str, Callable[[], str | None]] = {

@@ -9,7 +9,7 @@ const [compilerFolder, ...schemas] = process.argv.slice(2);
 const ksc = require(path.resolve(compilerFolder, 'ksc.js'));
 
 async function main() {
-  const compiler = ksc.loadCompiler('.', () => {});
+  const compiler = ksc.loadCompiler('python', '.', () => {});
   const files = {};
   for (const schema of schemas) Object.assign(files, await ksc.compileSchema(compiler, 'python', schema, true));
   process.stdout.write(JSON.stringify(files));

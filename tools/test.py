@@ -31,8 +31,8 @@ class NotHereError(Exception):
 
 
 FAST = (
-    "not (spark or cluster or connector or oracle or broker or node or languages or s3 or browser or packaging "
-    "or long)"
+    "not (spark or cluster or connector or oracle or broker or node or languages or s3 or browser"
+    " or packaging or long)"
 )
 LONG = "long"
 """Which tests each form selects."""

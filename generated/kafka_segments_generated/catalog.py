@@ -31,6 +31,11 @@ SCHEMAS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("*.log",),
         ("kafka_message_legacy", "kafka_record_batch_v2"),
     ),
+    "kafka_log_segment_experimental": (
+        "Apache Kafka log segment with entries of the discarded magic 3",
+        ("*.log",),
+        ("kafka_log_segment", "kafka_message_legacy", "kafka_record_batch_v2", "kafka_record_batch_v3", "kafka_record_batch_v3_metadata_first"),
+    ),
     "kafka_message_0_7": (
         "Apache Kafka message up to 0.7",
         ("*.kafka",),
@@ -71,10 +76,25 @@ SCHEMAS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         (),
         ("kafka_record",),
     ),
+    "kafka_record_batch_v3": (
+        "Apache Kafka record batch of the discarded magic 3 (experimental)",
+        (),
+        ("kafka_record_v3", "kafka_varint", "kafka_varlong"),
+    ),
+    "kafka_record_batch_v3_metadata_first": (
+        "Apache Kafka record batch of magic 3 with the metadata first",
+        (),
+        ("kafka_control_record_key", "kafka_record_header", "kafka_varint", "kafka_varlong"),
+    ),
     "kafka_record_header": (
         "Apache Kafka record header",
         (),
         ("kafka_varint",),
+    ),
+    "kafka_record_v3": (
+        "Apache Kafka record (in a batch of the discarded magic 3)",
+        (),
+        ("kafka_control_record_key", "kafka_control_record_value", "kafka_record_header", "kafka_varint", "kafka_varlong"),
     ),
     "kafka_tagged_fields": (
         "Apache Kafka tagged fields",

@@ -26,14 +26,14 @@ doc-ref:
   - https://kafka.apache.org/documentation/#controlbatch
   - https://github.com/apache/kafka/tree/4.3.1/clients/src/main/resources/common/message
 params:
-  - id: type
+  - id: record_type
     type: s2
     enum: kafka_control_record_key::control_record_type
     doc: The type that the record's key tells.
 seq:
   - id: content
     type:
-      switch-on: type
+      switch-on: record_type
       cases:
         kafka_control_record_key::control_record_type::abort: end_txn_marker
         kafka_control_record_key::control_record_type::commit: end_txn_marker
@@ -59,6 +59,7 @@ types:
         -orig-id: CoordinatorEpoch
         type: s4
         doc: Epoch of the transaction coordinator that had it written.
+    -webide-representation: 'coordinator epoch {coordinator_epoch:dec}'
   leader_change_message:
     -orig-id: LeaderChangeMessage
     doc: A leader's first record after its election.
@@ -93,6 +94,7 @@ types:
         doc: Those who voted for the leader.
       - id: tagged_fields
         type: kafka_tagged_fields
+    -webide-representation: 'leader {leader_id:dec}, voters {voters}'
   leader_change_voter:
     -orig-id: Voter
     params:
@@ -109,6 +111,7 @@ types:
         doc: The uuid of the voter's log directory.
       - id: tagged_fields
         type: kafka_tagged_fields
+    -webide-representation: '{voter_id:dec}'
   snapshot_header_record:
     -orig-id: SnapshotHeaderRecord
     seq:
@@ -124,6 +127,7 @@ types:
           in the snapshot.
       - id: tagged_fields
         type: kafka_tagged_fields
+    -webide-representation: 'appended up to {last_contained_log_timestamp:dec}'
   snapshot_footer_record:
     -orig-id: SnapshotFooterRecord
     seq:
@@ -133,6 +137,7 @@ types:
         valid: 0
       - id: tagged_fields
         type: kafka_tagged_fields
+    -webide-representation: the snapshot ends
   k_raft_version_record:
     -orig-id: KRaftVersionRecord
     seq:
@@ -146,6 +151,7 @@ types:
         doc: The version of the KRaft protocol.
       - id: tagged_fields
         type: kafka_tagged_fields
+    -webide-representation: 'version {k_raft_version:dec}'
   voters_record:
     -orig-id: VotersRecord
     seq:
@@ -162,6 +168,7 @@ types:
         repeat-expr: num_voters.value
       - id: tagged_fields
         type: kafka_tagged_fields
+    -webide-representation: 'voters {voters}'
   voter:
     -orig-id: Voter
     -webide-representation: '{voter_id:dec}'
@@ -224,11 +231,15 @@ types:
     seq:
       - id: value_plus_one
         type: kafka_unsigned_varint
-        valid:
-          expr: _.value >= 1
+      - id: invalid_value
+        size: 0
+        valid: '[0]'
+        if: >-
+          value_plus_one.value < 1 or value_plus_one.value > 0x7fff_ffff.as<s8>
+        doc: Never there, a check; Kafka holds the count in a signed integer.
     instances:
       value:
-        value: value_plus_one.value - 1
+        value: (value_plus_one.value - 1).as<s4>
   compact_string:
     doc: |
       The size of a compact string is written plus one, 0 standing for null;
@@ -237,10 +248,15 @@ types:
     seq:
       - id: len_data_plus_one
         type: kafka_unsigned_varint
-        valid:
-          expr: _.value >= 1 and _.value <= 0x8000
+      - id: invalid_len_data
+        size: 0
+        valid: '[0]'
+        if: >-
+          len_data_plus_one.value < 1 or len_data_plus_one.value > 0x8000.as<s8>
+        doc: Never there, a check.
       - id: data
         size: len_data_plus_one.value - 1
     instances:
       text:
         value: data.to_s('UTF-8')
+-webide-representation: '{content}'

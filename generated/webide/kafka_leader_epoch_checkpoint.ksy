@@ -57,4 +57,4 @@ types:
         value: epoch_text.to_s('ASCII').to_i
       start_offset:
         -orig-id: startOffset
-        value: start_offset_text.to_s('ASCII').to_i
+        value: start_offset_text.to_s('ASCII').to_i.as<s8>

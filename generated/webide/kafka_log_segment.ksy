@@ -39,7 +39,7 @@ seq:
     repeat: eos
 types:
   entry:
-    -webide-representation: 'offset {base_offset:dec}, {len_body:dec} bytes'
+    -webide-representation: '{body}{padding}{partial}'
     seq:
       - id: base_offset
         -orig-id:
@@ -62,7 +62,7 @@ types:
         if: has_log_overhead
         doc: The size of what follows.
       - id: body
-        size: len_body
+        size: len_body.as<s4>
         type: entry_body
         if: is_complete
       - id: padding
@@ -71,20 +71,23 @@ types:
         doc: |
           The zeros at the end of a file that was allocated beforehand. (The
           first twelve of them were read as `base_offset` and `len_body`.)
+        type: padding
       - id: partial
         size-eos: true
         if: not (is_complete or is_padding)
         doc: |
           An entry that is cut off by the end of the file. Or that is damaged,
           if `len_body` is less than any entry can have.
+        type: partial
     instances:
       has_log_overhead:
-        value: '_io.size - _io.pos >= sizeof<s8> + sizeof<s4>'
+        value: >-
+          (_io.size.as<s8> - _io.pos.as<s8>).as<s8> >= (sizeof<s8> + sizeof<s4>).as<s8>
         doc: Whether there are enough bytes for `base_offset` and `len_body`.
       is_complete:
         value: >-
-          has_log_overhead and len_body >= sizeof<entry_body::least>
-          and len_body <= _io.size - _io.pos
+          has_log_overhead and len_body >= sizeof<entry_body::least> and len_body.as<s8>
+          <= (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
       is_padding:
         value: has_log_overhead and base_offset == 0 and len_body == 0
   entry_body:
@@ -100,12 +103,14 @@ types:
         type:
           switch-on: magic
           cases:
-            0: kafka_message_legacy(_parent.base_offset)
-            1: kafka_message_legacy(_parent.base_offset)
-            2: kafka_record_batch_v2(_parent.base_offset)
+            0: kafka_message_legacy(_parent.base_offset.as<s8>)
+            1: kafka_message_legacy(_parent.base_offset.as<s8>)
+            2: kafka_record_batch_v2(_parent.base_offset.as<s8>)
+            _: unknown_content
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.
+        -webide-parse-mode: eager
     types:
       least:
         doc: |
@@ -127,6 +132,7 @@ types:
           - id: len_value
             -orig-id: valueSize
             type: s4
+    -webide-representation: 'offset {_parent.base_offset:dec}, {content}'
   entry_prefix:
     doc: |
       How an entry begins, whatever its magic. No part of `entries`: this is for
@@ -174,5 +180,31 @@ types:
           magic == 2 ? sizeof<kafka_record_batch_v2> : sizeof<entry_body::least>
         doc: The least that `len_body` can be with this magic.
       len_entry:
-        value: len_log_overhead + len_body
+        value: (len_log_overhead.as<s8> + len_body.as<s8>).as<s8>
         doc: The size of the whole entry.
+  padding:
+    -webide-representation: '{words}'
+    seq:
+      - id: zeros
+        size-eos: true
+    instances:
+      words:
+        value: "'padding: ' + zeros.length.to_s + ' bytes up to the end of the file'"
+  partial:
+    -webide-representation: '{words}'
+    seq:
+      - id: bytes
+        size-eos: true
+    instances:
+      words:
+        value: >-
+          not _parent.has_log_overhead ? 'CUT OFF: ' + bytes.length.to_s + ' bytes
+          are left, too few for an offset and a size' : 'offset ' + _parent.base_offset.to_s
+          + (_parent.len_body < sizeof<entry_body::least> ? ', DAMAGED: no entry has
+          a size of ' + _parent.len_body.to_s : ', CUT OFF or DAMAGED: a size of '
+          + _parent.len_body.to_s) + ', and ' + bytes.length.to_s + ' bytes are left'
+  unknown_content:
+    -webide-representation: 'DAMAGED or no entry: magic {_parent.magic:dec} is unknown'
+    seq:
+      - id: bytes
+        size-eos: true

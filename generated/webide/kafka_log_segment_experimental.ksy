@@ -54,7 +54,7 @@ types:
         if: has_log_overhead
         doc: The size of what follows.
       - id: body
-        size: len_body
+        size: len_body.as<s4>
         type: entry_body
         if: is_complete
       - id: padding
@@ -71,13 +71,15 @@ types:
           if `len_body` is less than any entry can have.
     instances:
       has_log_overhead:
-        value: '_io.size - _io.pos >= sizeof<s8> + sizeof<s4>'
+        value: >-
+          (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
+          >= (sizeof<s8> + sizeof<s4>).as<s8>
         doc: Whether there are enough bytes for `base_offset` and `len_body`.
       is_complete:
         value: >-
           has_log_overhead
           and len_body >= sizeof<kafka_log_segment::entry_body::least>
-          and len_body <= _io.size - _io.pos
+          and len_body.as<s8> <= (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
       is_padding:
         value: has_log_overhead and base_offset == 0 and len_body == 0
   entry_body:
@@ -94,7 +96,8 @@ types:
           Bits 8 to 15 of a batch's attributes; of a message of magic 0 or 1
           another byte.
       layout:
-        value: 'magic == 3 and high_attributes % 2 == 1 ? 0x103 : magic'
+        value: >-
+          magic == 3 and high_attributes % 2 == 1 ? 0x103.as<s4> : magic.as<s4>
         doc: The magic, and 0x100 more if bit 8 of magic 3's attributes is set.
       content:
         pos: 0
@@ -102,11 +105,11 @@ types:
         type:
           switch-on: layout
           cases:
-            0: kafka_message_legacy(_parent.base_offset)
-            1: kafka_message_legacy(_parent.base_offset)
-            2: kafka_record_batch_v2(_parent.base_offset)
-            3: kafka_record_batch_v3(_parent.base_offset)
-            0x103: kafka_record_batch_v3_metadata_first(_parent.base_offset)
+            0: kafka_message_legacy(_parent.base_offset.as<s8>)
+            1: kafka_message_legacy(_parent.base_offset.as<s8>)
+            2: kafka_record_batch_v2(_parent.base_offset.as<s8>)
+            3: kafka_record_batch_v3(_parent.base_offset.as<s8>)
+            0x103: 'kafka_record_batch_v3_metadata_first(_parent.base_offset)'
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.

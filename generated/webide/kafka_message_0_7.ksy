@@ -32,7 +32,7 @@ seq:
     type: message_body
 instances:
   len_entry:
-    value: len_body._sizeof + len_body
+    value: (len_body._sizeof.as<s8> + len_body.as<s8>).as<s8>
     doc: The size of the whole entry.
 types:
   message_body:

@@ -11,6 +11,8 @@ meta:
   ks-version: '0.10'
   endian: be
   bit-endian: be
+  imports:
+    - kafka_bytes
 doc: |
   A message of magic 0 (from Kafka 0.8.0) or 1 (from 0.10.0, which added the
   timestamp), in a stream of its own and without its first two fields, offset
@@ -24,14 +26,14 @@ doc: |
 doc-ref:
   - https://kafka.apache.org/documentation/#messageset
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/LegacyRecord.java
--webide-representation: '{header}'
+-webide-representation: 'magic {header.magic:dec}, key {key}, value {value}'
 params:
   - id: base_offset
     type: s8
     doc: The first of the two fields in front, the offset of the message.
 seq:
   - id: header
-    type: header
+    type: message_header
   - id: len_key
     -orig-id: keySize
     -null: -1
@@ -40,9 +42,13 @@ seq:
   - id: key
     -orig-id: key
     -record-column: binary
-    size: len_key
-    if: len_key >= 0
+    size: 'len_key < 0 ? 0 : len_key'
     doc: Not there if it is null, empty if it is empty.
+    type:
+      switch-on: len_key < 0
+      cases:
+        true: kafka_bytes::null_bytes
+        false: kafka_bytes
   - id: len_value
     -orig-id: valueSize
     -null: -1
@@ -54,31 +60,27 @@ seq:
       algorithm: header.attributes.compression
       content: kafka_log_segment
     -record-column: binary
-    size: len_value
-    if: len_value >= 0
+    size: 'len_value < 0 ? 0 : len_value'
     doc: Not there if it is null, empty if it is empty.
+    type:
+      switch-on: >-
+        len_value < 0 ? 0 : header.attributes.compression == compression::none ? 1
+        : 2
+      cases:
+        0: kafka_bytes::null_bytes
+        1: kafka_bytes
+        2: wrapped_messages
 instances:
   offset:
     -record-column: int64
     value: base_offset
     doc: The message's offset; if it is compressed, that of the last one inside.
-  timestamp_value:
-    -record-column:
-      name: timestamp
-      type: timestamp[ms, UTC]
-      none: -1
-    value: 'header.magic == 1 ? header.timestamp : -1'
-    doc: Milliseconds since 1970; -1 for none, which is all that magic 0 has.
-  timestamp_type:
-    -record-column: int8
-    value: 'header.magic == 1 ? header.attributes.timestamp_type.to_i : -1'
-    doc: The number of the timestamp type; -1 in magic 0, which has none.
   crc_region:
     pos: header.ofs_crc_region
     size-eos: true
     doc: What the checksum covers, from `magic` to the end of the message.
 types:
-  header:
+  message_header:
     doc: |
       What comes before key and value. It can be read alone, before the rest
       has been looked at.
@@ -123,7 +125,7 @@ types:
         value: crc._sizeof
         doc: Where `crc_region` begins, from the beginning of the message.
   attributes:
-    -webide-representation: '{compression}, {timestamp_type}'
+    -webide-representation: '{codec}{flags}'
     seq:
       - id: reserved
         -default: 0
@@ -133,7 +135,7 @@ types:
         -default: 0
         -batch-column: int8
         type: b1
-        enum: timestamp_type
+        enum: message_timestamp_type
         doc: It has a meaning in magic 1 only.
       - id: compression
         -orig-id: compressionType
@@ -141,6 +143,25 @@ types:
         -batch-column: int8
         type: b3
         enum: compression
+    instances:
+      codec:
+        value: >-
+          compression == compression::none ? 'not compressed' : compression == compression::gzip
+          ? 'gzip' : compression == compression::snappy ? 'snappy' : compression ==
+          compression::lz4 ? 'lz4' : 'unknown codec ' + compression.to_i.to_s
+      flags:
+        value: >-
+          _parent.magic == 1 and timestamp_type == message_timestamp_type::log_append_time
+          ? ', log append time' : ''
+  wrapped_messages:
+    -webide-representation: '{words}'
+    seq:
+      - id: bytes
+        size-eos: true
+    instances:
+      words:
+        value: >-
+          bytes.length.to_s + ' bytes of messages, ' + _parent.header.attributes.codec
 enums:
   compression:
     0:
@@ -162,7 +183,7 @@ enums:
       id: zstd
       -orig-id: ZSTD
       doc: A number that the field can hold, but never lawful in this format.
-  timestamp_type:
+  message_timestamp_type:
     0:
       id: create_time
       -orig-id: CREATE_TIME

@@ -67,4 +67,4 @@ types:
         value: partition_text.to_s('ASCII').to_i
       offset:
         -orig-id: offset
-        value: offset_text.to_s('ASCII').to_i
+        value: offset_text.to_s('ASCII').to_i.as<s8>

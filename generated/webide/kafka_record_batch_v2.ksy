@@ -10,7 +10,12 @@ meta:
   license: CC0-1.0
   ks-version: '0.11'
   imports:
-    - kafka_record
+    - kafka_bytes
+    - kafka_control_record_key
+    - kafka_control_record_value
+    - kafka_record_header
+    - kafka_varint
+    - kafka_varlong
   endian: be
   bit-endian: be
 doc: |
@@ -24,7 +29,7 @@ doc: |
 doc-ref:
   - https://kafka.apache.org/documentation/#recordbatch
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecordBatch.java
--webide-representation: '{num_records:dec} records, {attributes}'
+-webide-representation: '{words}{control}'
 params:
   - id: base_offset
     type: s8
@@ -56,7 +61,7 @@ seq:
   - id: attributes
     -orig-id: attributes
     size: 2
-    type: attributes
+    type: batch_attributes
   - id: last_offset_delta
     -orig-id: lastOffsetDelta
     -derive:
@@ -117,6 +122,11 @@ seq:
     -batch-column: int32
     type: s4
     doc: 0 is lawful, compaction leaves such batches.
+  - id: control
+    size: 0
+    type: control_batch
+    if: >-
+      attributes.is_control and num_records > 0 and attributes.compression == compression::none
 instances:
   len_header:
     value: sizeof<kafka_record_batch_v2>
@@ -137,17 +147,19 @@ instances:
     doc: The records, compressed if `attributes.compression` says so.
   records:
     pos: len_header
-    type: >-
-      kafka_record(attributes.is_control, 0x7fff_ffff, base_offset,
-      attributes.timestamp_type.to_i, base_timestamp, max_timestamp,
-      partition_leader_epoch, producer_id, producer_epoch, base_sequence)
+    type: kafka_record
     repeat: expr
     repeat-expr: num_records
     if: attributes.compression == compression::none
     doc: The records, if they are not compressed.
+  words:
+    value: >-
+      num_records.to_s + (num_records == 1 ? ' record' : ' records') + (attributes.compression
+      == compression::none ? '' : ', ' + attributes.codec) + attributes.flags + (num_records
+      < 0 or last_offset_delta < 0 ? ', DAMAGED' : '')
 types:
-  attributes:
-    -webide-representation: '{compression}, {timestamp_type}'
+  batch_attributes:
+    -webide-representation: '{codec}{flags}'
     seq:
       - id: reserved
         -default: 0
@@ -185,6 +197,159 @@ types:
         -batch-column: int8
         type: b3
         enum: compression
+    instances:
+      codec:
+        value: >-
+          compression == compression::none ? 'not compressed' : compression == compression::gzip
+          ? 'gzip' : compression == compression::snappy ? 'snappy' : compression ==
+          compression::lz4 ? 'lz4' : compression == compression::zstd ? 'zstd' : 'unknown
+          codec ' + compression.to_i.to_s
+      flags:
+        value: >-
+          (timestamp_type == timestamp_type::log_append_time ? ', log append time'
+          : '') + (has_delete_horizon ? ', delete horizon' : '') + (is_transactional
+          ? ', transactional' : '') + (is_control ? ', control' : '')
+  control_batch:
+    -webide-representation: ' {record.body.key}'
+    instances:
+      record:
+        -webide-parse-mode: eager
+        io: _parent._io
+        pos: _parent.len_header
+        type: kafka_record
+        parent: _parent
+  kafka_record:
+    doc: |
+      One record of a batch of magic 2. Its offset and its timestamp are kept as
+      differences to `base_offset` and `base_timestamp` of the batch, so that most
+      of its integers take one byte.
+
+      Reading it takes exactly its bytes off the stream; the records of a batch lie
+      one behind the other (compressed all together, if the batch is).
+    doc-ref:
+      - https://kafka.apache.org/documentation/#record
+      - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/DefaultRecord.java
+    -webide-representation: '{body}'
+    seq:
+      - id: len_body
+        -orig-id: length
+        type: kafka_varint
+        doc: The size of what follows; its own bytes do not count.
+      - id: invalid_len_body
+        size: 0
+        valid: '[0]'
+        if: len_body.value < 0
+        doc: Never there, a check.
+      - id: body
+        size: len_body.value
+        type: record_body
+    types:
+      record_body:
+        -webide-representation: 'offset {offset:dec}, key {key}, value {value}'
+        seq:
+          - id: attributes
+            -orig-id: attributes
+            -default: 0
+            type: s1
+            doc: No bit has a meaning. Writers put 0, readers do not look.
+          - id: timestamp_delta
+            -orig-id: timestampDelta
+            -default: 0
+            -encode: timestamp - _parent.base_timestamp
+            type: kafka_varlong
+            doc: |
+              In milliseconds, to be added to the batch's `base_timestamp`. It may
+              be negative, and is not looked at if the batch has the timestamp type
+              `log_append_time`.
+          - id: offset_delta
+            -orig-id: offsetDelta
+            -derive: _index
+            -encode: offset - _parent.base_offset
+            type: kafka_varint
+            doc: To be added to the batch's `base_offset`.
+          - id: len_key
+            -orig-id: keyLength
+            -null: -1
+            type: kafka_varint
+            doc: Negative for null; -1 is what is written, Kafka takes any.
+          - id: key
+            -orig-id: key
+            -record-column: binary
+            size: 'len_key.value < 0 ? 0 : len_key.value'
+            doc: Not there if it is null, empty if it is empty.
+            type:
+              switch-on: 'len_key.value < 0 ? 0 : is_control_record ? 2 : 1'
+              cases:
+                0: kafka_bytes::null_bytes
+                1: kafka_bytes
+                2: kafka_control_record_key
+          - id: len_value
+            -orig-id: valueLength
+            -null: -1
+            type: kafka_varint
+            doc: Negative for null; -1 is what is written, Kafka takes any.
+          - id: value
+            -orig-id: value
+            -record-column: binary
+            size: 'len_value.value < 0 ? 0 : len_value.value'
+            doc: |
+              Not there if it is null (in a compacted topic: a tombstone), empty if
+              it is empty.
+            type:
+              switch-on: 'len_value.value < 0 ? 0 : is_control_record ? 2 : 1'
+              cases:
+                0: kafka_bytes::null_bytes
+                1: kafka_bytes
+                2: kafka_control_record_value(key.as<kafka_control_record_key>.record_type)
+          - id: num_headers
+            -orig-id: headersCount
+            type: kafka_varint
+          - id: invalid_num_headers
+            size: 0
+            valid: '[0]'
+            if: >-
+              num_headers.value < 0 or num_headers.value.as<s8> > (_io.size.as<s8>
+              - _io.pos.as<s8>).as<s8>
+            doc: |
+              Never there, a check: Kafka refuses more headers than there are bytes
+              left.
+          - id: headers
+            -orig-id: Headers
+            -record-column: list<struct>
+            type: kafka_record_header
+            repeat: expr
+            repeat-expr: num_headers.value
+            doc: Not there if they are more than `max_num_headers`.
+          - id: invalid_rest
+            size: 0
+            valid: '[0]'
+            if: not _io.eof
+            doc: |
+              Never there, a check: Kafka refuses a record whose length is not that
+              of its content.
+        instances:
+          offset:
+            -record-column: int64
+            value: (_parent._parent.base_offset + offset_delta.value.as<s8>).as<s8>
+            doc: |
+              The record's offset. Kafka adds in 64 bits and wraps, which languages
+              with larger integers do not.
+          timestamp:
+            -record-column:
+              type: timestamp[ms, UTC]
+              none: -1
+            value: >-
+              _parent._parent.attributes.timestamp_type == timestamp_type::log_append_time
+              ? _parent._parent.max_timestamp : _parent._parent.base_timestamp + timestamp_delta.value
+            doc: |
+              The record's timestamp, in milliseconds since 1970; -1 for none. It
+              wraps as the offset does.
+          is_control_record:
+            value: >-
+              _parent._parent.attributes.is_control and len_key.value >= sizeof<kafka_control_record_key>
+            doc: |
+              Whether the record is of a control batch and its key is one of a
+              control record.
 enums:
   compression:
     0:

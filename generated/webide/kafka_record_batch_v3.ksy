@@ -130,7 +130,7 @@ instances:
     -batch-column:
       type: timestamp[ms, UTC]
       none: -1
-    value: max_timestamp_delta.value + base_timestamp.value
+    value: (max_timestamp_delta.value + base_timestamp.value).as<s8>
     doc: |
       The largest timestamp; with the timestamp type `log_append_time` that of
       every record. It wraps in 64 bits.
@@ -147,8 +147,8 @@ instances:
     doc: The greatest size of all fields above, by the longest varints.
   len_header:
     value: >-
-      len_fixed_header + last_offset_delta.len + base_timestamp.len
-      + max_timestamp_delta.len
+      (len_fixed_header.as<s4> + last_offset_delta.len.as<s4>
+      + base_timestamp.len.as<s4> + max_timestamp_delta.len.as<s4>).as<s4>
     doc: The size of all fields above.
   ofs_crc_region:
     value: partition_leader_epoch._sizeof + magic._sizeof + crc._sizeof
@@ -169,8 +169,9 @@ instances:
     type: >-
       kafka_record_v3(attributes.ignores_message_attributes,
       attributes.is_control, 0x7fff_ffff, base_offset,
-      attributes.timestamp_type.to_i, base_timestamp.value, max_timestamp,
-      partition_leader_epoch, producer_id, producer_epoch, base_sequence)
+      attributes.timestamp_type.to_i.as<s1>, base_timestamp.value,
+      max_timestamp, partition_leader_epoch, producer_id, producer_epoch,
+      base_sequence)
     repeat: expr
     repeat-expr: num_records
     if: attributes.compression == compression::none

@@ -103,7 +103,7 @@ seq:
       without records or with a delete horizon may differ by more.
 instances:
   max_timestamp:
-    value: max_timestamp_delta.value + base_timestamp.value
+    value: (max_timestamp_delta.value + base_timestamp.value).as<s8>
     doc: |
       The largest timestamp; with the timestamp type `log_append_time` that of
       every record. It wraps in 64 bits.
@@ -120,8 +120,8 @@ instances:
     doc: The greatest size of all fields above, by the longest varints.
   len_header:
     value: >-
-      len_fixed_header + last_offset_delta.len + base_timestamp.len
-      + max_timestamp_delta.len
+      (len_fixed_header.as<s4> + last_offset_delta.len.as<s4>
+      + base_timestamp.len.as<s4> + max_timestamp_delta.len.as<s4>).as<s4>
     doc: The size of all fields above.
   ofs_crc_region:
     value: partition_leader_epoch._sizeof + magic._sizeof + crc._sizeof
@@ -141,7 +141,7 @@ instances:
     pos: len_header
     type: >-
       record_list(num_records, attributes.ignores_message_attributes,
-      attributes.is_control, base_offset, attributes.timestamp_type.to_i,
+      attributes.is_control, base_offset, attributes.timestamp_type.to_i.as<s1>,
       base_timestamp.value, max_timestamp)
     if: attributes.compression == compression::none
     doc: The records, if they are not compressed.
@@ -206,7 +206,7 @@ types:
       - id: base_offset
         type: s8
         doc: The `base_offset` of the batch.
-      - id: timestamp_type
+      - id: batch_timestamp_type
         type: s1
         doc: The number of the batch's timestamp type.
       - id: base_timestamp
@@ -222,15 +222,15 @@ types:
         repeat-expr: num_heads
         doc: The metadata, which is all that the validation of a batch looks at.
       - id: contents
-        type: record_content(_index)
+        type: record_content(_index.as<s4>)
         repeat: expr
         repeat-expr: heads.size
         doc: Keys, values and headers, in the order of `heads`.
-      - id: rest
+      - id: invalid_rest
         size: 0
-        valid:
-          expr: _io.eof
-        doc: A check, always empty, that nothing follows the last record.
+        valid: '[0]'
+        if: not _io.eof
+        doc: Never there, a check that nothing follows the last record.
   record_head:
     -webide-representation: 'offset {offset:dec}'
     seq:
@@ -264,24 +264,30 @@ types:
         -orig-id: headersCount
         -default: 0
         type: kafka_varint
-        valid:
-          expr: _.value >= 0
+      - id: invalid_num_headers
+        size: 0
+        valid: '[0]'
+        if: num_headers.value < 0
+        doc: Never there, a check.
       - id: len_headers
         -default: 0
         type: kafka_varint
-        valid:
-          expr: _.value >= num_headers.value
         doc: |
           The size of all headers. Without it a validator would have to read
           them to know where the next record begins.
+      - id: invalid_len_headers
+        size: 0
+        valid: '[0]'
+        if: len_headers.value < num_headers.value
+        doc: Never there, a check.
     instances:
       offset:
-        value: _parent.base_offset + offset_delta.value
+        value: (_parent.base_offset + offset_delta.value.as<s8>).as<s8>
         doc: The record's offset; it wraps in 64 bits.
       timestamp:
         value: >-
-          _parent.timestamp_type == 1 ? _parent.max_timestamp
-          : _parent.base_timestamp + timestamp_delta.value
+          (_parent.batch_timestamp_type == 1 ? _parent.max_timestamp
+          : (_parent.base_timestamp + timestamp_delta.value).as<s8>).as<s8>
         doc: |
           The record's timestamp, in milliseconds since 1970; -1 for none. It
           wraps in 64 bits.
@@ -329,11 +335,11 @@ types:
         type: kafka_record_header
         repeat: expr
         repeat-expr: num_headers
-      - id: rest
+      - id: invalid_rest
         size: 0
-        valid:
-          expr: _io.eof
-        doc: A check, always empty, that the headers have the size they should.
+        valid: '[0]'
+        if: not _io.eof
+        doc: Never there, a check that the headers have the size they should.
 enums:
   compression:
     0:

@@ -62,9 +62,12 @@ seq:
   - id: len_body
     -orig-id: length
     type: kafka_varint
-    valid:
-      expr: _.value >= 0
     doc: The size of what follows; its own bytes do not count.
+  - id: invalid_len_body
+    size: 0
+    valid: '[0]'
+    if: len_body.value < 0
+    doc: Never there, a check.
   - id: body
     size: len_body.value
     type: record_body
@@ -120,9 +123,16 @@ types:
       - id: num_headers
         -orig-id: headersCount
         type: kafka_varint
-        valid:
-          expr: _.value >= 0 and _.value <= _io.size - _io.pos
-        doc: Kafka refuses more of them than there are bytes left.
+      - id: invalid_num_headers
+        size: 0
+        valid: '[0]'
+        if: >-
+          num_headers.value < 0
+          or num_headers.value.as<s8>
+          > (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
+        doc: |
+          Never there, a check: Kafka refuses more headers than there are bytes
+          left.
       - id: headers
         -orig-id: Headers
         -record-column: list<struct>
@@ -131,18 +141,17 @@ types:
         repeat-expr: num_headers.value
         if: not has_too_many_headers
         doc: Not there if they are more than `max_num_headers`.
-      - id: rest
+      - id: invalid_rest
         size: 0
-        valid:
-          expr: _io.eof
-        if: not has_too_many_headers
+        valid: '[0]'
+        if: not (has_too_many_headers or _io.eof)
         doc: |
-          A check, always empty: Kafka refuses a record whose length is not
-          that of its content.
+          Never there, a check: Kafka refuses a record whose length is not that
+          of its content.
     instances:
       offset:
         -record-column: int64
-        value: _parent.base_offset + offset_delta.value
+        value: (_parent.base_offset + offset_delta.value.as<s8>).as<s8>
         doc: |
           The record's offset. Kafka adds in 64 bits and wraps, which languages
           with larger integers do not.
@@ -151,8 +160,8 @@ types:
           type: timestamp[ms, UTC]
           none: -1
         value: >-
-          _parent.batch_timestamp_type == 1 ? _parent.max_timestamp
-          : _parent.base_timestamp + timestamp_delta.value
+          (_parent.batch_timestamp_type == 1 ? _parent.max_timestamp
+          : (_parent.base_timestamp + timestamp_delta.value).as<s8>).as<s8>
         doc: |
           The record's timestamp, in milliseconds since 1970; -1 for none. It
           wraps as the offset does.
@@ -185,11 +194,12 @@ types:
           type: int32
           none: -1
         value: >-
-          _parent.base_sequence < 0 ? -1
+          _parent.base_sequence < 0 ? (-1).as<s4>
           : offset_delta.value < 0
           or offset_delta.value > 0x7fff_ffff - _parent.base_sequence
-          ? offset_delta.value - (0x7fff_ffff - _parent.base_sequence) - 1
-          : _parent.base_sequence + offset_delta.value
+          ? (offset_delta.value - (0x7fff_ffff - _parent.base_sequence) - 1)
+          .as<s4>
+          : (_parent.base_sequence + offset_delta.value).as<s4>
         doc: |
           The producer's number of the record; -1 for none. It goes by the
           offset, so that it stays what it was where compaction took others;
@@ -209,12 +219,14 @@ types:
           control record.
       ofs_key:
         value: >-
-          (_parent.ignores_attributes ? 0 : sizeof<s1>) + timestamp_delta.len
-          + offset_delta.len + len_key.len
+          ((_parent.ignores_attributes ? 0.as<s4> : sizeof<s1>.as<s4>)
+          + timestamp_delta.len.as<s4> + offset_delta.len.as<s4>
+          + len_key.len.as<s4>).as<s4>
         doc: Where `key` begins in the record's body.
       ofs_value:
         value: >-
-          ofs_key + (len_key.value >= 0 ? len_key.value : 0) + len_value.len
+          (ofs_key.as<s4> + (len_key.value >= 0 ? len_key.value : 0.as<s4>)
+          + len_value.len.as<s4>).as<s4>
         doc: Where `value` begins in the record's body.
       control_key:
         pos: ofs_key
@@ -225,6 +237,6 @@ types:
       control_value:
         pos: ofs_value
         size: len_value.value
-        type: kafka_control_record_value(control_key.type)
+        type: kafka_control_record_value(control_key.record_type)
         if: is_control_record and len_value.value >= 0
         doc: The same bytes as `value`, read as that of a control record.

@@ -36,22 +36,31 @@ doc-ref:
 seq:
   - id: groups
     type: u1
-    valid:
-      expr: '_index < 4 or _ < 0x80'
     repeat: until
-    repeat-until: _ < 0x80
+    repeat-until: _ < 0x80 or groups.size == 4
+  - id: fifth_group
+    type: u1
+    valid:
+      max: 0x7f
+    if: groups.last >= 0x80
+    doc: The last one that there can be.
 instances:
   len:
-    value: groups.size
+    value: >-
+      groups.last < 0x80 ? groups.size.as<s4> : (groups.size + 1).as<s4>
     doc: The number of bytes that were used.
   magnitude:
     value: |
-      groups.size == 1 ? groups[0] / 2 :
-      groups[0] % 0x80 / 2
-      + (len > 1 ? groups[1] % 0x80 * 0x40 : 0)
-      + (len > 2 ? groups[2] % 0x80 * 0x2000 : 0)
-      + (len > 3 ? groups[3] % 0x80 * 0x10_0000 : 0)
-      + (len > 4 ? groups[4] % 0x10 * 0x800_0000 : 0)
+      groups[0] < 0x80 ? (groups[0] / 2).as<s4> :
+      ((groups[0] % 0x80 / 2).as<s4>
+      + (len > 1 ? ((groups[1] % 0x80).as<s4>
+      * 0x40).as<s4> : 0.as<s4>)
+      + (len > 2 ? ((groups[2] % 0x80).as<s4>
+      * 0x2000).as<s4> : 0.as<s4>)
+      + (len > 3 ? ((groups[3] % 0x80).as<s4>
+      * 0x10_0000).as<s4> : 0.as<s4>)
+      + (len > 4 ? ((fifth_group.as<u1> % 0x10).as<s4>
+      * 0x800_0000).as<s4> : 0.as<s4>)).as<s4>
     doc: The unsigned number without its lowest bit, which is the sign.
   value:
-    value: 'groups[0] % 2 == 0 ? magnitude : -1 - magnitude'
+    value: 'groups[0] % 2 == 0 ? magnitude : (-1 - magnitude).as<s4>'

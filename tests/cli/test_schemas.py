@@ -37,19 +37,18 @@ def test_list_names_every_schema(capfd: pytest.CaptureFixture[str]) -> None:
         "title": "Apache Kafka log segment",
         "files": ["*.log"],
         "imports": ["kafka_message_legacy", "kafka_record_batch_v2"],
-        "imported_by": [],
+        "imported_by": ["kafka_log_segment_experimental"],
     }
     assert found["kafka_leader_epoch_checkpoint"]["files"] == ["leader-epoch-checkpoint"]
-    assert {"kafka_record", "kafka_record_batch_v2"} == {
-        name for one in ("kafka_varlong", "kafka_record") for name in found[one]["imported_by"]
-    }
+    assert found["kafka_record"]["imported_by"] == ["kafka_record_batch_v2"]
+    assert {"kafka_record", "kafka_record_v3"} <= set(found["kafka_varlong"]["imported_by"])
 
 
 def test_list_for_people(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["schemas", "list"]) == 0
     out = capfd.readouterr().out
     assert "kafka_time_index: Apache Kafka time index\n    reads *.timeindex\n" in out
-    assert "kafka_varlong: Apache Kafka varlong (64-bit, zigzag)\n    part of kafka_record\n" in out
+    assert "kafka_varlong: Apache Kafka varlong (64-bit, zigzag)\n    part of kafka_record, " in out
     assert out.count("\n") == 2 * len(SCHEMAS)
 
 

@@ -11,7 +11,7 @@ const ksc = require(path.resolve(compilerFolder, 'ksc.js'));
 async function main() {
   const said = {};
   let problems = [];
-  const compiler = ksc.loadCompiler('', text => problems.push(text));
+  const compiler = ksc.loadCompiler('javascript', '', text => problems.push(text));
   for (const schema of schemas) {
     const found = said[path.basename(schema)] = {};
     for (const language of languages.split(',')) {

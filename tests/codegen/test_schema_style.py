@@ -44,6 +44,7 @@ OURS = {
     "invalid_num_headers": "a check",
     "invalid_rest": "a check that nothing is left",
     "invalid_len_key": "a check",
+    "invalid_len_headers": "a check",
     "invalid_value": "a check",
     "invalid_len_data": "a check",
     "invalid_num_fields": "a check",

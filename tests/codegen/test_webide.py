@@ -28,8 +28,8 @@ OVERLAYS = sorted((ROOT / "schemas" / "webide").glob("*.yaml"))
 CHANGED = (
     "attributes/(codec|flags)",
     "content/(words|control|wrappedMessages|timestampValue|timestampType|key|value)",
-    r"records/\d+/(isControl|maxNumHeaders|baseOffset|timestampType|baseTimestamp|maxTimestamp"
-    "|partitionLeaderEpoch|producerId|producerEpoch|baseSequence)",
+    r"records/\d+/(isControl|maxNumHeaders|baseOffset|batchTimestampType|baseTimestamp|maxTimestamp"
+    "|partitionLeaderEpoch|batchProducerId|batchProducerEpoch|baseSequence)",
     "body/(timestampType|leaderEpoch|producerId|producerEpoch|sequence|hasTooManyHeaders|ofsKey|ofsValue"
     "|controlKey|controlValue|key|value)",
     r"headers/\d+/(keyText|key|value)",
@@ -62,7 +62,10 @@ def test_the_schemas_are_ours_with_their_overlays_below_one_line() -> None:
 
 def test_every_schema_that_opens_files_has_a_sample() -> None:
     opened = {sample.schema for sample in webide.SAMPLES}
-    parts = "record|record_batch_v2|message_legacy|control_.*|.*varint|varlong|record_header|tagged_fields"
+    parts = (
+        "record(_v3)?|record_batch_v2|log_segment_experimental|record_batch_v3.*|message_legacy|control_.*"
+        "|.*varint|varlong|record_header|tagged_fields"
+    )
     others = {path.stem for path in (ROOT / "schemas").glob("*.ksy")} - opened
     assert all(re.fullmatch(f"kafka_({parts})", stem) for stem in others)
 

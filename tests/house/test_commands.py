@@ -33,7 +33,19 @@ RUN_BY = {
         "kafka-segments ingest /var/lib/kafka s3a": f"{HERE}::test_every_call_is_one_that_the_command_takes",
     },
     "docs/jsonl.md": {"$ kafka-segments dump": f"{LINES}::test_the_line_of_the_json_lines_page_runs"},
+    "docs/languages.md": {
+        "kafka-segments schemas list": "tests/cli/test_schemas.py::test_commands_of_the_page"
+    },
     "docs/operations/pipeline.md": {"": OPERATIONS},
+    "docs/report.md": {
+        "kafka-segments report": "tests/cli/test_report_verb.py::test_the_command_of_the_page"
+    },
+    "docs/sizes.md": {"kafka-segments sizes": "tests/cli/test_sizes.py::test_the_commands_of_the_page_run"},
+    "docs/webide.md": {
+        "kafka-segments schemas export --webide": (
+            "tests/cli/test_webide_export.py::test_the_command_of_the_page"
+        )
+    },
 }
 
 INGEST = "tests/ingest/test_ingest_page_code.py"

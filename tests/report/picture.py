@@ -1,4 +1,4 @@
-"""The picture of docs/report.md: `python -m tests.report.picture docs/report.png` makes it anew.
+"""The picture of docs/report.md: `python -m tests.report.picture docs/pictures/report.png` makes it anew.
 
 It is of a log directory that is written here: a topic with a daily rhythm and damage in it, and one with
 transactions, of which one is open.
@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from playwright.sync_api import sync_playwright
-from tests.conftest import BROWSER
+from tools.browser import chromium
 
 from kafka_segments import open_partition_writer
 from kafka_segments.cli.main import main as kafka_segments
@@ -68,7 +68,7 @@ def write_logs(logs: Path) -> None:
 def take(page: Path, picture: Path) -> None:
     """Take a picture of the upper part of a page."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         tab = browser.new_page(viewport=SIZE, color_scheme="light")
         tab.goto(page.as_uri())
         tab.screenshot(path=str(picture))

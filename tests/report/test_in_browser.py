@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.builders.build import batch, patched, record
-from tests.conftest import BROWSER
 from tests.report import logs
+from tools.browser import chromium
 
 from kafka_segments.cli.main import main
 from kafka_segments.io.filesystems import Places
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"], timeout=TIMEOUT)
+        opened = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"], timeout=TIMEOUT)
         yield opened
         opened.close()
 

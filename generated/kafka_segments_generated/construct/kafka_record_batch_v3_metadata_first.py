@@ -34,6 +34,7 @@ from ._support import (
     Derived,
     Enum,
     If,
+    IfRoom,
     Region,
     Sized,
     Struct,
@@ -155,7 +156,7 @@ RecordHead: Construct = Struct(
         0,
         given="timestamp",
         solve=lambda this, it: (
-            None if this._parent.timestamp_type == 1 else it - this._parent.base_timestamp
+            None if this._parent.batch_timestamp_type == 1 else it - this._parent.base_timestamp
         ),
     ),
     # offsetDelta. To be added to the batch's `base_offset`.
@@ -171,19 +172,26 @@ RecordHead: Construct = Struct(
     # valueLength. Negative for null.
     "len_value" / KafkaVarint,
     # headersCount
-    "num_headers" / Default(Valid(KafkaVarint, lambda this, it: it.value >= 0), 0),
+    "num_headers" / Default(KafkaVarint, 0),
+    # Never there, a check.
+    "invalid_num_headers" / If(
+        lambda this: this.num_headers.value < 0,
+        Valid(Bytes(0), lambda this, it: False),
+    ),
     # The size of all headers. Without it a validator would have to read them to know where the next
     # record begins.
-    "len_headers" / Default(
-        Valid(KafkaVarint, lambda this, it: it.value >= this.num_headers.value),
-        0,
+    "len_headers" / Default(KafkaVarint, 0),
+    # Never there, a check.
+    "invalid_len_headers" / If(
+        lambda this: this.len_headers.value < this.num_headers.value,
+        Valid(Bytes(0), lambda this, it: False),
     ),
     # The record's offset; it wraps in 64 bits.
     "offset" / Value(lambda this: this._parent.base_offset + this.offset_delta.value),
     # The record's timestamp, in milliseconds since 1970; -1 for none. It wraps in 64 bits.
     "timestamp" / Value(
         lambda this: (
-            this._parent.max_timestamp if this._parent.timestamp_type == 1
+            this._parent.max_timestamp if this._parent.batch_timestamp_type == 1
             else this._parent.base_timestamp + this.timestamp_delta.value
         ),
     ),
@@ -194,15 +202,14 @@ class HeaderListValues(TypedDict, total=False):
     """What `HeaderList.build` takes."""
 
     headers: list[KafkaRecordHeaderValues]
-    rest: bytes
 
 
 HeaderList: Construct = Struct(
     "kafka_record_batch_v3_metadata_first::header_list",
     # From byte 0: Headers
     "headers" / Array(lambda this: this.num_headers, KafkaRecordHeader),
-    # A check, always empty, that the headers have the size they should.
-    "rest" / Valid(Bytes(0), lambda this, it: this._io.eof),
+    # Never there, a check that the headers have the size they should.
+    "invalid_rest" / IfRoom(lambda this: not this._io.eof, Valid(Bytes(0), lambda this, it: False)),
     params={"num_headers": None},
 )
 
@@ -244,7 +251,6 @@ class RecordListValues(TypedDict, total=False):
 
     heads: list[RecordHeadValues]
     contents: list[RecordContentValues]
-    rest: bytes
 
 
 RecordList: Construct = Struct(
@@ -256,14 +262,14 @@ RecordList: Construct = Struct(
         lambda this: len(this.heads),
         With(RecordContent, index=lambda this: this._index),
     ),
-    # A check, always empty, that nothing follows the last record.
-    "rest" / Valid(Bytes(0), lambda this, it: this._io.eof),
+    # Never there, a check that nothing follows the last record.
+    "invalid_rest" / IfRoom(lambda this: not this._io.eof, Valid(Bytes(0), lambda this, it: False)),
     params={
         "num_heads": None,
         "ignores_attributes": None,
         "is_control": None,
         "base_offset": None,
-        "timestamp_type": None,
+        "batch_timestamp_type": None,
         "base_timestamp": None,
         "max_timestamp": None,
     },
@@ -358,7 +364,7 @@ KafkaRecordBatchV3MetadataFirst: Construct = Struct(
             ignores_attributes=lambda this: this.attributes.ignores_message_attributes,
             is_control=lambda this: this.attributes.is_control,
             base_offset=lambda this: this.base_offset,
-            timestamp_type=lambda this: int(this.attributes.timestamp_type),
+            batch_timestamp_type=lambda this: int(this.attributes.timestamp_type),
             base_timestamp=lambda this: this.base_timestamp.value,
             max_timestamp=lambda this: this.max_timestamp,
         ),

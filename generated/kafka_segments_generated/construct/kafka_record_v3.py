@@ -21,6 +21,7 @@ from ._support import (
     Default,
     Derived,
     If,
+    IfRoom,
     Sized,
     Struct,
     Valid,
@@ -61,7 +62,6 @@ class RecordBodyValues(TypedDict, total=False):
     value: bytes | None
     num_headers: int  # derived
     headers: list[KafkaRecordHeaderValues] | None
-    rest: bytes | None
     control_key: KafkaControlRecordKeyValues | None
     control_value: KafkaControlRecordValueValues | None
 
@@ -106,24 +106,24 @@ RecordBody: Construct = Struct(
     ),
     # value. Not there if it is null (in a compacted topic: a tombstone), empty if it is empty.
     "value" / If(lambda this: this.len_value.value >= 0, Bytes(lambda this: this.len_value.value)),
-    # headersCount. Kafka refuses more of them than there are bytes left.
-    "num_headers" / Derived(
-        Valid(
-            KafkaVarint,
-            lambda this, it: it.value >= 0 and it.value <= this._io.size - this._io.pos,
+    # headersCount
+    "num_headers" / Derived(KafkaVarint, lambda this: count_of(this, "headers"), follows="headers"),
+    # Never there, a check: Kafka refuses more headers than there are bytes left.
+    "invalid_num_headers" / IfRoom(
+        lambda this: (
+            this.num_headers.value < 0 or this.num_headers.value > this._io.size - this._io.pos
         ),
-        lambda this: count_of(this, "headers"),
-        follows="headers",
+        Valid(Bytes(0), lambda this, it: False),
     ),
     # Headers. Not there if they are more than `max_num_headers`.
     "headers" / If(
         lambda this: not this.has_too_many_headers,
         Array(lambda this: this.num_headers.value, KafkaRecordHeader),
     ),
-    # A check, always empty: Kafka refuses a record whose length is not that of its content.
-    "rest" / If(
-        lambda this: not this.has_too_many_headers,
-        Valid(Bytes(0), lambda this, it: this._io.eof),
+    # Never there, a check: Kafka refuses a record whose length is not that of its content.
+    "invalid_rest" / IfRoom(
+        lambda this: not (this.has_too_many_headers or this._io.eof),
+        Valid(Bytes(0), lambda this, it: False),
     ),
     # The record's offset. Kafka adds in 64 bits and wraps, which languages with larger integers do
     # not.
@@ -185,7 +185,7 @@ RecordBody: Construct = Struct(
         lambda this: this.ofs_value,
         Sized(
             lambda this: this.len_value.value,
-            With(KafkaControlRecordValue, type=lambda this: this.control_key.type),
+            With(KafkaControlRecordValue, record_type=lambda this: this.control_key.record_type),
         ),
         condition=lambda this: this.is_control_record and this.len_value.value >= 0,
     ),
@@ -202,10 +202,11 @@ class KafkaRecordV3Values(TypedDict, total=False):
 KafkaRecordV3: Construct = Struct(
     "kafka_record_v3",
     # From byte 0: length. The size of what follows; its own bytes do not count.
-    "len_body" / Derived(
-        Valid(KafkaVarint, lambda this, it: it.value >= 0),
-        lambda this: length_of(this, "body"),
-        follows="body",
+    "len_body" / Derived(KafkaVarint, lambda this: length_of(this, "body"), follows="body"),
+    # Never there, a check.
+    "invalid_len_body" / If(
+        lambda this: this.len_body.value < 0,
+        Valid(Bytes(0), lambda this, it: False),
     ),
     "body" / Sized(lambda this: this.len_body.value, RecordBody),
     params={

@@ -107,7 +107,7 @@ class KafkaLogSegmentExperimental(KaitaiStruct):
             if hasattr(self, '_m_has_log_overhead'):
                 return self._m_has_log_overhead
 
-            self._m_has_log_overhead = self._io.size() - self._io.pos() >= 8 + 4
+            self._m_has_log_overhead = (self._io.size() - self._io.pos()) >= (8 + 4)
             return getattr(self, '_m_has_log_overhead', None)
 
         @property
@@ -115,7 +115,7 @@ class KafkaLogSegmentExperimental(KaitaiStruct):
             if hasattr(self, '_m_is_complete'):
                 return self._m_is_complete
 
-            self._m_is_complete =  ((self.has_log_overhead) and (self.len_body >= 14) and (self.len_body <= self._io.size() - self._io.pos()))
+            self._m_is_complete =  ((self.has_log_overhead) and (self.len_body >= 14) and (self.len_body <= (self._io.size() - self._io.pos())))
             return getattr(self, '_m_is_complete', None)
 
         @property

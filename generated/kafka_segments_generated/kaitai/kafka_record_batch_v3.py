@@ -144,7 +144,7 @@ class KafkaRecordBatchV3(KaitaiStruct):
         if hasattr(self, '_m_len_header'):
             return self._m_len_header
 
-        self._m_len_header = ((self.len_fixed_header + self.last_offset_delta.len) + self.base_timestamp.len) + self.max_timestamp_delta.len
+        self._m_len_header = (((self.len_fixed_header + self.last_offset_delta.len) + self.base_timestamp.len) + self.max_timestamp_delta.len)
         return getattr(self, '_m_len_header', None)
 
     @property
@@ -164,7 +164,7 @@ class KafkaRecordBatchV3(KaitaiStruct):
         if hasattr(self, '_m_max_timestamp'):
             return self._m_max_timestamp
 
-        self._m_max_timestamp = self.max_timestamp_delta.value + self.base_timestamp.value
+        self._m_max_timestamp = (self.max_timestamp_delta.value + self.base_timestamp.value)
         return getattr(self, '_m_max_timestamp', None)
 
     @property

@@ -121,10 +121,12 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             for i in range(self.num_headers):
                 self.headers.append(kafka_record_header.KafkaRecordHeader(self._io))
 
-            self.rest = self._io.read_bytes(0)
-            _ = self.rest
-            if not self._io.is_eof():
-                raise kaitaistruct.ValidationExprError(self.rest, self._io, u"/types/header_list/seq/1")
+            if (not (self._io.is_eof())):
+                pass
+                self.invalid_rest = self._io.read_bytes(0)
+                if not self.invalid_rest == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_rest, self._io, u"/types/header_list/seq/1")
+
 
 
         def _fetch_instances(self):
@@ -132,6 +134,9 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             for i in range(len(self.headers)):
                 pass
                 self.headers[i]._fetch_instances()
+
+            if (not (self._io.is_eof())):
+                pass
 
 
 
@@ -214,13 +219,19 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             self.len_key = kafka_varint.KafkaVarint(self._io)
             self.len_value = kafka_varint.KafkaVarint(self._io)
             self.num_headers = kafka_varint.KafkaVarint(self._io)
-            _ = self.num_headers
-            if not _.value >= 0:
-                raise kaitaistruct.ValidationExprError(self.num_headers, self._io, u"/types/record_head/seq/5")
+            if self.num_headers.value < 0:
+                pass
+                self.invalid_num_headers = self._io.read_bytes(0)
+                if not self.invalid_num_headers == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_num_headers, self._io, u"/types/record_head/seq/6")
+
             self.len_headers = kafka_varint.KafkaVarint(self._io)
-            _ = self.len_headers
-            if not _.value >= self.num_headers.value:
-                raise kaitaistruct.ValidationExprError(self.len_headers, self._io, u"/types/record_head/seq/6")
+            if self.len_headers.value < self.num_headers.value:
+                pass
+                self.invalid_len_headers = self._io.read_bytes(0)
+                if not self.invalid_len_headers == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_len_headers, self._io, u"/types/record_head/seq/8")
+
 
 
         def _fetch_instances(self):
@@ -233,7 +244,13 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             self.len_key._fetch_instances()
             self.len_value._fetch_instances()
             self.num_headers._fetch_instances()
+            if self.num_headers.value < 0:
+                pass
+
             self.len_headers._fetch_instances()
+            if self.len_headers.value < self.num_headers.value:
+                pass
+
 
         @property
         def offset(self):
@@ -241,7 +258,7 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             if hasattr(self, '_m_offset'):
                 return self._m_offset
 
-            self._m_offset = self._parent.base_offset + self.offset_delta.value
+            self._m_offset = (self._parent.base_offset + self.offset_delta.value)
             return getattr(self, '_m_offset', None)
 
         @property
@@ -252,13 +269,13 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             if hasattr(self, '_m_timestamp'):
                 return self._m_timestamp
 
-            self._m_timestamp = (self._parent.max_timestamp if self._parent.timestamp_type == 1 else self._parent.base_timestamp + self.timestamp_delta.value)
+            self._m_timestamp = (self._parent.max_timestamp if self._parent.batch_timestamp_type == 1 else (self._parent.base_timestamp + self.timestamp_delta.value))
             return getattr(self, '_m_timestamp', None)
 
 
     class RecordList(KaitaiStruct):
         """What `payload` holds when it is decompressed."""
-        def __init__(self, num_heads, ignores_attributes, is_control, base_offset, timestamp_type, base_timestamp, max_timestamp, _io, _parent=None, _root=None):
+        def __init__(self, num_heads, ignores_attributes, is_control, base_offset, batch_timestamp_type, base_timestamp, max_timestamp, _io, _parent=None, _root=None):
             super(KafkaRecordBatchV3MetadataFirst.RecordList, self).__init__(_io)
             self._parent = _parent
             self._root = _root
@@ -266,7 +283,7 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             self.ignores_attributes = ignores_attributes
             self.is_control = is_control
             self.base_offset = base_offset
-            self.timestamp_type = timestamp_type
+            self.batch_timestamp_type = batch_timestamp_type
             self.base_timestamp = base_timestamp
             self.max_timestamp = max_timestamp
             self._read()
@@ -280,10 +297,12 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             for i in range(len(self.heads)):
                 self.contents.append(KafkaRecordBatchV3MetadataFirst.RecordContent(i, self._io, self, self._root))
 
-            self.rest = self._io.read_bytes(0)
-            _ = self.rest
-            if not self._io.is_eof():
-                raise kaitaistruct.ValidationExprError(self.rest, self._io, u"/types/record_list/seq/2")
+            if (not (self._io.is_eof())):
+                pass
+                self.invalid_rest = self._io.read_bytes(0)
+                if not self.invalid_rest == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_rest, self._io, u"/types/record_list/seq/2")
+
 
 
         def _fetch_instances(self):
@@ -295,6 +314,9 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             for i in range(len(self.contents)):
                 pass
                 self.contents[i]._fetch_instances()
+
+            if (not (self._io.is_eof())):
+                pass
 
 
 
@@ -325,7 +347,7 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         if hasattr(self, '_m_len_header'):
             return self._m_len_header
 
-        self._m_len_header = ((self.len_fixed_header + self.last_offset_delta.len) + self.base_timestamp.len) + self.max_timestamp_delta.len
+        self._m_len_header = (((self.len_fixed_header + self.last_offset_delta.len) + self.base_timestamp.len) + self.max_timestamp_delta.len)
         return getattr(self, '_m_len_header', None)
 
     @property
@@ -345,7 +367,7 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         if hasattr(self, '_m_max_timestamp'):
             return self._m_max_timestamp
 
-        self._m_max_timestamp = self.max_timestamp_delta.value + self.base_timestamp.value
+        self._m_max_timestamp = (self.max_timestamp_delta.value + self.base_timestamp.value)
         return getattr(self, '_m_max_timestamp', None)
 
     @property
@@ -394,6 +416,10 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         return getattr(self, '_m_records', None)
 
 # Fields whose condition does not hold are None.
+KafkaRecordBatchV3MetadataFirst.RecordList.invalid_rest = None
 KafkaRecordBatchV3MetadataFirst.RecordHead.attributes = None
+KafkaRecordBatchV3MetadataFirst.RecordHead.invalid_num_headers = None
+KafkaRecordBatchV3MetadataFirst.RecordHead.invalid_len_headers = None
 KafkaRecordBatchV3MetadataFirst.RecordContent.key = None
 KafkaRecordBatchV3MetadataFirst.RecordContent.value = None
+KafkaRecordBatchV3MetadataFirst.HeaderList.invalid_rest = None

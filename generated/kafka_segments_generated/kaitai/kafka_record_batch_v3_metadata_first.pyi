@@ -150,7 +150,7 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
             ignores_attributes: bool,
             is_control: bool,
             base_offset: int,
-            timestamp_type: int,
+            batch_timestamp_type: int,
             base_timestamp: int,
             max_timestamp: int,
             _io: KaitaiStream,
@@ -166,7 +166,7 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         """Whether the records are of a control batch."""
         base_offset: int  # a parameter
         """The `base_offset` of the batch."""
-        timestamp_type: int  # a parameter
+        batch_timestamp_type: int  # a parameter
         """The number of the batch's timestamp type."""
         base_timestamp: int  # a parameter
         """The `base_timestamp` of the batch."""
@@ -176,8 +176,8 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         """The metadata, which is all that the validation of a batch looks at."""
         contents: list[KafkaRecordBatchV3MetadataFirst.RecordContent]
         """Keys, values and headers, in the order of `heads`."""
-        rest: bytes
-        """A check, always empty, that nothing follows the last record."""
+        invalid_rest: bytes | None  # None if its condition does not hold
+        """Never there, a check that nothing follows the last record."""
 
     class RecordHead(KaitaiStruct):
         """Type `record_head` of the schema."""
@@ -195,10 +195,14 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         len_value: KafkaVarint  # valueLength
         """Negative for null."""
         num_headers: KafkaVarint  # headersCount
+        invalid_num_headers: bytes | None  # None if its condition does not hold
+        """Never there, a check."""
         len_headers: KafkaVarint
         """The size of all headers. Without it a validator would have to read
         them to know where the next record begins.
         """
+        invalid_len_headers: bytes | None  # None if its condition does not hold
+        """Never there, a check."""
         @property
         def offset(self) -> int:
             """The record's offset; it wraps in 64 bits."""
@@ -252,5 +256,5 @@ class KafkaRecordBatchV3MetadataFirst(KaitaiStruct):
         num_headers: int  # a parameter
         """The number of headers."""
         headers: list[KafkaRecordHeader]  # at byte 0; Headers
-        rest: bytes
-        """A check, always empty, that the headers have the size they should."""
+        invalid_rest: bytes | None  # None if its condition does not hold
+        """Never there, a check that the headers have the size they should."""

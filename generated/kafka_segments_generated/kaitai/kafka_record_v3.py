@@ -45,9 +45,12 @@ class KafkaRecordV3(KaitaiStruct):
 
     def _read(self):
         self.len_body = kafka_varint.KafkaVarint(self._io)
-        _ = self.len_body
-        if not _.value >= 0:
-            raise kaitaistruct.ValidationExprError(self.len_body, self._io, u"/seq/0")
+        if self.len_body.value < 0:
+            pass
+            self.invalid_len_body = self._io.read_bytes(0)
+            if not self.invalid_len_body == b"\x00":
+                raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_len_body, self._io, u"/seq/1")
+
         self._raw_body = self._io.read_bytes(self.len_body.value)
         _io__raw_body = KaitaiStream(BytesIO(self._raw_body))
         self.body = KafkaRecordV3.RecordBody(_io__raw_body, self, self._root)
@@ -56,6 +59,9 @@ class KafkaRecordV3(KaitaiStruct):
     def _fetch_instances(self):
         pass
         self.len_body._fetch_instances()
+        if self.len_body.value < 0:
+            pass
+
         self.body._fetch_instances()
 
     class RecordBody(KaitaiStruct):
@@ -83,9 +89,12 @@ class KafkaRecordV3(KaitaiStruct):
                 self.value = self._io.read_bytes(self.len_value.value)
 
             self.num_headers = kafka_varint.KafkaVarint(self._io)
-            _ = self.num_headers
-            if not  ((_.value >= 0) and (_.value <= self._io.size() - self._io.pos())) :
-                raise kaitaistruct.ValidationExprError(self.num_headers, self._io, u"/types/record_body/seq/7")
+            if  ((self.num_headers.value < 0) or (self.num_headers.value > (self._io.size() - self._io.pos()))) :
+                pass
+                self.invalid_num_headers = self._io.read_bytes(0)
+                if not self.invalid_num_headers == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_num_headers, self._io, u"/types/record_body/seq/8")
+
             if (not (self.has_too_many_headers)):
                 pass
                 self.headers = []
@@ -93,12 +102,11 @@ class KafkaRecordV3(KaitaiStruct):
                     self.headers.append(kafka_record_header.KafkaRecordHeader(self._io))
 
 
-            if (not (self.has_too_many_headers)):
+            if (not ( ((self.has_too_many_headers) or (self._io.is_eof())) )):
                 pass
-                self.rest = self._io.read_bytes(0)
-                _ = self.rest
-                if not self._io.is_eof():
-                    raise kaitaistruct.ValidationExprError(self.rest, self._io, u"/types/record_body/seq/9")
+                self.invalid_rest = self._io.read_bytes(0)
+                if not self.invalid_rest == b"\x00":
+                    raise kaitaistruct.ValidationNotEqualError(b"\x00", self.invalid_rest, self._io, u"/types/record_body/seq/10")
 
 
 
@@ -118,6 +126,9 @@ class KafkaRecordV3(KaitaiStruct):
                 pass
 
             self.num_headers._fetch_instances()
+            if  ((self.num_headers.value < 0) or (self.num_headers.value > (self._io.size() - self._io.pos()))) :
+                pass
+
             if (not (self.has_too_many_headers)):
                 pass
                 for i in range(len(self.headers)):
@@ -125,7 +136,7 @@ class KafkaRecordV3(KaitaiStruct):
                     self.headers[i]._fetch_instances()
 
 
-            if (not (self.has_too_many_headers)):
+            if (not ( ((self.has_too_many_headers) or (self._io.is_eof())) )):
                 pass
 
             _ = self.control_key
@@ -168,7 +179,7 @@ class KafkaRecordV3(KaitaiStruct):
                 self._io.seek(self.ofs_value)
                 self._raw__m_control_value = self._io.read_bytes(self.len_value.value)
                 _io__raw__m_control_value = KaitaiStream(BytesIO(self._raw__m_control_value))
-                self._m_control_value = kafka_control_record_value.KafkaControlRecordValue(self.control_key.type, _io__raw__m_control_value)
+                self._m_control_value = kafka_control_record_value.KafkaControlRecordValue(self.control_key.record_type, _io__raw__m_control_value)
                 self._io.seek(_pos)
 
             return getattr(self, '_m_control_value', None)
@@ -214,7 +225,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_offset'):
                 return self._m_offset
 
-            self._m_offset = self._parent.base_offset + self.offset_delta.value
+            self._m_offset = (self._parent.base_offset + self.offset_delta.value)
             return getattr(self, '_m_offset', None)
 
         @property
@@ -223,7 +234,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_ofs_key'):
                 return self._m_ofs_key
 
-            self._m_ofs_key = (((0 if self._parent.ignores_attributes else 1) + self.timestamp_delta.len) + self.offset_delta.len) + self.len_key.len
+            self._m_ofs_key = ((((0 if self._parent.ignores_attributes else 1) + self.timestamp_delta.len) + self.offset_delta.len) + self.len_key.len)
             return getattr(self, '_m_ofs_key', None)
 
         @property
@@ -232,7 +243,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_ofs_value'):
                 return self._m_ofs_value
 
-            self._m_ofs_value = (self.ofs_key + (self.len_key.value if self.len_key.value >= 0 else 0)) + self.len_value.len
+            self._m_ofs_value = ((self.ofs_key + (self.len_key.value if self.len_key.value >= 0 else 0)) + self.len_value.len)
             return getattr(self, '_m_ofs_value', None)
 
         @property
@@ -263,7 +274,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_sequence'):
                 return self._m_sequence
 
-            self._m_sequence = (-1 if self._parent.base_sequence < 0 else ((self.offset_delta.value - (2147483647 - self._parent.base_sequence)) - 1 if  ((self.offset_delta.value < 0) or (self.offset_delta.value > 2147483647 - self._parent.base_sequence))  else self._parent.base_sequence + self.offset_delta.value))
+            self._m_sequence = (-1 if self._parent.base_sequence < 0 else (((self.offset_delta.value - (2147483647 - self._parent.base_sequence)) - 1) if  ((self.offset_delta.value < 0) or (self.offset_delta.value > 2147483647 - self._parent.base_sequence))  else (self._parent.base_sequence + self.offset_delta.value)))
             return getattr(self, '_m_sequence', None)
 
         @property
@@ -274,7 +285,7 @@ class KafkaRecordV3(KaitaiStruct):
             if hasattr(self, '_m_timestamp'):
                 return self._m_timestamp
 
-            self._m_timestamp = (self._parent.max_timestamp if self._parent.batch_timestamp_type == 1 else self._parent.base_timestamp + self.timestamp_delta.value)
+            self._m_timestamp = (self._parent.max_timestamp if self._parent.batch_timestamp_type == 1 else (self._parent.base_timestamp + self.timestamp_delta.value))
             return getattr(self, '_m_timestamp', None)
 
         @property
@@ -287,8 +298,10 @@ class KafkaRecordV3(KaitaiStruct):
             return getattr(self, '_m_timestamp_type', None)
 
 # Fields whose condition does not hold are None.
+KafkaRecordV3.invalid_len_body = None
 KafkaRecordV3.RecordBody.attributes = None
 KafkaRecordV3.RecordBody.key = None
 KafkaRecordV3.RecordBody.value = None
+KafkaRecordV3.RecordBody.invalid_num_headers = None
 KafkaRecordV3.RecordBody.headers = None
-KafkaRecordV3.RecordBody.rest = None
+KafkaRecordV3.RecordBody.invalid_rest = None

@@ -64,6 +64,8 @@ class KafkaRecordV3(KaitaiStruct):
     """The `base_sequence` of the batch."""
     len_body: KafkaVarint  # at byte 0; length
     """The size of what follows; its own bytes do not count."""
+    invalid_len_body: bytes | None  # None if its condition does not hold
+    """Never there, a check."""
     body: KafkaRecordV3.RecordBody
 
     class RecordBody(KaitaiStruct):
@@ -91,12 +93,15 @@ class KafkaRecordV3(KaitaiStruct):
         it is empty.
         """
         num_headers: KafkaVarint  # headersCount
-        """Kafka refuses more of them than there are bytes left."""
+        invalid_num_headers: bytes | None  # None if its condition does not hold
+        """Never there, a check: Kafka refuses more headers than there are bytes
+        left.
+        """
         headers: list[KafkaRecordHeader] | None  # Headers; None if its condition does not hold
         """Not there if they are more than `max_num_headers`."""
-        rest: bytes | None  # None if its condition does not hold
-        """A check, always empty: Kafka refuses a record whose length is not
-        that of its content.
+        invalid_rest: bytes | None  # None if its condition does not hold
+        """Never there, a check: Kafka refuses a record whose length is not that
+        of its content.
         """
         @property
         def offset(self) -> int:

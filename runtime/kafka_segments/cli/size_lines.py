@@ -12,7 +12,6 @@ from kafka_segments.cli import jsonl
 from kafka_segments.cli.jobs import size_words
 from kafka_segments.cli.tables import table_lines
 from kafka_segments.cli.text import counted
-from kafka_segments.codecs import check_level
 from kafka_segments.write.convert import LOSSES
 from kafka_segments.write.sizes import FormSize, SizeReport
 
@@ -97,7 +96,7 @@ def _values(size: FormSize) -> dict[str, Any]:
     values = (
         form.magic,
         form.compression,
-        _level(size),
+        form.used_level,
         form.batch_size,
         _whole(size.num_bytes.value),
         _whole(size.num_bytes.half_width),
@@ -108,15 +107,6 @@ def _values(size: FormSize) -> dict[str, Any]:
         _rounded(size.decode_seconds),
     )
     return dict(zip(_KEYS, values, strict=True))
-
-
-def _level(size: FormSize) -> int | None:
-    """The level of compression; None for a codec without levels, and for gzip's default."""
-    form = size.form
-    if form.compression in {"none", "snappy"}:
-        return None
-    level = check_level(form.compression, form.level)
-    return None if form.compression == "gzip" and form.level is None else level
 
 
 def _whole(value: float) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from kafka_segments.cli import console
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
 from kafka_segments.cli.sources import GivenFile, files_of
-from kafka_segments.codecs import CODEC_NAMES, check_level
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.formats import EXPERIMENTAL_MAGICS, MAGICS
 from kafka_segments.formats.file_names import is_address
@@ -159,13 +158,15 @@ def _ignore(done: int, total: int) -> None:
 
 def _forms(arguments: argparse.Namespace) -> list[Form]:
     """The forms that the arguments ask for, of each format those that Kafka has."""
-    from kafka_segments.write.sizes import Form, is_possible
+    from kafka_segments.write.sizes import Form, is_possible, iter_levels
 
     sizes = [None, *(_to_bytes("--batch-size", text) for text in arguments.batch_size)]
     magics = sorted(set(arguments.magic or MAGICS))
     if arguments.experimental_magic3:
         magics += sorted(set(EXPERIMENTAL_MAGICS) - set(MAGICS))
-    codecs = list(dict.fromkeys(one for text in arguments.compression or _DEFAULT for one in _codecs(text)))
+    codecs = list(
+        dict.fromkeys(one for text in arguments.compression or _DEFAULT for one in iter_levels(text))
+    )
     forms = [
         Form(magic, codec, level, size)
         for size in sizes
@@ -178,27 +179,6 @@ def _forms(arguments: argparse.Namespace) -> list[Form]:
     if not possible:
         raise OptionError("none of this is a form that Kafka has: zstd came with magic 2")
     return possible
-
-
-def _codecs(text: str) -> Iterator[tuple[str, int | None]]:
-    name, colon, levels = text.partition(":")
-    if name == "none" and not colon:
-        yield name, None
-        return
-    if name not in CODEC_NAMES:
-        known = ", ".join(("none", *CODEC_NAMES))
-        raise OptionError(f"--compression {text!r}: give one of {known}, and levels as in zstd:1,3,9")
-    for level in levels.split(",") if colon else [""]:
-        if level and not level.lstrip("-").isdecimal():
-            raise OptionError(
-                f"--compression {text!r}: {level!r} is no level; levels are numbers, as in gzip:9"
-            )
-        if colon and not level:
-            raise OptionError(f"--compression {text!r}: a level is missing; give them as in zstd:1,3,9")
-        number = int(level) if level else None
-        if check_level(name, number) == check_level(name, None):
-            number = None
-        yield name, number
 
 
 def _limits(arguments: argparse.Namespace, num_data: int) -> SampleLimits | None:

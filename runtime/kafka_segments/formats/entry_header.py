@@ -142,7 +142,7 @@ def read_entry_header(
             return _read_experimental(prefix, data[LEN_LOG_OVERHEAD:], place)
         if MAGICS[prefix.magic].is_repeated:
             return _read_batch(prefix, KafkaRecordBatchV2(prefix.base_offset, body), place)
-        return _read_message(prefix, KafkaMessageLegacy.MessageHeader(body), place)
+        return _read_message(prefix, KafkaMessageLegacy.MessageHeader(body), *place)
     except PARSE_ERRORS as error:
         detail = f"the header cannot be read: {explain(error)}"
         raise CorruptBatchError(detail, position=position, path=path) from error

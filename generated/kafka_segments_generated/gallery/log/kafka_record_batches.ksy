@@ -47,7 +47,7 @@ types:
         if: has_log_overhead
         doc: The size of what follows.
       - id: body
-        size: len_body
+        size: len_body.as<s4>
         type: entry_body
         if: is_complete
       - id: padding
@@ -64,12 +64,14 @@ types:
           if `len_body` is less than any entry can have.
     instances:
       has_log_overhead:
-        value: '_io.size - _io.pos >= sizeof<s8> + sizeof<s4>'
+        value: >-
+          (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
+          >= (sizeof<s8> + sizeof<s4>).as<s8>
         doc: Whether there are enough bytes for `base_offset` and `len_body`.
       is_complete:
         value: >-
           has_log_overhead and len_body >= sizeof<entry_body::least>
-          and len_body <= _io.size - _io.pos
+          and len_body.as<s8> <= (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
       is_padding:
         value: has_log_overhead and base_offset == 0 and len_body == 0
   entry_body:
@@ -85,7 +87,7 @@ types:
         type:
           switch-on: magic
           cases:
-            2: kafka_record_batch_v2(_parent.base_offset)
+            2: kafka_record_batch_v2(_parent.base_offset.as<s8>)
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.
@@ -119,13 +121,13 @@ types:
     doc-ref:
       - https://kafka.apache.org/documentation/#controlbatch
       - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/ControlRecordType.java
-    -webide-representation: '{type}'
+    -webide-representation: '{record_type}'
     seq:
       - id: version
         -orig-id: version
         type: s2
         doc: 0 is what is written. Kafka refuses negative ones.
-      - id: type
+      - id: record_type
         -orig-id: type
         type: s2
         enum: control_record_type
@@ -185,25 +187,34 @@ types:
     seq:
       - id: groups
         type: u1
-        valid:
-          expr: '_index < 4 or _ < 0x80'
         repeat: until
-        repeat-until: _ < 0x80
+        repeat-until: _ < 0x80 or groups.size == 4
+      - id: fifth_group
+        type: u1
+        valid:
+          max: 0x7f
+        if: groups.last >= 0x80
+        doc: The last one that there can be.
     instances:
       len:
-        value: groups.size
+        value: >-
+          groups.last < 0x80 ? groups.size.as<s4> : (groups.size + 1).as<s4>
         doc: The number of bytes that were used.
       magnitude:
         value: |
-          groups.size == 1 ? groups[0] / 2 :
-          groups[0] % 0x80 / 2
-          + (len > 1 ? groups[1] % 0x80 * 0x40 : 0)
-          + (len > 2 ? groups[2] % 0x80 * 0x2000 : 0)
-          + (len > 3 ? groups[3] % 0x80 * 0x10_0000 : 0)
-          + (len > 4 ? groups[4] % 0x10 * 0x800_0000 : 0)
+          groups[0] < 0x80 ? (groups[0] / 2).as<s4> :
+          ((groups[0] % 0x80 / 2).as<s4>
+          + (len > 1 ? ((groups[1] % 0x80).as<s4>
+          * 0x40).as<s4> : 0.as<s4>)
+          + (len > 2 ? ((groups[2] % 0x80).as<s4>
+          * 0x2000).as<s4> : 0.as<s4>)
+          + (len > 3 ? ((groups[3] % 0x80).as<s4>
+          * 0x10_0000).as<s4> : 0.as<s4>)
+          + (len > 4 ? ((fifth_group.as<u1> % 0x10).as<s4>
+          * 0x800_0000).as<s4> : 0.as<s4>)).as<s4>
         doc: The unsigned number without its lowest bit, which is the sign.
       value:
-        value: 'groups[0] % 2 == 0 ? magnitude : -1 - magnitude'
+        value: 'groups[0] % 2 == 0 ? magnitude : (-1 - magnitude).as<s4>'
   kafka_record_header:
     doc: |
       One of a record's headers: a key that is never null (it may be empty, and
@@ -217,8 +228,11 @@ types:
       - id: len_key
         -orig-id: headerKeyLength
         type: kafka_varint
-        valid:
-          expr: _.value >= 0
+      - id: invalid_len_key
+        size: 0
+        valid: '[0]'
+        if: len_key.value < 0
+        doc: Never there, a check.
       - id: key
         -orig-id: headerKey
         size: len_key.value
@@ -253,7 +267,8 @@ types:
 
       Only `+ - * / %` are used, no bitwise operators, because those of
       JavaScript are 32 bits wide. The sign is never rounded; the value is exact
-      in JavaScript up to 2^53, in all other languages always.
+      in JavaScript up to 2^53, in all other languages always: the casts make
+      those compute in 64 bits that would take 32.
     doc-ref:
       - https://kafka.apache.org/documentation/#record
       - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java ByteUtils.readVarlong
@@ -262,30 +277,45 @@ types:
     seq:
       - id: groups
         type: u1
-        valid:
-          expr: '_index < 9 or _ < 0x80'
         repeat: until
-        repeat-until: _ < 0x80
+        repeat-until: _ < 0x80 or groups.size == 9
+      - id: tenth_group
+        type: u1
+        valid:
+          max: 0x7f
+        if: groups.last >= 0x80
+        doc: The last one that there can be.
     instances:
       len:
-        value: groups.size
+        value: >-
+          groups.last < 0x80 ? groups.size.as<s4> : (groups.size + 1).as<s4>
         doc: The number of bytes that were used.
       magnitude:
         value: |
-          groups.size == 1 ? groups[0] / 2 :
-          groups[0] % 0x80 / 2
-          + (len > 1 ? groups[1] % 0x80 * 0x40 : 0)
-          + (len > 2 ? groups[2] % 0x80 * 0x2000 : 0)
-          + (len > 3 ? groups[3] % 0x80 * 0x10_0000 : 0)
-          + (len > 4 ? groups[4] % 0x80 * 0x800_0000 : 0)
-          + (len > 5 ? groups[5] % 0x80 * 0x4_0000_0000 : 0)
-          + (len > 6 ? groups[6] % 0x80 * 0x200_0000_0000 : 0)
-          + (len > 7 ? groups[7] % 0x80 * 0x1_0000_0000_0000 : 0)
-          + (len > 8 ? groups[8] % 0x80 * 0x80_0000_0000_0000 : 0)
-          + (len > 9 ? groups[9] % 2 * 0x4000_0000_0000_0000 : 0)
+          groups[0] < 0x80 ? (groups[0] / 2).as<s8> :
+          ((((((((((groups[0] % 0x80 / 2).as<s8>
+          + (len > 1 ? ((groups[1] % 0x80).as<s8>
+          * 0x40.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 2 ? ((groups[2] % 0x80).as<s8>
+          * 0x2000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 3 ? ((groups[3] % 0x80).as<s8>
+          * 0x10_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 4 ? ((groups[4] % 0x80).as<s8>
+          * 0x800_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 5 ? ((groups[5] % 0x80).as<s8>
+          * 0x4_0000_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 6 ? ((groups[6] % 0x80).as<s8>
+          * 0x200_0000_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 7 ? ((groups[7] % 0x80).as<s8>
+          * 0x1_0000_0000_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 8 ? ((groups[8] % 0x80).as<s8>
+          * 0x80_0000_0000_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 9 ? ((tenth_group.as<u1> % 2).as<s8>
+          * 0x4000_0000_0000_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
         doc: The unsigned number without its lowest bit, which is the sign.
       value:
-        value: 'groups[0] % 2 == 0 ? magnitude : -1 - magnitude'
+        value: >-
+          groups[0] % 2 == 0 ? magnitude : ((-1).as<s8> - magnitude).as<s8>
   kafka_record:
     doc: |
       One record of a batch of magic 2. Its offset and its timestamp are kept as
@@ -311,7 +341,7 @@ types:
       - id: base_offset
         type: s8
         doc: The `base_offset` of the batch.
-      - id: timestamp_type
+      - id: batch_timestamp_type
         type: s1
         doc: The number of the batch's timestamp type.
       - id: base_timestamp
@@ -323,10 +353,10 @@ types:
       - id: partition_leader_epoch
         type: s4
         doc: The `partition_leader_epoch` of the batch.
-      - id: producer_id
+      - id: batch_producer_id
         type: s8
         doc: The `producer_id` of the batch.
-      - id: producer_epoch
+      - id: batch_producer_epoch
         type: s2
         doc: The `producer_epoch` of the batch.
       - id: base_sequence
@@ -336,9 +366,12 @@ types:
       - id: len_body
         -orig-id: length
         type: kafka_varint
-        valid:
-          expr: _.value >= 0
         doc: The size of what follows; its own bytes do not count.
+      - id: invalid_len_body
+        size: 0
+        valid: '[0]'
+        if: len_body.value < 0
+        doc: Never there, a check.
       - id: body
         size: len_body.value
         type: record_body
@@ -384,9 +417,16 @@ types:
           - id: num_headers
             -orig-id: headersCount
             type: kafka_varint
-            valid:
-              expr: _.value >= 0 and _.value <= _io.size - _io.pos
-            doc: Kafka refuses more of them than there are bytes left.
+          - id: invalid_num_headers
+            size: 0
+            valid: '[0]'
+            if: >-
+              num_headers.value < 0
+              or num_headers.value.as<s8>
+              > (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
+            doc: |
+              Never there, a check: Kafka refuses more headers than there are
+              bytes left.
           - id: headers
             -orig-id: Headers
             type: kafka_record_header
@@ -394,29 +434,28 @@ types:
             repeat-expr: num_headers.value
             if: not has_too_many_headers
             doc: Not there if they are more than `max_num_headers`.
-          - id: rest
+          - id: invalid_rest
             size: 0
-            valid:
-              expr: _io.eof
-            if: not has_too_many_headers
+            valid: '[0]'
+            if: not (has_too_many_headers or _io.eof)
             doc: |
-              A check, always empty: Kafka refuses a record whose length is not
+              Never there, a check: Kafka refuses a record whose length is not
               that of its content.
         instances:
           offset:
-            value: _parent.base_offset + offset_delta.value
+            value: (_parent.base_offset + offset_delta.value.as<s8>).as<s8>
             doc: |
               The record's offset. Kafka adds in 64 bits and wraps, which
               languages with larger integers do not.
           timestamp:
             value: >-
-              _parent.timestamp_type == 1 ? _parent.max_timestamp
-              : _parent.base_timestamp + timestamp_delta.value
+              (_parent.batch_timestamp_type == 1 ? _parent.max_timestamp
+              : (_parent.base_timestamp + timestamp_delta.value).as<s8>).as<s8>
             doc: |
               The record's timestamp, in milliseconds since 1970; -1 for none.
               It wraps as the offset does.
           timestamp_type:
-            value: _parent.timestamp_type
+            value: _parent.batch_timestamp_type
             doc: The number of the timestamp type, which is the batch's.
           leader_epoch:
             value: _parent.partition_leader_epoch
@@ -424,18 +463,19 @@ types:
               The epoch of the leader that took the record, which is the
               batch's; -1 for none.
           producer_id:
-            value: _parent.producer_id
+            value: _parent.batch_producer_id
             doc: The producer, which is the batch's; -1 for none.
           producer_epoch:
-            value: _parent.producer_epoch
+            value: _parent.batch_producer_epoch
             doc: The producer's epoch, which is the batch's; -1 for none.
           sequence:
             value: >-
-              _parent.base_sequence < 0 ? -1
+              _parent.base_sequence < 0 ? (-1).as<s4>
               : offset_delta.value < 0
               or offset_delta.value > 0x7fff_ffff - _parent.base_sequence
-              ? offset_delta.value - (0x7fff_ffff - _parent.base_sequence) - 1
-              : _parent.base_sequence + offset_delta.value
+              ? (offset_delta.value - (0x7fff_ffff - _parent.base_sequence) - 1)
+              .as<s4>
+              : (_parent.base_sequence + offset_delta.value).as<s4>
             doc: |
               The producer's number of the record; -1 for none. It goes by the
               offset, so that it stays what it was where compaction took others;
@@ -461,7 +501,8 @@ types:
             doc: Where `key` begins in the record's body.
           ofs_value:
             value: >-
-              ofs_key + (len_key.value >= 0 ? len_key.value : 0) + len_value.len
+              (ofs_key.as<s4> + (len_key.value >= 0 ? len_key.value : 0.as<s4>)
+              + len_value.len.as<s4>).as<s4>
             doc: Where `value` begins in the record's body.
           control_key:
             pos: ofs_key
@@ -507,7 +548,7 @@ types:
       - id: attributes
         -orig-id: attributes
         size: 2
-        type: attributes
+        type: batch_attributes
       - id: last_offset_delta
         -orig-id: lastOffsetDelta
         type: s4
@@ -565,14 +606,14 @@ types:
         pos: len_header
         type: >-
           kafka_record(attributes.is_control, 0x7fff_ffff, base_offset,
-          attributes.timestamp_type.to_i, base_timestamp, max_timestamp,
+          attributes.timestamp_type.to_i.as<s1>, base_timestamp, max_timestamp,
           partition_leader_epoch, producer_id, producer_epoch, base_sequence)
         repeat: expr
         repeat-expr: num_records
         if: attributes.compression == compression::none
         doc: The records, if they are not compressed.
     types:
-      attributes:
+      batch_attributes:
         -webide-representation: '{compression}, {timestamp_type}'
         seq:
           - id: reserved

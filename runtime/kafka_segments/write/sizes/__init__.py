@@ -4,9 +4,9 @@ The question and the report are those of KIP-640, which was never built; `size_r
 way in.
 """
 
+from kafka_segments.write.sizes.forms import Form, is_possible, iter_levels
 from kafka_segments.write.sizes.frame import FileToMeasure, MeasuredFile, data_file
 from kafka_segments.write.sizes.measuring import SizeFinding
-from kafka_segments.write.sizes.recoding import Form, is_possible
 from kafka_segments.write.sizes.sampling import SampleLimits
 from kafka_segments.write.sizes.size_report import FormSize, SizeReport, measure_sizes
 
@@ -20,5 +20,6 @@ __all__ = [
     "SizeReport",
     "data_file",
     "is_possible",
+    "iter_levels",
     "measure_sizes",
 ]

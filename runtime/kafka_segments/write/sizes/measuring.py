@@ -16,8 +16,9 @@ from types import TracebackType
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.entry_records import read_entry_records
+from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.frame import Frame, MeasuredFile
-from kafka_segments.write.sizes.recoding import EncodedForm, Form, GivenEntries, Recoder, piece_of
+from kafka_segments.write.sizes.recoding import EncodedForm, GivenEntries, Recoder, piece_of
 from kafka_segments.write.sizes.stretches import Stretch, read_stretch
 from kafka_segments.write.sizes.tally import Tally, lost_in
 from kafka_segments.write.sizes.timing import DecodeTimes

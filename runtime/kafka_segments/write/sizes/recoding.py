@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from kafka_segments.write.batch_options import BatchOptions
 from kafka_segments.write.encoder import EncodedBatches
 from kafka_segments.write.encoding import EncodingStart, GivenBatch
 from kafka_segments.write.inputs import Incoming, iter_incoming
+from kafka_segments.write.sizes.forms import Form
 from kafka_segments_generated.columns.kafka_log_segment import (
     COL_BASE_OFFSET,
     COL_BASE_SEQUENCE,
@@ -42,7 +43,7 @@ from kafka_segments_generated.columns.kafka_log_segment import (
     WIDTH,
 )
 
-__all__ = ["EncodedForm", "Form", "GivenEntries", "Recoder", "is_possible", "piece_of", "time_to_decode"]
+__all__ = ["EncodedForm", "GivenEntries", "Recoder", "piece_of", "time_to_decode"]
 
 _NO_TIMESTAMP = -1  # as RecordBatch.NO_TIMESTAMP
 _LEN_GATHERED = BatchOptions().batch_size
@@ -57,22 +58,6 @@ _CARRIED = (
     COL_PRODUCER_EPOCH,
     COL_LAST_OFFSET_DELTA,
 )
-
-
-class Form(NamedTuple):
-    """Form in which records are stored.
-
-    Attributes:
-        magic: of the message format.
-        compression: "none" or the name of a codec.
-        level: of compression; None is Kafka's default.
-        batch_size: bytes of a batch at most, as in `BatchOptions`; None keeps the batches as they are.
-    """
-
-    magic: int
-    compression: str = "none"
-    level: int | None = None
-    batch_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +135,7 @@ class Recoder:
     """
 
     def __init__(self, form: Form) -> None:
-        size = {} if form.batch_size is None else {"batch_size": form.batch_size}
+        size: dict[str, Any] = {} if form.batch_size is None else {"batch_size": form.batch_size}
         options = BatchOptions(
             magic=form.magic,
             compression=form.compression,
@@ -220,11 +205,6 @@ def _new_start() -> EncodingStart:
     return EncodingStart(0, -1, -1)
 
 
-def is_possible(form: Form) -> bool:
-    """Return whether Kafka has a form; zstd came with magic 2 (KIP-110)."""
-    return form.magic >= 2 or form.compression != "zstd"
-
-
 def piece_of(entries: EntryRecords) -> GivenEntries:
     """Prepare entries for encoding; those that Kafka's writers refuse are left out."""
     num_entries = len(entries.heads)
@@ -246,8 +226,9 @@ def time_to_decode(
         max_decompressed: bytes that one batch may decompress to.
     """
     started = time.thread_time_ns()
-    options = {"max_decompressed": max_decompressed, "experimental_magic3": is_experimental}
-    with open_segment(data, **options) as segment:
+    with open_segment(
+        data, max_decompressed=max_decompressed, experimental_magic3=is_experimental
+    ) as segment:
         for _batch in segment.read_batches():
             pass
     return time.thread_time_ns() - started

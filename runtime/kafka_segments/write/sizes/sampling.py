@@ -16,9 +16,9 @@ from random import Random
 
 from kafka_segments.io.storage import Source
 from kafka_segments.write.sizes.estimate import Estimate, Sampled, ratio_of, total_of
+from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.frame import Frame, MeasuredFile
 from kafka_segments.write.sizes.measuring import Gauge
-from kafka_segments.write.sizes.recoding import Form
 from kafka_segments.write.sizes.stretches import Stretch, read_stretch
 from kafka_segments.write.sizes.tally import FormTally, Tally
 

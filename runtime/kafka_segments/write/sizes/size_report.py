@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.write.sizes.estimate import Estimate
+from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.frame import MeasuredFile
 from kafka_segments.write.sizes.measuring import Gauge, OnFinding, measure_whole
-from kafka_segments.write.sizes.recoding import Form
 from kafka_segments.write.sizes.sampling import Sample, SampleLimits, sample_files
 from kafka_segments.write.sizes.tally import FormTally, Tally
 from kafka_segments.write.sizes.timing import DecodeTimes

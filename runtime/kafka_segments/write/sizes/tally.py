@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from kafka_segments.codecs import CODEC_NAMES
-from kafka_segments.write.sizes.recoding import EncodedForm, Form, GivenEntries
+from kafka_segments.write.sizes.forms import Form
+from kafka_segments.write.sizes.recoding import EncodedForm, GivenEntries
 
 __all__ = ["FormTally", "Tally", "lost_in"]
 

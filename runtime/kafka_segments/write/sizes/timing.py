@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_segments.formats import MAGICS
-from kafka_segments.write.sizes.recoding import EncodedForm, Form, time_to_decode
+from kafka_segments.write.sizes.forms import Form
+from kafka_segments.write.sizes.recoding import EncodedForm, time_to_decode
 
 __all__ = ["DecodeTimes"]
 

@@ -65,7 +65,10 @@ types:
         value: octets.size
       value:
         value: |
-          octets[len - 1]
-          + (len > 1 ? octets[len - 2] * 0x100 : 0)
-          + (len > 2 ? octets[len - 3] * 0x1_0000 : 0)
-          + (len > 3 ? octets[len - 4] * 0x100_0000 : 0)
+          (((octets[len - 1].as<s8>
+          + (len > 1 ? (octets[len - 2].as<s8>
+          * 0x100.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 2 ? (octets[len - 3].as<s8>
+          * 0x1_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>
+          + (len > 3 ? (octets[len - 4].as<s8>
+          * 0x100_0000.as<s8>).as<s8> : 0.as<s8>)).as<s8>

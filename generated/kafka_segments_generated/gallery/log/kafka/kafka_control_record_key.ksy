@@ -16,13 +16,13 @@ doc: |
 doc-ref:
   - https://kafka.apache.org/documentation/#controlbatch
   - https://github.com/apache/kafka/blob/4.3.1/clients/src/main/java/org/apache/kafka/common/record/internal/ControlRecordType.java
--webide-representation: '{type}'
+-webide-representation: '{record_type}'
 seq:
   - id: version
     -orig-id: version
     type: s2
     doc: 0 is what is written. Kafka refuses negative ones.
-  - id: type
+  - id: record_type
     -orig-id: type
     type: s2
     enum: control_record_type

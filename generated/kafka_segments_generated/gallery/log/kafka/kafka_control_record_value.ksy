@@ -24,14 +24,14 @@ doc-ref:
   - https://kafka.apache.org/documentation/#controlbatch
   - https://github.com/apache/kafka/tree/4.3.1/clients/src/main/resources/common/message
 params:
-  - id: type
+  - id: record_type
     type: s2
     enum: kafka_control_record_key::control_record_type
     doc: The type that the record's key tells.
 seq:
   - id: content
     type:
-      switch-on: type
+      switch-on: record_type
       cases:
         kafka_control_record_key::control_record_type::abort: end_txn_marker
         kafka_control_record_key::control_record_type::commit: end_txn_marker
@@ -220,11 +220,16 @@ types:
     seq:
       - id: value_plus_one
         type: kafka_unsigned_varint
-        valid:
-          expr: _.value >= 1
+      - id: invalid_value
+        size: 0
+        valid: '[0]'
+        if: >-
+          value_plus_one.value < 1
+          or value_plus_one.value > 0x7fff_ffff.as<s8>
+        doc: Never there, a check; Kafka holds the count in a signed integer.
     instances:
       value:
-        value: value_plus_one.value - 1
+        value: (value_plus_one.value - 1).as<s4>
   compact_string:
     doc: |
       The size of a compact string is written plus one, 0 standing for null;
@@ -233,8 +238,13 @@ types:
     seq:
       - id: len_data_plus_one
         type: kafka_unsigned_varint
-        valid:
-          expr: _.value >= 1 and _.value <= 0x8000
+      - id: invalid_len_data
+        size: 0
+        valid: '[0]'
+        if: >-
+          len_data_plus_one.value < 1
+          or len_data_plus_one.value > 0x8000.as<s8>
+        doc: Never there, a check.
       - id: data
         size: len_data_plus_one.value - 1
     instances:

@@ -57,7 +57,7 @@ types:
         if: has_log_overhead
         doc: The size of what follows.
       - id: body
-        size: len_body
+        size: len_body.as<s4>
         type: entry_body
         if: is_complete
       - id: padding
@@ -74,12 +74,14 @@ types:
           if `len_body` is less than any entry can have.
     instances:
       has_log_overhead:
-        value: '_io.size - _io.pos >= sizeof<s8> + sizeof<s4>'
+        value: >-
+          (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
+          >= (sizeof<s8> + sizeof<s4>).as<s8>
         doc: Whether there are enough bytes for `base_offset` and `len_body`.
       is_complete:
         value: >-
           has_log_overhead and len_body >= sizeof<entry_body::least>
-          and len_body <= _io.size - _io.pos
+          and len_body.as<s8> <= (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
       is_padding:
         value: has_log_overhead and base_offset == 0 and len_body == 0
   entry_body:
@@ -95,9 +97,9 @@ types:
         type:
           switch-on: magic
           cases:
-            0: kafka_message_legacy(_parent.base_offset)
-            1: kafka_message_legacy(_parent.base_offset)
-            2: kafka_record_batch_v2(_parent.base_offset)
+            0: kafka_message_legacy(_parent.base_offset.as<s8>)
+            1: kafka_message_legacy(_parent.base_offset.as<s8>)
+            2: kafka_record_batch_v2(_parent.base_offset.as<s8>)
         doc: |
           An instance, so that a damaged entry does not keep the others from
           being shown.
@@ -169,5 +171,5 @@ types:
           magic == 2 ? sizeof<kafka_record_batch_v2> : sizeof<entry_body::least>
         doc: The least that `len_body` can be with this magic.
       len_entry:
-        value: len_log_overhead + len_body
+        value: (len_log_overhead.as<s8> + len_body.as<s8>).as<s8>
         doc: The size of the whole entry.

@@ -29,7 +29,7 @@ params:
     doc: The first of the two fields in front, the offset of the message.
 seq:
   - id: header
-    type: header
+    type: message_header
   - id: len_key
     -orig-id: keySize
     type: s4
@@ -53,17 +53,19 @@ instances:
     value: base_offset
     doc: The message's offset; if it is compressed, that of the last one inside.
   timestamp_value:
-    value: 'header.magic == 1 ? header.timestamp : -1'
+    value: '(header.magic == 1 ? header.timestamp : (-1).as<s8>).as<s8>'
     doc: Milliseconds since 1970; -1 for none, which is all that magic 0 has.
   timestamp_type:
-    value: 'header.magic == 1 ? header.attributes.timestamp_type.to_i : -1'
+    value: >-
+      header.magic == 1 ? header.attributes.timestamp_type.to_i.as<s1>
+      : (-1).as<s1>
     doc: The number of the timestamp type; -1 in magic 0, which has none.
   crc_region:
     pos: header.ofs_crc_region
     size-eos: true
     doc: What the checksum covers, from `magic` to the end of the message.
 types:
-  header:
+  message_header:
     doc: |
       What comes before key and value. It can be read alone, before the rest
       has been looked at.
@@ -103,7 +105,7 @@ types:
       - id: timestamp_type
         -orig-id: timestampType
         type: b1
-        enum: timestamp_type
+        enum: message_timestamp_type
         doc: It has a meaning in magic 1 only.
       - id: compression
         -orig-id: compressionType
@@ -130,7 +132,7 @@ enums:
       id: zstd
       -orig-id: ZSTD
       doc: A number that the field can hold, but never lawful in this format.
-  timestamp_type:
+  message_timestamp_type:
     0:
       id: create_time
       -orig-id: CREATE_TIME

@@ -37,7 +37,7 @@ params:
   - id: base_offset
     type: s8
     doc: The `base_offset` of the batch.
-  - id: timestamp_type
+  - id: batch_timestamp_type
     type: s1
     doc: The number of the batch's timestamp type.
   - id: base_timestamp
@@ -49,10 +49,10 @@ params:
   - id: partition_leader_epoch
     type: s4
     doc: The `partition_leader_epoch` of the batch.
-  - id: producer_id
+  - id: batch_producer_id
     type: s8
     doc: The `producer_id` of the batch.
-  - id: producer_epoch
+  - id: batch_producer_epoch
     type: s2
     doc: The `producer_epoch` of the batch.
   - id: base_sequence
@@ -62,9 +62,12 @@ seq:
   - id: len_body
     -orig-id: length
     type: kafka_varint
-    valid:
-      expr: _.value >= 0
     doc: The size of what follows; its own bytes do not count.
+  - id: invalid_len_body
+    size: 0
+    valid: '[0]'
+    if: len_body.value < 0
+    doc: Never there, a check.
   - id: body
     size: len_body.value
     type: record_body
@@ -110,9 +113,16 @@ types:
       - id: num_headers
         -orig-id: headersCount
         type: kafka_varint
-        valid:
-          expr: _.value >= 0 and _.value <= _io.size - _io.pos
-        doc: Kafka refuses more of them than there are bytes left.
+      - id: invalid_num_headers
+        size: 0
+        valid: '[0]'
+        if: >-
+          num_headers.value < 0
+          or num_headers.value.as<s8>
+          > (_io.size.as<s8> - _io.pos.as<s8>).as<s8>
+        doc: |
+          Never there, a check: Kafka refuses more headers than there are bytes
+          left.
       - id: headers
         -orig-id: Headers
         type: kafka_record_header
@@ -120,29 +130,28 @@ types:
         repeat-expr: num_headers.value
         if: not has_too_many_headers
         doc: Not there if they are more than `max_num_headers`.
-      - id: rest
+      - id: invalid_rest
         size: 0
-        valid:
-          expr: _io.eof
-        if: not has_too_many_headers
+        valid: '[0]'
+        if: not (has_too_many_headers or _io.eof)
         doc: |
-          A check, always empty: Kafka refuses a record whose length is not
-          that of its content.
+          Never there, a check: Kafka refuses a record whose length is not that
+          of its content.
     instances:
       offset:
-        value: _parent.base_offset + offset_delta.value
+        value: (_parent.base_offset + offset_delta.value.as<s8>).as<s8>
         doc: |
           The record's offset. Kafka adds in 64 bits and wraps, which languages
           with larger integers do not.
       timestamp:
         value: >-
-          _parent.timestamp_type == 1 ? _parent.max_timestamp
-          : _parent.base_timestamp + timestamp_delta.value
+          (_parent.batch_timestamp_type == 1 ? _parent.max_timestamp
+          : (_parent.base_timestamp + timestamp_delta.value).as<s8>).as<s8>
         doc: |
           The record's timestamp, in milliseconds since 1970; -1 for none. It
           wraps as the offset does.
       timestamp_type:
-        value: _parent.timestamp_type
+        value: _parent.batch_timestamp_type
         doc: The number of the timestamp type, which is the batch's.
       leader_epoch:
         value: _parent.partition_leader_epoch
@@ -150,18 +159,19 @@ types:
           The epoch of the leader that took the record, which is the batch's; -1
           for none.
       producer_id:
-        value: _parent.producer_id
+        value: _parent.batch_producer_id
         doc: The producer, which is the batch's; -1 for none.
       producer_epoch:
-        value: _parent.producer_epoch
+        value: _parent.batch_producer_epoch
         doc: The producer's epoch, which is the batch's; -1 for none.
       sequence:
         value: >-
-          _parent.base_sequence < 0 ? -1
+          _parent.base_sequence < 0 ? (-1).as<s4>
           : offset_delta.value < 0
           or offset_delta.value > 0x7fff_ffff - _parent.base_sequence
-          ? offset_delta.value - (0x7fff_ffff - _parent.base_sequence) - 1
-          : _parent.base_sequence + offset_delta.value
+          ? (offset_delta.value - (0x7fff_ffff - _parent.base_sequence) - 1)
+          .as<s4>
+          : (_parent.base_sequence + offset_delta.value).as<s4>
         doc: |
           The producer's number of the record; -1 for none. It goes by the
           offset, so that it stays what it was where compaction took others;
@@ -186,7 +196,8 @@ types:
         doc: Where `key` begins in the record's body.
       ofs_value:
         value: >-
-          ofs_key + (len_key.value >= 0 ? len_key.value : 0) + len_value.len
+          (ofs_key.as<s4> + (len_key.value >= 0 ? len_key.value : 0.as<s4>)
+          + len_value.len.as<s4>).as<s4>
         doc: Where `value` begins in the record's body.
       control_key:
         pos: ofs_key
@@ -197,6 +208,6 @@ types:
       control_value:
         pos: ofs_value
         size: len_value.value
-        type: kafka_control_record_value(control_key.type)
+        type: kafka_control_record_value(control_key.record_type)
         if: is_control_record and len_value.value >= 0
         doc: The same bytes as `value`, read as that of a control record.

@@ -47,7 +47,7 @@ seq:
   - id: attributes
     -orig-id: attributes
     size: 2
-    type: attributes
+    type: batch_attributes
   - id: last_offset_delta
     -orig-id: lastOffsetDelta
     type: s4
@@ -104,14 +104,14 @@ instances:
     pos: len_header
     type: >-
       kafka_record(attributes.is_control, 0x7fff_ffff, base_offset,
-      attributes.timestamp_type.to_i, base_timestamp, max_timestamp,
+      attributes.timestamp_type.to_i.as<s1>, base_timestamp, max_timestamp,
       partition_leader_epoch, producer_id, producer_epoch, base_sequence)
     repeat: expr
     repeat-expr: num_records
     if: attributes.compression == compression::none
     doc: The records, if they are not compressed.
 types:
-  attributes:
+  batch_attributes:
     -webide-representation: '{compression}, {timestamp_type}'
     seq:
       - id: reserved

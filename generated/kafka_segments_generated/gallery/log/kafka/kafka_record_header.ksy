@@ -21,8 +21,11 @@ seq:
   - id: len_key
     -orig-id: headerKeyLength
     type: kafka_varint
-    valid:
-      expr: _.value >= 0
+  - id: invalid_len_key
+    size: 0
+    valid: '[0]'
+    if: len_key.value < 0
+    doc: Never there, a check.
   - id: key
     -orig-id: headerKey
     size: len_key.value

@@ -21,6 +21,11 @@ seq:
   - id: num_fields
     -orig-id: numTaggedFields
     type: kafka_unsigned_varint
+  - id: invalid_num_fields
+    size: 0
+    valid: '[0]'
+    if: num_fields.value > 0x7fff_ffff.as<s8>
+    doc: Never there, a check; Kafka holds the number in a signed integer.
   - id: fields
     type: tagged_field
     repeat: expr

@@ -28,7 +28,7 @@ seq:
   - id: base_offset
     -orig-id: base_offset
     type: s8
-  - id: type
+  - id: batch_type
     -orig-id: type
     type: s1
     doc: What the records are; 1 for those of producers.
