@@ -82,7 +82,7 @@ class EntryCounts:
     """Counts of the offsets in a range.
 
     Args:
-        start: first offset; None is open.
+        start: first offset; None is 0, since no log has offsets below it.
         end: after the last one; None is open.
 
     Attributes:
