@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
-from kafka_segments.cli.parsing import named_options
-from kafka_segments.cli.table_argument import add_store_option, table_of
+from kafka_segments.cli.parsing import add_named_options, named_options
+from kafka_segments.cli.table_argument import table_of
 from kafka_segments.cli.tables import print_table
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.store_settings import store_settings
@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("destination", metavar="DEST", help="a table of ingest")
     parser.add_argument("sources", nargs="*", metavar="SRC", help="what ingest was given")
-    add_store_option(parser)
+    add_named_options(parser)
     parser.set_defaults(run=run)
 
 

@@ -14,7 +14,8 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.table_argument import add_store_option, table_of
+from kafka_segments.cli.parsing import add_named_options
+from kafka_segments.cli.table_argument import table_of
 from kafka_segments.query import option_values as values
 
 __all__ = ["add_parser", "run"]
@@ -43,7 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="write a bloom filter of the keys into each new file; without it these have none",
     )
-    add_store_option(parser)
+    add_named_options(parser)
     add_engine_options(parser)
     add_progress_option(parser)
     parser.set_defaults(run=run)

@@ -17,7 +17,7 @@ from kafka_segments.cli.jobs import (
     engine_of,
     is_drawn,
 )
-from kafka_segments.cli.parsing import add_options, named_options, options_of
+from kafka_segments.cli.parsing import add_named_options, add_options, named_options, options_of
 from kafka_segments.cli.run_files import add_run_file_options, check_run_files, write_run_files
 from kafka_segments.cli.tables import print_table
 from kafka_segments.errors import OptionError, OutputError, TimestampRangeError
@@ -80,15 +80,8 @@ def _add_read_options(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser, "subscribe", "subscribePattern", "kafka.isolation.level", "checkCrc", "maxDecompressedBytes"
     )
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of the Spark source that chooses what is read: " + ", ".join(_OPTIONS) + "; or a "
-        "setting for stores, such as fs.s3a.endpoint",
-    )
+    about = f"an option of the Spark source that chooses what is read: {', '.join(_OPTIONS)}"
+    add_named_options(parser, about)
 
 
 def _add_table_options(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from kafka_segments.errors.escaping import shown
 from kafka_segments.io.store_settings import STORE_PREFIXES
 from kafka_segments.query.options import OPTIONS, did_you_mean
 
-__all__ = ["add_options", "named_options", "new_parser", "options_of"]
+__all__ = ["add_named_options", "add_options", "named_options", "new_parser", "options_of"]
 
 _AS_BYTES = "keys and values are printed as text; --format jsonl has their bytes, in base64"
 _INTERNAL = f"records of internal topics are printed as others are: {_AS_BYTES}"
@@ -111,6 +111,21 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, str]:
     """The options that flags were given for, as text by name."""
     return {name: text for name, text in vars(arguments).items() if name in OPTIONS and text is not None}
+
+
+def add_named_options(
+    parser: argparse.ArgumentParser, about: str = "", *, flags: Sequence[str] = ("-o", "--option")
+) -> None:
+    """Add the option whose values are NAME=VALUE, which `named_options` reads.
+
+    Args:
+        parser: of a verb.
+        about: what may be given besides settings for stores; empty for nothing else.
+        flags: its names; a verb whose `-o` is the output has the long one alone.
+    """
+    stores = "a setting for stores, such as fs.s3a.endpoint"
+    words = f"{about}; or {stores}" if about else stores
+    parser.add_argument(*flags, dest="option", action="append", default=[], metavar="NAME=VALUE", help=words)
 
 
 def named_options(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from kafka_segments.cli import console, jsonl
-from kafka_segments.cli.parsing import add_options, named_options, options_of
+from kafka_segments.cli.parsing import add_named_options, add_options, named_options, options_of
 from kafka_segments.cli.text import counted
 from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
@@ -62,15 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="what load() is given: log directories, partitions' directories, tiers, .log files, patterns of "
         "such, of this machine or by address (s3a://BUCKET/PATH)",
     )
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"an option of the source: {', '.join(_OPTIONS)}; or a setting for stores, such as "
-        "fs.s3a.endpoint",
-    )
+    add_named_options(parser, f"an option of the source: {', '.join(_OPTIONS)}")
     add_options(parser, "subscribe", "subscribePattern", "kafka.isolation.level")
     parser.add_argument(
         "-w",

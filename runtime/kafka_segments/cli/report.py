@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import kafka_segments
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import check_is_log, refuse_other_file
-from kafka_segments.cli.parsing import add_options, named_options, options_of
+from kafka_segments.cli.parsing import add_named_options, add_options, named_options, options_of
 from kafka_segments.errors import KafkaFormatError, MissingCodecError, OptionError, OutputError
 from kafka_segments.formats.file_names import is_address, parse_directory_name
 from kafka_segments.io.filesystems import Places
@@ -79,13 +79,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "largest; default: 12",
     )
     add_options(parser, "subscribe", "subscribePattern")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"which files count: {', '.join(_OPTIONS)}; or a setting for stores, such as fs.s3a.endpoint",
-    )
+    add_named_options(parser, f"which files count: {', '.join(_OPTIONS)}", flags=("--option",))
     parser.set_defaults(run=run)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kafka_segments.cli import console
 from kafka_segments.cli.jobs import add_engine_options, ended_by_signals, engine_of
-from kafka_segments.cli.table_argument import add_store_option, table_of
+from kafka_segments.cli.parsing import add_named_options
+from kafka_segments.cli.table_argument import table_of
 from kafka_segments.errors import OptionError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the highest offset at which the next run may begin; 0: all rows are removed, and the id of the "
         "topic is forgotten",
     )
-    add_store_option(parser)
+    add_named_options(parser)
     add_engine_options(parser)
     parser.set_defaults(run=run)
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from kafka_segments.cli import console
 from kafka_segments.cli.input_check import refuse_other_file
 from kafka_segments.cli.jobs import JobProgress, add_progress_option, is_drawn
+from kafka_segments.cli.parsing import add_named_options, named_options
 from kafka_segments.cli.sources import GivenFile, files_of
 from kafka_segments.errors import KafkaFormatError, OptionError
 from kafka_segments.formats import EXPERIMENTAL_MAGICS, MAGICS
 from kafka_segments.formats.file_names import is_address
 from kafka_segments.io.filesystems import Places
 from kafka_segments.io.storage import Source, open_source
+from kafka_segments.io.store_settings import store_settings
 from kafka_segments.log.opening import open_stored
 from kafka_segments.query.option_values import size_from
 
@@ -89,6 +91,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--format", choices=("csv", "jsonl", "text"), default="text", help="default: text, for people"
     )
+    add_named_options(parser)
     add_progress_option(parser)
     parser.set_defaults(run=run)
 
@@ -99,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     is_bar = is_drawn(arguments)
     forms = _forms(arguments)
-    places = Places(keep_cache=True)
+    places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     files, status = _data_files(places, arguments.files)
     if not files:
         return status

@@ -1,4 +1,4 @@
-"""Argument DEST of the verbs that need a table of ingest, and the settings of its store."""
+"""Argument DEST of the verbs that need a table of ingest."""
 
 from __future__ import annotations
 
@@ -13,19 +13,7 @@ if TYPE_CHECKING:
     from kafka_segments.ingest.runs.run_state import RunState
     from kafka_segments.ingest.tables import Table
 
-__all__ = ["add_store_option", "table_of"]
-
-
-def add_store_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for settings of the table's store."""
-    parser.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting for stores, such as fs.s3a.endpoint",
-    )
+__all__ = ["table_of"]
 
 
 def table_of(arguments: argparse.Namespace) -> tuple[Table, RunState]:
