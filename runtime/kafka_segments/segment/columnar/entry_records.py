@@ -15,16 +15,18 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
+from kafka_segments.codecs.bounds import ItemBudget
 from kafka_segments.errors import MissingCodecError
 from kafka_segments.formats.entries import Damage
 from kafka_segments.io.storage import open_source
 from kafka_segments.segment.columnar.arrow_schema import schema_of
 from kafka_segments.segment.columnar.entry_table import EntryTable
 from kafka_segments.segment.columnar.header_table import iter_headers
+from kafka_segments.segment.columnar.read_range import ReadRange
 from kafka_segments.segment.columnar.reader import ColumnarReader
 from kafka_segments_generated.columns import kafka_log_segment
 
-__all__ = ["RECORD_COLUMNS", "EntryRecords", "read_entry_records"]
+__all__ = ["RECORD_COLUMNS", "EntryRecords", "entry_heads", "read_entry_records", "read_small_entries"]
 
 RECORD_COLUMNS = ("offset", "timestamp_ms", "key", "value", "headers")
 """Columns of the records, as `encode_records` takes them."""
@@ -70,39 +72,92 @@ def read_entry_records(
     Raises:
         MissingCodecError: the package of a codec is not installed.
     """
-    batches, damages = _read(data, max_decompressed)
-    heads = _heads(data)
+    found = read_small_entries(data, max_decompressed=max_decompressed, max_content=None)
+    assert found is not None  # there is no bound
+    return found
+
+
+def read_small_entries(
+    data: bytes | memoryview,
+    *,
+    max_decompressed: int = DEFAULT_MAX_DECOMPRESSED,
+    max_content: int | None,
+    items: ItemBudget | None = None,
+) -> EntryRecords | None:
+    """Read entries, as `read_entry_records`, unless their records take much memory.
+
+    Args:
+        data: whole entries, the first one at the first byte.
+        max_decompressed: bytes that one batch may decompress to.
+        max_content: bytes that all records may take as Arrow, about; None is no bound.
+        items: budget of records that are read one by one, for several calls; None for one of its own.
+
+    Returns:
+        The entries; None if their records take more.
+
+    Raises:
+        MissingCodecError: the package of a codec is not installed.
+    """
+    bounds = _Bounds(max_decompressed, max_content, items)
+    try:
+        return _read_whole(data, bounds)
+    except _TooMuchError:
+        return None
+
+
+class _TooMuchError(Exception):
+    """Records that take more memory than they may."""
+
+
+@dataclass(slots=True)
+class _Bounds:
+    max_decompressed: int
+    max_content: int | None
+    items: ItemBudget | None
+
+    def check(self, content: int) -> None:
+        if self.max_content is not None and content > self.max_content:
+            raise _TooMuchError
+
+
+def entry_heads(data: bytes | memoryview) -> Any:
+    """Read the headers of entries that follow each other in memory: int64, a row as in `EntryRecords`."""
+    tables = [piece.rows.copy() for piece in iter_headers(open_source(data)) if isinstance(piece, EntryTable)]
+    return np.concatenate(tables) if tables else np.zeros((0, kafka_log_segment.WIDTH), np.int64)
+
+
+def _read_whole(data: bytes | memoryview, bounds: _Bounds) -> EntryRecords:
+    batches, damages = _read(data, bounds)
+    heads = entry_heads(data)
     if not damages:
         records = _joined(batches)
         counts = _counts(EntryTable(heads, kafka_log_segment), records)
         if counts is not None:
             return EntryRecords(heads, counts, records)
-    return _one_by_one(data, heads, tuple(damages), max_decompressed)
+    return _one_by_one(data, heads, tuple(damages), bounds)
 
 
-def _read(data: bytes | memoryview, max_decompressed: int) -> tuple[list[pa.RecordBatch], list[Damage]]:
+def _read(data: bytes | memoryview, bounds: _Bounds) -> tuple[list[pa.RecordBatch], list[Damage]]:
     reader = ColumnarReader(
         open_source(data),
         schema=schema_of(RECORD_COLUMNS),
         start=None,
         end=None,
         check_crc=True,
-        max_decompressed=max_decompressed,
+        max_decompressed=bounds.max_decompressed,
+        read_range=ReadRange(items=bounds.items),
     )
-    batches, damages = [], []
+    batches, damages, content = [], [], 0
     for event in reader.events():
         if isinstance(event, pa.RecordBatch):
             batches.append(event)
+            content += event.nbytes
+            bounds.check(content)
         elif isinstance(event, Damage):
             if isinstance(event.error, MissingCodecError):
                 raise event.error
             damages.append(event)
     return batches, damages
-
-
-def _heads(data: bytes | memoryview) -> Any:
-    tables = [piece.rows.copy() for piece in iter_headers(open_source(data)) if isinstance(piece, EntryTable)]
-    return np.concatenate(tables) if tables else np.zeros((0, kafka_log_segment.WIDTH), np.int64)
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -130,22 +185,24 @@ def _counts(entries: EntryTable, records: pa.RecordBatch) -> Any:
 
 
 def _one_by_one(
-    data: bytes | memoryview, heads: Any, damages: tuple[Damage, ...], max_decompressed: int
+    data: bytes | memoryview, heads: Any, damages: tuple[Damage, ...], bounds: _Bounds
 ) -> EntryRecords:
-    sound, batches, counts = [], [], []
-    for row, read in _each(memoryview(data), EntryTable(heads, kafka_log_segment), max_decompressed):
+    sound, batches, counts, content = [], [], [], 0
+    for row, read in _each(memoryview(data), EntryTable(heads, kafka_log_segment), bounds):
         sound.append(row)
         batches += read
+        content += sum(batch.nbytes for batch in read)
+        bounds.check(content)
         counts.append(sum(batch.num_rows for batch in read))
     records = _joined(batches)
     return EntryRecords(heads[sound], np.array(counts, np.int64), records, damages)
 
 
 def _each(
-    data: memoryview, entries: EntryTable, max_decompressed: int
+    data: memoryview, entries: EntryTable, bounds: _Bounds
 ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
     for row in range(len(entries)):
         piece = data[entries.value(row, "position") : entries.value(row, "end_position")]
-        batches, damages = _read(piece, max_decompressed)
+        batches, damages = _read(piece, bounds)
         if not damages:
             yield row, batches

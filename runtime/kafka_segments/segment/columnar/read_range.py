@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafka_segments.codecs.bounds import ItemBudget
 from kafka_segments.formats.entries import Batch
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.entry_counts import EntryCounts
@@ -41,6 +42,7 @@ class ReadRange:
             their headers are then taken whole.
         misplaced: records the offsets of sound entries.
         counts: counts the offsets of sound entries.
+        items: budget of records that are read one by one, for several passes; None for one of its own.
     """
 
     position: int = 0
@@ -50,6 +52,7 @@ class ReadRange:
     is_shared: bool = False
     misplaced: MisplacedBatches | None = None
     counts: EntryCounts | None = None
+    items: ItemBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)

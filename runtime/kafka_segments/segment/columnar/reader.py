@@ -100,6 +100,8 @@ class ColumnarReader:
         )
         if read_range.sound_offset is not None:
             self._scan.sound_offset = read_range.sound_offset
+        if read_range.items is not None:
+            self._scan.items = read_range.items
         self._exact = ExactRecords(
             self._scan,
             columns=schema.names,

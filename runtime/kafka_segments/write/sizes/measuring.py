@@ -8,14 +8,16 @@ in rounds of one stretch from each stratum, until its intervals are narrow or ti
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 
 from kafka_segments.codecs import DEFAULT_MAX_DECOMPRESSED
 from kafka_segments.io.storage import Source
 from kafka_segments.segment.columnar.entry_records import read_entry_records
+from kafka_segments.write.sizes.entry_pieces import MAX_OF_ENTRY, EntryPieces, LeftOut
 from kafka_segments.write.sizes.forms import Form
 from kafka_segments.write.sizes.frame import Frame, MeasuredFile
 from kafka_segments.write.sizes.recoding import EncodedForm, GivenEntries, Recoder, piece_of
@@ -26,6 +28,8 @@ from kafka_segments.write.sizes.timing import DecodeTimes
 __all__ = ["Gauge", "OnFinding", "SizeFinding", "measure_whole"]
 
 _LEN_WHOLE = 1 << 20  # of a stretch where all are read
+_MAX_TOGETHER = 4 << 20  # bytes of records that are encoded at once, if they are not of one entry
+_NUM_TOGETHER = 8  # batches of a given size, likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,12 @@ class Gauge:
         self._recoders = [(form, Recoder(form)) for form in forms]
         self._magics = sorted({form.magic for form in forms})
         self._on_finding = on_finding
-        self._max_decompressed = max_decompressed
+        largest = max((form.batch_size or 0 for form in forms), default=0)
+        self._max_together = max(_MAX_TOGETHER, _NUM_TOGETHER * largest)
+        self._pieces = EntryPieces(max_decompressed, self._max_together)
         self._num_threads = num_threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._num_threads, "sizes")
-        self.decoding = DecodeTimes(max_decompressed)
+        self.decoding = DecodeTimes(max_decompressed, self._pool)
         self.num_findings = 0
 
     def __enter__(self) -> Gauge:
@@ -100,12 +106,18 @@ class Gauge:
         for gap in stretch.gaps:
             self._find(source.name, gap.position, gap.end_position, "no sound entry is here")
         for start, end in stretch.runs:
-            data = source.read(start, end - start)
-            entries = read_entry_records(data, max_decompressed=self._max_decompressed)
-            for damage in entries.damages:
-                place = start + damage.position, start + damage.end_position
-                self._find(source.name, *place, damage.error.detail)
-            self._add(tally, piece_of(entries), is_whole=is_whole)
+            if end - start > MAX_OF_ENTRY:  # one that is a run by itself
+                self._find(source.name, start, end, f"left out: more than {MAX_OF_ENTRY >> 20} MiB")
+                continue
+            for piece in self._pieces.pieces(memoryview(source.read(start, end - start)), start):
+                if isinstance(piece, LeftOut):
+                    self._find(source.name, piece.position, piece.end_position, piece.detail)
+                    continue
+                position, entries = piece
+                for damage in entries.damages:
+                    place = position + damage.position, position + damage.end_position
+                    self._find(source.name, *place, damage.error.detail)
+                self._add(tally, piece_of(entries), is_whole=is_whole)
         return tally
 
     def finish(self) -> Tally:
@@ -131,11 +143,20 @@ class Gauge:
             mine = self._recoders[first :: self._num_threads]
             return [(form, recoder.recode(piece, continues=is_whole)) for form, recoder in mine]
 
-        for results in self._pool.map(recode, range(self._num_threads)):
-            for form, recoded in results:
-                is_cut = form.batch_size is not None and not is_whole
-                tally.add_form(form, piece, recoded, is_cut=is_cut)
-                self.decoding.add(form, recoded, piece.entries.num_bytes)
+        if piece.entries.records.nbytes > self._max_together:
+            encoded: Iterable[list[tuple[Form, EncodedForm]]] = self._one_by_one(piece, is_whole=is_whole)
+        else:
+            encoded = self._pool.map(recode, range(self._num_threads))
+        for form, recoded in chain.from_iterable(encoded):
+            is_cut = form.batch_size is not None and not is_whole
+            tally.add_form(form, piece, recoded, is_cut=is_cut)
+            self.decoding.add(form, recoded, piece.entries.num_bytes)
+
+    def _one_by_one(self, piece: GivenEntries, *, is_whole: bool) -> Iterator[list[tuple[Form, EncodedForm]]]:
+        """Encode a large entry in one form after the other: an encoder keeps the memory that it has used."""
+        for form, recoder in self._recoders:
+            one = recoder if form.batch_size is not None and is_whole else Recoder(form)
+            yield [(form, one.recode(piece, continues=is_whole))]
 
 
 def measure_whole(files: Sequence[MeasuredFile], gauge: Gauge, progress: Callable[[int, int], None]) -> Tally:

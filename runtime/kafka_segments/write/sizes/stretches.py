@@ -22,6 +22,7 @@ from kafka_segments.write.sizes.extents import Extent
 __all__ = ["Gap", "Stretch", "read_stretch"]
 
 _LEN_WINDOW = 64 << 10
+_LEN_ALONE = 4 << 20  # above that, an entry is a run by itself: runs are read into memory
 _MAX_DISTANCE = 1 << 31
 """Offsets of a segment are less than this above its base offset (`OffsetIndex` has relative ones)."""
 
@@ -44,16 +45,19 @@ class Stretch:
     """Entries that begin in a stretch.
 
     Attributes:
-        runs: positions of consecutive entries, each from the first one's first byte to the last one's end.
+        runs: positions of consecutive entries, each from the first one's first byte to the last one's end; an
+            entry of more than 4 MiB is a run by itself.
         gaps: what is between them.
         num_entries: their number.
         end_position: where the entry after them begins; None if that is not known.
+        is_ended: whether nothing is added to the last run.
     """
 
     runs: list[Extent] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     num_entries: int = 0
     end_position: int | None = None
+    is_ended: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -146,8 +150,10 @@ def _step(walk: _Walk, found: Stretch, stop: int) -> None:
         found.gaps.append(Gap(position, stop if following is None else following))
         found.end_position = following
         return
-    if found.runs and found.runs[-1][1] == position:
+    is_alone = end - position > _LEN_ALONE
+    if found.runs and found.runs[-1][1] == position and not (is_alone or found.is_ended):
         position = found.runs.pop()[0]
+    found.is_ended = is_alone
     found.runs.append((position, end))
     found.num_entries += 1
     found.end_position = end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -32,10 +33,11 @@ class DecodeTimes:
 
     Args:
         max_decompressed: bytes that one batch may decompress to.
+        pool: threads that decode what is left at the end, each form in one.
     """
 
-    def __init__(self, max_decompressed: int) -> None:
-        self._max_decompressed = max_decompressed
+    def __init__(self, max_decompressed: int, pool: Executor) -> None:
+        self._max_decompressed, self._pool = max_decompressed, pool
         self._forms: dict[Form, _Waiting] = {}
 
     def add(self, form: Form, recoded: EncodedForm, num_source_bytes: int) -> None:
@@ -57,9 +59,9 @@ class DecodeTimes:
 
     def finish(self) -> None:
         """Decode what is left."""
-        for form, waiting in self._forms.items():
-            if waiting.pieces:
-                self._decode(form, waiting)
+        left = [(form, waiting) for form, waiting in self._forms.items() if waiting.pieces]
+        for _done in self._pool.map(self._decode, *zip(*left, strict=True)) if left else ():
+            pass
 
     def seconds(self, form: Form, num_source_bytes: float) -> float:
         """Return the CPU time for entries that are `num_source_bytes` long before they are encoded."""
@@ -71,13 +73,12 @@ class DecodeTimes:
     def _decode(self, form: Form, waiting: _Waiting) -> None:
         decode = partial(
             time_to_decode,
-            b"".join(waiting.pieces),
             is_experimental=form.magic not in MAGICS,
             max_decompressed=self._max_decompressed,
         )
         if not waiting.num_decoded:  # machine code is loaded
-            decode()
-        waiting.nanoseconds += decode()
+            decode(waiting.pieces[0])
+        waiting.nanoseconds += decode(b"".join(waiting.pieces))
         waiting.num_decoded += waiting.num_bytes
         waiting.num_decoded_source += waiting.num_source_bytes
         waiting.pieces.clear()
