@@ -59,13 +59,33 @@ def batches(random: Random, size: int, offset: int = 0, codecs: tuple[str, ...] 
     return bytes(out)
 
 
-def spread(path: Path, size: int = GIB, seed: int = 0) -> None:
+KINDS = (("none", 0.0), ("gzip", 0.0), ("zstd", 0.3), ("none", 1.0), ("lz4", 0.7), ("snappy", 0.1))
+"""Codecs, and shares of records whose values are random bytes."""
+
+
+def mixed(random: Random, size: int, len_run: int, offset: int = 0) -> bytes:
+    """Runs of batches of different codecs and contents, of at least `size` bytes together."""
+    out = bytearray()
+    while len(out) < size:
+        codec, share = random.choice(KINDS)
+        end = len(out) + random.randrange(1, 2 * len_run)
+        while len(out) < end:
+            data = rows(random, random.randrange(5, 60), offset)
+            for row in data:
+                row["value"] = random.randbytes(120) if random.random() < share else row["value"]
+            offset += len(data)
+            out += encode_records(data, compression=codec, batch_size=1 << 20)
+    return bytes(out)
+
+
+def spread(path: Path, size: int = GIB, seed: int = 0, *, is_mixed: bool = False) -> None:
     """Write a file of holes with runs of batches in them, far from each other."""
     random, offset = Random(seed), 0
     with path.open("wb") as file:
         for position in range(0, size, SPACING):
             file.seek(position)
-            file.write(batches(random, LEN_RUN, offset))
+            run = mixed(random, LEN_RUN, LEN_RUN, offset) if is_mixed else batches(random, LEN_RUN, offset)
+            file.write(run)
             offset += 100_000
         file.truncate(size)
 

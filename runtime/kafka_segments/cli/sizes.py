@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -29,6 +30,7 @@ __all__ = ["add_parser", "run"]
 
 _DEFAULT = ("none", "gzip", "gzip:1", "snappy", "lz4", "lz4:1", "zstd", "zstd:1", "zstd:9")
 _LARGEST_WHOLE = 16 << 20
+_SECONDS = 3.0  # with those of opening the segments
 _NUM_SHOWN = 10  # damaged places
 _to_bytes = size_from(1)
 
@@ -83,7 +85,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--seconds",
         type=float,
         metavar="S",
-        help="time for the sample; default: 3, or less if it is precise",
+        help="time for the sample; default: 3 with the listing, or less if it is precise",
     )
     parser.add_argument(
         "--sample", metavar="BYTES", help="read a sample of so many bytes, whatever time that takes"
@@ -101,12 +103,13 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_segments.cli.size_lines import write_report
 
     is_bar = is_drawn(arguments)
+    started = time.monotonic()
     forms = _forms(arguments)
     places = Places(store_settings(named_options(arguments.option, ())), keep_cache=True)
     files, status = _data_files(places, arguments.files)
     if not files:
         return status
-    limits = _limits(arguments, sum(file.num_data for file in files))
+    limits = _limits(arguments, sum(file.num_data for file in files), time.monotonic() - started)
     findings = _Findings()
     report = _measured(files, forms, limits, findings, is_bar=is_bar)
     findings.say_rest()
@@ -184,8 +187,8 @@ def _forms(arguments: argparse.Namespace) -> list[Form]:
     return possible
 
 
-def _limits(arguments: argparse.Namespace, num_data: int) -> SampleLimits | None:
-    """The limits of a sample; None to read everything."""
+def _limits(arguments: argparse.Namespace, num_data: int, elapsed: float) -> SampleLimits | None:
+    """The limits of a sample; None to read everything. By default `elapsed` seconds are part of its time."""
     from kafka_segments.write.sizes import SampleLimits
 
     given = [name for name in ("seconds", "sample") if getattr(arguments, name) is not None]
@@ -198,7 +201,7 @@ def _limits(arguments: argparse.Namespace, num_data: int) -> SampleLimits | None
     if arguments.sample is not None:
         return SampleLimits(arguments.seed, num_bytes=_to_bytes("--sample", arguments.sample))
     if arguments.seconds is None:
-        return SampleLimits(arguments.seed)
+        return SampleLimits(arguments.seed, max(_SECONDS - elapsed, _SECONDS / 2))
     if not 0 < arguments.seconds < float("inf"):
         raise OptionError(f"--seconds {arguments.seconds}: give a time above 0")
     return SampleLimits(arguments.seed, arguments.seconds)

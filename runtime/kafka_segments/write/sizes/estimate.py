@@ -1,40 +1,34 @@
-"""Estimates of totals from a stratified random sample of stretches.
+"""Estimates of totals from stretches that are spread evenly, and at random, over all data.
 
-Strategy: the strata are equal parts of all stretches in the order of files and positions. Bytes in another
-form are estimated by their ratio to the bytes that are there, because the latter are known, or vary with the
-former (ratio estimator; Cochran, Sampling Techniques, chapter 6). Its variance is that of the residuals.
+Strategy: bytes in another form are estimated by their ratio to the bytes that are there, because the latter
+are known, or vary with the former (ratio estimator; Cochran, Sampling Techniques, chapter 6); of entries of
+several codecs by a ratio for each, since what another form makes of them differs most between codecs
+(chapters 5A and 12: the shares of the codecs come from more stretches, of which headers alone are read).
+A stretch stands for those of its cell (`spread`). How much chance there is in that follows from neighbours:
+half of the squared difference of each two (Wolter, Introduction to Variance Estimation, chapter 8). In a log
+that changes slowly they are alike, and then an even sample is near the truth.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Estimate", "Sampled", "ratio_of", "total_of"]
+import numpy as np
 
-_QUANTILE = 1.96  # of a 95 % interval, for large samples
-_FOR_SMALL = 2.4  # over the degrees of freedom: within 1 % of Student's quantile from 8 of them on
+from kafka_segments.write.sizes.spread import cells_of
 
+__all__ = ["Estimate", "Measured", "ratio_by_class", "ratio_of", "total_of"]
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """One stretch of the sample.
-
-    Attributes:
-        stratum: its number.
-        x: bytes of entries that are there.
-        y: bytes of the same entries in another form.
-    """
-
-    stratum: int
-    x: float
-    y: float
+# Student's quantile for a 99 % interval, by the normal one and the degrees of freedom (Fisher and Cornish).
+_QUANTILE, _FOR_SMALL, _FOR_SMALLEST = 2.576, 4.92, 8.83
+_FREEDOM = 2 / 3  # for each difference of neighbours: each value is in two of them
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimated number, and half of its 95 % interval; both may be infinite for lack of data."""
+    """Estimated number, and half of its 99 % interval; both may be infinite for lack of data."""
 
     value: float
     half_width: float
@@ -45,48 +39,79 @@ class Estimate:
         return self.half_width / self.value if self.value else math.inf
 
 
-def ratio_of(sample: Sequence[Sampled], num_strata: int) -> Estimate:
-    """Estimate the ratio of all `y` to all `x`.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Stretches that were measured.
+
+    Attributes:
+        numbers: int64, of the stretches, each once.
+        x: float, bytes that are there: of each stretch, or a column for each class of entries.
+        y: bytes in another form, likewise.
+    """
+
+    numbers: Any
+    x: Any
+    y: Any
+
+
+def ratio_of(measured: Measured, num_all: int) -> Estimate:
+    """Estimate the ratio of all `y` to all `x`, both without classes, of so many stretches in all."""
+    weights = _weights(measured.numbers, num_all)
+    total = float(weights @ measured.x)
+    if not total:
+        return Estimate(math.nan, math.inf)
+    ratio = float(weights @ measured.y) / total
+    residuals = measured.y - ratio * measured.x
+    return Estimate(ratio, _half_width([(measured.numbers, residuals)], num_all) / total)
+
+
+def ratio_by_class(measured: Measured, more_numbers: Any, more_x: Any, num_all: int) -> Estimate:
+    """Estimate the ratio of all `y` to all `x` by that in each class of entries.
 
     Args:
-        sample: stretches, of each stratum those that were chosen at random.
-        num_strata: number of strata, of equal size.
+        measured: stretches; each class is in some of them.
+        more_numbers: of other stretches, whose `x` alone is known.
+        more_x: of these.
+        num_all: number of all stretches.
     """
-    groups = _groups(sample, num_strata)
-    x = sum(_mean([one.x for one in group]) for group in groups)
-    if not x:
-        return Estimate(math.nan, math.inf)
-    ratio = sum(_mean([one.y for one in group]) for group in groups) / x
-    residuals = [[one.y - ratio * one.x for one in group] for group in groups]
-    return Estimate(ratio, _half_width(residuals) / x)
+    numbers, x = measured.numbers, measured.x
+    all_numbers, all_x = np.concatenate([numbers, more_numbers]), np.concatenate([x, more_x])
+    totals = _weights(all_numbers, num_all) @ all_x
+    weights = _weights(numbers, num_all)
+    in_sample = weights @ x
+    ratios = (weights @ measured.y) / in_sample
+    total = float(totals.sum())
+    ratio = float(totals @ ratios) / total
+    within = (measured.y - x * ratios) @ (totals / in_sample)
+    between = all_x @ (ratios - ratio)
+    return Estimate(ratio, _half_width([(numbers, within), (all_numbers, between)], num_all) / total)
 
 
-def total_of(sample: Sequence[Sampled], num_strata: int, num_stretches: int) -> Estimate:
-    """Estimate the sum of `y` over all stretches; arguments as for `ratio_of`."""
-    groups = [[one.y for one in group] for group in _groups(sample, num_strata)]
-    scale = num_stretches / len(groups)
-    return Estimate(scale * sum(map(_mean, groups)), scale * _half_width(groups))
+def total_of(numbers: Any, y: Any, num_all: int) -> Estimate:
+    """Estimate the sum of `y` over all stretches by that of the stretches with some numbers."""
+    return Estimate(float(_weights(numbers, num_all) @ y), _half_width([(numbers, y)], num_all))
 
 
-def _groups(sample: Sequence[Sampled], num_strata: int) -> list[list[Sampled]]:
-    """Divide a sample by stratum; one group if a stratum has fewer than two, as without strata."""
-    groups: list[list[Sampled]] = [[] for _ in range(num_strata)]
-    for one in sample:
-        groups[one.stratum].append(one)
-    return groups if min(map(len, groups)) > 1 else [list(sample)]
+def _weights(numbers: Any, num_all: int) -> Any:
+    """How many stretches each stands for: those of its cell, among those that were chosen from it."""
+    cells, sizes = cells_of(numbers, num_all)
+    return sizes / np.bincount(cells)[cells]
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _half_width(groups: Sequence[Sequence[float]]) -> float:
-    """Half of the 95 % interval of the sum of the groups' means."""
-    freedom = sum(len(group) - 1 for group in groups)
-    if freedom < 1:
-        return math.inf
-    variance = 0.0
-    for group in groups:
-        mean = _mean(group)
-        variance += sum((value - mean) ** 2 for value in group) / (len(group) - 1) / len(group)
-    return (_QUANTILE + _FOR_SMALL / freedom) * math.sqrt(variance)
+def _half_width(parts: list[tuple[Any, Any]], num_all: int) -> float:
+    """Half of the 99 % interval of the sum of some weighted sums, of stretches' numbers and values."""
+    variance, fewest = 0.0, math.inf
+    for numbers, values in parts:
+        num = len(numbers)
+        if num < 2:
+            return math.inf
+        order = np.argsort(numbers)
+        weights = _weights(numbers, num_all)[order]
+        squares = np.diff(values[order]) ** 2 / 2
+        # Of each, the mean of those with the neighbours before and after it.
+        of_each = (np.append(squares, squares[-1]) + np.append(squares[0], squares)) / 2
+        variance += float(weights**2 @ of_each) * max(0.0, 1 - num / num_all)
+        fewest = min(fewest, num)
+    freedom = _FREEDOM * (fewest - 1)
+    quantile = _QUANTILE + _FOR_SMALL / freedom + _FOR_SMALLEST / freedom**2
+    return quantile * math.sqrt(variance)
