@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from tests.report import logs
 from kafka_segments import Batch, Record, open_partition
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
-from kafka_segments.log.findings import Kind
+from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogEnd
 from kafka_segments.log.replicas import resolve
 from kafka_segments.report.log_summary import LogSummary, lost_ranges, summarize_log
@@ -116,6 +118,32 @@ def test_a_batch_that_a_broker_is_writing_is_no_damage(tmp_path: Path) -> None:
         totals = ReportTotals(1)
         totals.add(summary)
         assert totals.status == num_places
+
+
+def many_damages(directory: Path) -> None:
+    """Write 120 damaged batches between sound ones."""
+    entries = [logs.batch(2 * at, logs.secret_records(0)) for at in range(240)]
+    data, size = bytearray(b"".join(entries)), len(entries[0])
+    for at in range(1, 240, 2):
+        data[at * size + 80] ^= 0xFF
+    logs.write(directory, 0, bytes(data))
+
+
+def test_the_worst_is_kept_and_counted_after_much_else(tmp_path: Path) -> None:
+    many_damages(tmp_path / "t-0")
+    os.mkfifo(tmp_path / "t-0" / f"{500:020}.log")
+    summary = summary_of(tmp_path / "t-0")
+    kinds = Counter(one.finding.kind for one in summary.places) + summary.more_places
+    assert (len(summary.places), kinds[Kind.DAMAGE], kinds[Kind.NOT_OPENED]) == (100, 120, 1)
+    assert summary.segments[0].num_batches == 120, "those between the damaged ones"
+    totals = ReportTotals(1)
+    note = Finding(Kind.NOTE, "a", 0, "a name that contradicts what is in it")
+    totals.add(replace(summary, places=[], more_places=Counter(), findings=[note] * 300))
+    totals.add(summary)
+    assert totals.status == 2
+    assert (totals.num_findings["not opened"], totals.num_findings["note"]) == (1, 300)
+    assert len(totals.findings) == 200
+    assert Counter(one.kind for one in totals.findings)[Kind.DAMAGE] == 100
 
 
 def test_damage_is_not_found_without_checksums(tmp_path: Path) -> None:

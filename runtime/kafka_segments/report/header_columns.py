@@ -109,7 +109,9 @@ def columns_of(entries: EntryTable, previous: int) -> HeaderColumns:
 
 def is_sound(columns: HeaderColumns, damages: Sequence[Damage]) -> Any:
     """Mask of the entries that begin in none of the damaged regions of their file."""
-    mask = np.ones(len(columns), bool)
-    for one in damages:
-        mask &= (columns.position < one.position) | (columns.position >= one.end_position)
-    return mask
+    if not damages:
+        return np.ones(len(columns), bool)
+    regions = np.array(sorted((one.position, one.end_position) for one in damages), np.int64)
+    ends = np.maximum.accumulate(regions[:, 1])
+    before = np.searchsorted(regions[:, 0], columns.position, side="right") - 1
+    return (before < 0) | (columns.position >= ends[before])

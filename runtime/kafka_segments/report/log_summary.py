@@ -7,6 +7,7 @@ totals of bounded size. Some payloads are decompressed to measure compression (`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -71,7 +72,7 @@ class LogSummary:
         transactions: spans.
         horizons: batches by delete horizon.
         places: damage and missing offsets, at most a hundred.
-        num_more_places: how many more there are.
+        more_places: how many more there are of each kind.
         findings: what else is wrong: indexes, transactions in doubt, files that were left out.
         messages: first and last records, if they were asked for.
         is_checked: whether checksums were verified.
@@ -90,7 +91,7 @@ class LogSummary:
     epochs: EpochRuns = field(default_factory=EpochRuns)
     horizons: TimeBins = field(default_factory=partial(TimeBins, 1))
     places: list[DamagedPlace] = field(default_factory=list)
-    num_more_places: int = 0
+    more_places: Counter[Kind] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     messages: list[MessageSample] = field(default_factory=list)
     is_checked: bool = True
@@ -104,8 +105,8 @@ class LogSummary:
     @property
     def num_places(self) -> int:
         """Number of damaged and missing places; a batch that a broker is writing is none."""
-        is_wrong = (one.finding.kind is not Kind.PENDING for one in self.places)
-        return sum(is_wrong) + self.num_more_places
+        kinds = self.more_places + Counter(one.finding.kind for one in self.places)
+        return kinds.total() - kinds[Kind.PENDING]
 
     @property
     def num_lost(self) -> int:
@@ -168,25 +169,29 @@ def summarize_log(
     start = min(piece.start for piece in log.pieces)
     spans = TransactionSpans(outcome)
     summary = LogSummary(log, outcome, spans, OffsetBins(start, outcome.end_offset), is_checked=check_crc)
+    damages: dict[str | None, list[Damage]] = {}
+    for one in outcome.damage:
+        damages.setdefault(one.path, []).append(one)
     for at, piece in enumerate(log.pieces):
-        _read_headers(places, piece, summary, at)
+        _read_headers(places, piece, summary, at, damages.get(piece.segment.path, []))
     spans.end()
     key = log.topic, log.partition
     summary.findings += log.findings
     summary.findings += [Finding.of_error(Kind.UNUSED, *key, error) for error in errors]
     summary.findings += list(_doubts(summary))
     summary.places = [_place(places, one, summary, with_payload) for one in outcome.damage[:_MAX_PLACES]]
-    summary.num_more_places = len(outcome.damage[_MAX_PLACES:])
+    summary.more_places = Counter(_kind_of(one, log) for one in outcome.damage[_MAX_PLACES:])
     _measure(places, summary)
     if with_payload:
         summary.messages = read_messages(places, log.pieces, [one.last_position for one in summary.segments])
     return summary
 
 
-def _read_headers(places: Places, piece: LogPiece, summary: LogSummary, at: int) -> None:
-    """Add the headers of a segment's part of the log."""
+def _read_headers(
+    places: Places, piece: LogPiece, summary: LogSummary, at: int, damages: Sequence[Damage]
+) -> None:
+    """Add the headers of a segment's part of the log, in which some damage is known."""
     segment = piece.segment
-    damages = [one for one in summary.outcome.damage if one.path == segment.path]
     own = [one for one in damages if one.end_position > one.position]
     totals = SegmentTotals(segment.path, segment.base_offset, segment.size, damages=own)
     summary.segments.append(totals)
@@ -230,21 +235,21 @@ def _doubts(summary: LogSummary) -> Iterator[Finding]:
         yield Finding(Kind.DAMAGE, *key, detail, one.first_offset, one.last_offset, error.path, error=error)
 
 
+def _kind_of(damage: Damage, log: PartitionLog) -> Kind:
+    if isinstance(damage.error, DataLossError):
+        return Kind.LOST
+    if is_unopened(damage):
+        return Kind.NOT_OPENED
+    newest = log.pieces[-1].segment
+    is_last = damage.path == newest.path and damage.end_position >= newest.size
+    if log.end.is_live and is_last and isinstance(damage.error, TruncatedError):
+        return Kind.PENDING
+    return Kind.DAMAGE
+
+
 def _place(places: Places, damage: Damage, summary: LogSummary, with_payload: bool) -> DamagedPlace:
     """Make a finding of damage, with its bytes if they are asked for."""
-    log, kind = summary.log, Kind.DAMAGE
-    newest = log.pieces[-1].segment
-    if isinstance(damage.error, DataLossError):
-        kind = Kind.LOST
-    elif is_unopened(damage):
-        kind = Kind.NOT_OPENED
-    elif (
-        log.end.is_live
-        and isinstance(damage.error, TruncatedError)
-        and damage.path == newest.path
-        and damage.end_position >= newest.size
-    ):
-        kind = Kind.PENDING
+    log, kind = summary.log, _kind_of(damage, summary.log)
     finding = Finding.of_damage(damage, log.topic, log.partition, kind)
     segment = next((one.segment for one in log.pieces if one.segment.path == damage.path), None)
     if not with_payload or segment is None or kind is Kind.NOT_OPENED:

@@ -76,7 +76,9 @@ def tiles(totals: ReportTotals) -> list[tuple[str, str, str]]:
         end = span.start + span.num_bins * span.width
         first = max(min(row.first_timestamp or 0 for row in rows), span.start)
         last = min(max(row.last_timestamp or 0 for row in rows), end)
-        found.append((duration_words(last - first), "of time", f"{time_words(first)} to {time_words(last)}"))
+        found.append(
+            (duration_words(last - first), "of time", f"{time_words(first)} to {time_words(last)} UTC")
+        )
     return found
 
 
@@ -109,11 +111,8 @@ def finding_rows(totals: ReportTotals, anchors: dict[int, str]) -> TableRows:
         totals: of the report.
         anchors: ids of details in the page, by the `id()` of a finding.
     """
-    order = [Kind.NOT_OPENED, Kind.DAMAGE, Kind.LOST, Kind.UNUSED, Kind.PENDING, Kind.NOTE]
-    ranks = {kind: rank for rank, kind in enumerate(order)}
     failed = [("", "not read", name, "-", str(error)) for name, error in totals.failures[:_MAX_ROWS]]
-    ordered = sorted(totals.findings, key=lambda one: ranks.get(one.kind, len(order)))
-    rows = [*failed, *((anchors.get(id(one), ""), *_finding_row(one)) for one in ordered)]
+    rows = [*failed, *((anchors.get(id(one), ""), *_finding_row(one)) for one in totals.findings)]
     num_all = totals.num_findings.total() + len(totals.failures)
     return TableRows(rows, _note(len(rows), num_all, "finding"))
 
@@ -295,7 +294,7 @@ def horizon_facts(summary: LogSummary, made_at: int) -> str:
     state = "all of these times are over" if last <= made_at else "some of these times are to come"
     return (
         f"{plural(num_batches, 'batch')} with a delete horizon from {time_words(first)} to "
-        f"{time_words(last)} (to {duration_words(summary.horizons.width)}): from then on the cleaner may "
+        f"{time_words(last)} UTC (to {duration_words(summary.horizons.width)}): from then on the cleaner may "
         f"remove their tombstones and markers; when this page was made, {state}."
     )
 

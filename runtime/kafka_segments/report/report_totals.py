@@ -92,7 +92,6 @@ class ReportTotals:
         batch_bytes: sizes of batches.
         batch_records: records of batches.
         codecs: by number.
-        findings: of all logs, at most two hundred.
         num_findings: how many there are, by `label_of`.
         failures: logs that could not be read: name and error.
         status: greatest of `clean`, `findings`, `not opened`, as 0, 1, 2.
@@ -105,10 +104,10 @@ class ReportTotals:
     batch_bytes: SizeBins = field(default_factory=SizeBins)
     batch_records: SizeBins = field(default_factory=SizeBins)
     codecs: dict[int, CodecTotals] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
     num_findings: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[str, KafkaFormatError]] = field(default_factory=list)
     status: int = 0
+    _findings: list[tuple[int, int, Finding]] = field(default_factory=list)
     _details: list[tuple[bool, int, int, LogSummary]] = field(default_factory=list)
 
     def add(self, summary: LogSummary) -> None:
@@ -135,15 +134,25 @@ class ReportTotals:
     def _add_findings(self, summary: LogSummary) -> None:
         found = [*(one.finding for one in summary.places), *summary.findings]
         for one in found:
-            self.num_findings[label_of(one)] += 1
-            if one.kind is Kind.NOT_OPENED:
-                self.status = 2
-            elif one.kind in _WRONG:
-                self.status = max(self.status, 1)
-            if len(self.findings) < _MAX_FINDINGS:
-                self.findings.append(one)
-        # Those that the summary has counted, but not kept.
-        self.num_findings[Kind.DAMAGE.value] += summary.num_more_places
+            self._count(label_of(one), one.kind, 1)
+            # The number breaks ties: of those that are as bad, the first ones are kept.
+            entry = -_RANKS.get(one.kind, len(_RANKS)), -self.num_findings.total(), one
+            keep = heapq.heappush if len(self._findings) < _MAX_FINDINGS else heapq.heappushpop
+            keep(self._findings, entry)
+        for kind, number in summary.more_places.items():
+            self._count(kind.value, kind, number)
+
+    def _count(self, label: str, kind: Kind, number: int) -> None:
+        self.num_findings[label] += number
+        if kind is Kind.NOT_OPENED:
+            self.status = 2
+        elif kind in _WRONG:
+            self.status = max(self.status, 1)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The worst findings of all logs, at most two hundred, the worst first."""
+        return [one for *_order, one in sorted(self._findings, key=lambda entry: entry[:2], reverse=True)]
 
     @property
     def details(self) -> list[tuple[LogRow, LogSummary]]:
@@ -163,6 +172,8 @@ class ReportTotals:
         return [topic for topic, _size in sizes.most_common()]
 
 
+_WORST_FIRST = (Kind.NOT_OPENED, Kind.DAMAGE, Kind.LOST, Kind.UNUSED, Kind.PENDING, Kind.NOTE)
+_RANKS = {kind: rank for rank, kind in enumerate(_WORST_FIRST)}
 _WRONG = (Kind.DAMAGE, Kind.LOST, Kind.UNUSED)
 IN_DOUBT = "in doubt"
 
