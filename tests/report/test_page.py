@@ -147,6 +147,16 @@ def test_charts_have_names_and_tables_beside_them(plain: str) -> None:
         assert words in plain
 
 
+def test_tables_have_captions_and_times_their_zone(full: str) -> None:
+    page = Page(full)
+    assert page.tags["table"] == full.count("<caption>") > 8
+    assert re.search(r"<small>[\d: -]+ to [\d: -]+ UTC</small>", full), "the totals"
+    times = re.findall(
+        r"\d\d:\d\d:\d\d(?:\.\d+)?(?![\d.]| to | UTC|<|, in bins)", full.partition("<body>")[2]
+    )
+    assert times == [], "a time is in a column that says UTC, or is followed by it"
+
+
 def test_figures_are_in_the_tables(plain: str) -> None:
     text = re.sub(r"\s+", " ", Page(plain).text)
     assert "Something is wrong: 1 damaged place, 1 range of lost offsets." in text

@@ -104,7 +104,7 @@ def time_chart(
         for (name, value), colour in zip(zip(series, sums, strict=True), colours, strict=True):
             if value:
                 words = bytes_words(value) if unit == "bytes" else f"{number_words(value)} {unit}"
-                when = f"{time_words(start)} to {time_words(start + window.width)}"
+                when = f"{time_words(start)} to {time_words(start + window.width)} UTC"
                 row: Spec = {"a": start, "b": start + window.width, "u": below / divisor}
                 row |= {"v": (below + value) / divisor, "c": f"var(--{colour})"}
                 rows.append(row | {"d": f"{name}: {words}, {when}"})

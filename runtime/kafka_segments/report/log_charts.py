@@ -132,7 +132,7 @@ def _of_producer(producer: ProducerSpan | None, spans: Sequence[TransactionSpan]
     for span in spans:
         words = f"{span.state}: producer {span.producer_id}, offsets {span.first_offset} to "
         words += f"{span.last_offset}, {plural(span.num_records, 'record')}, from "
-        words += f"{time_words(span.first_timestamp)}, {duration_words(span.duration_ms)}"
+        words += f"{time_words(span.first_timestamp)} UTC, {duration_words(span.duration_ms)}"
         yield Value(
             span.first_offset, span.last_offset + 1, words, STATE_COLOURS[span.state], 0.85, True, height=0.6
         )
