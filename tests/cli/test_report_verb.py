@@ -6,6 +6,8 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,6 +135,16 @@ def test_a_full_disk_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert main(["report", "logs", "-o", "page.html"]) == 3
     monkeypatch.undo()
     assert os.listdir(folder) == ["logs"]
+
+
+def test_too_few_addresses_are_said_before_anything_is_read(folder: Path) -> None:
+    """The renderer would end the process with a message of its own."""
+    command = [sys.executable, "-m", "kafka_segments", "report", "logs", "-o", "page.html"]
+    limited = ["sh", "-c", 'ulimit -v 16000000; exec "$@"', "sh", *command]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "15625 MiB of addresses (ulimit -v)" in done.stderr
+    assert not Path("page.html").exists()
 
 
 def test_few_partitions_in_detail(folder: Path) -> None:

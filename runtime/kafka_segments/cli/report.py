@@ -85,11 +85,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand; return the exit status."""
+    from kafka_segments.report.chart_svg import check_addresses
     from kafka_segments.report.page import PageFacts, page_of
     from kafka_segments.report.report_totals import ReportTotals
 
     if not 0 <= arguments.max_partitions <= _MAX_DETAILS:
         raise OptionError(f"--max-partitions is {arguments.max_partitions}; give 0 to {_MAX_DETAILS}")
+    check_addresses()
     destination = _checked_destination(arguments.sources, arguments.output)
     options = named_options(arguments.option, _OPTIONS)
     places = Places(store_settings(options))

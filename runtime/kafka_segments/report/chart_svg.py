@@ -9,16 +9,18 @@ from xml.etree import ElementTree
 import vl_convert
 from markupsafe import Markup
 
+from kafka_segments.errors import OptionError
 from kafka_segments.errors.escaping import shown
 from kafka_segments.report.charts import Chart
 
-__all__ = ["svg_of"]
+__all__ = ["check_addresses", "svg_of"]
 
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _VERSION = "6.1"  # of Vega-Lite, the oldest one of the 6 that vl-convert has
 _FONT = "system-ui, sans-serif"
 _INK = {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 11, "titleFontSize": 11}
+_MIN_ADDRESSES = 72 << 30  # 64.3 GiB were taken with vl-convert 1.9
 _CONFIG: dict[str, Any] = {
     "background": None,
     "font": _FONT,
@@ -35,6 +37,25 @@ _CONFIG: dict[str, Any] = {
 }
 
 ElementTree.register_namespace("", _SVG)
+
+
+def check_addresses() -> None:
+    """Check that the renderer can be loaded: it reserves addresses, and ends the process if it gets none.
+
+    Raises:
+        OptionError: the process may have too few addresses.
+    """
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+    except ImportError:  # not on Windows
+        return
+    limit, _hard = getrlimit(RLIMIT_AS)
+    if limit != RLIM_INFINITY and limit < _MIN_ADDRESSES:
+        raise OptionError(
+            f"this process may have {limit >> 20} MiB of addresses (ulimit -v), and what draws the charts "
+            f"(V8, in vl-convert) reserves {_MIN_ADDRESSES >> 30} GiB of them, though it uses little memory: "
+            "raise the limit"
+        )
 
 
 def svg_of(chart: Chart) -> Markup:
