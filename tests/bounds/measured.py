@@ -14,7 +14,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+from unittest import mock
 
 import kafka_segments
 from kafka_segments.cli.main import main
@@ -63,6 +64,19 @@ def _verb(*arguments: str) -> _Way:
     return run
 
 
+def _report(path: str, told: Counter[str]) -> None:
+    """A page without charts: the renderer reserves more addresses than the bound, and gets bounded data."""
+    from kafka_segments.report import chart_svg, page  # the renderer's library is large
+
+    with mock.patch.object(chart_svg, "check_addresses"), mock.patch.object(page, "svg_of", _drawn):
+        _verb("report", "PATH", "-o", "CONVERTED", "--with-payload")(path, told)
+
+
+def _drawn(chart: Any) -> str:
+    """The size of a chart in place of it."""
+    return f"a chart of {len(json.dumps(chart.spec))} bytes"
+
+
 READING: dict[str, _Way] = {
     "iter_events": _events,
     "iter_events with fast rows": _fast_events,
@@ -74,6 +88,8 @@ VERBS: dict[str, _Way] = {
     "aborted": _verb("aborted", "PATH"),
     "convert up": _verb("convert", "PATH", "CONVERTED", "--to-magic", "2"),
     "convert down": _verb("convert", "PATH", "CONVERTED", "--to-magic", "0"),
+    "sizes": _verb("sizes", "PATH", "--whole", "--compression", "none", "--compression", "lz4"),
+    "report": _report,
 }
 WITHOUT_NUMBA = ("iter_events", "dump", "aborted")
 
