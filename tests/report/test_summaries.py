@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 from tests.builders.build import message
 from tests.report import logs
 
-from kafka_segments import Batch, Record, open_partition
+from kafka_segments import Batch, Record, encode_records, open_partition
 from kafka_segments.io.filesystems import Places
 from kafka_segments.log.discovery import discover
 from kafka_segments.log.findings import Finding, Kind
 from kafka_segments.log.model import LogEnd
 from kafka_segments.log.replicas import resolve
 from kafka_segments.report.log_summary import LogSummary, lost_ranges, summarize_log
+from kafka_segments.report.message_samples import read_messages
 from kafka_segments.report.report_totals import ReportTotals
 
 RECORDED = Path(__file__).parents[1] / "vectors" / "recorded"
@@ -162,6 +164,22 @@ def test_bytes_and_messages_on_request(tmp_path: Path) -> None:
     assert [one.offset for one in summary.messages] == [0, 1, 10, 11]
     assert summary.messages[0].key == b"key-of-the-message-0"
     assert summary.messages[0].headers == ((b"head-of-the-message-0", b"held-of-the-message-0"),)
+
+
+def test_large_messages_are_cut_one_by_one(tmp_path: Path) -> None:
+    value = bytes(30 << 20)
+    data = b"".join(encode_records([{"offset": at, "value": value}], compression="zstd") for at in range(9))
+    logs.write(tmp_path / "t-0", 0, data)
+    places = Places(keep_cache=True)
+    (log,) = resolve(places, discover(places, [str(tmp_path / "t-0")], prefer_names=True))
+    tracemalloc.start()
+    try:
+        found = read_messages(places, log.pieces, [0])
+        _now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [(one.len_value, len(one.value or b"")) for one in found] == [(30 << 20, 256)] * 9
+    assert peak < 5 * len(value)
 
 
 def test_a_payload_that_does_not_decompress_is_damage(tmp_path: Path) -> None:

@@ -78,11 +78,10 @@ def read_messages(
         pieces: of the log.
         last_positions: where the last sound entry of each begins.
     """
-    found: dict[int, MessageSample] = {}
-    first = list(islice(_records(places, pieces[0], 0), _NUM_FIRST))
-    last = deque(_records(places, pieces[-1], last_positions[-1]), _NUM_LAST)
-    for record in (*first, *last):
-        found[record.offset] = MessageSample.of(record)
+    # Each is cut before the next one is read: values may be large.
+    first = list(islice(map(MessageSample.of, _records(places, pieces[0], 0)), _NUM_FIRST))
+    last = deque(map(MessageSample.of, _records(places, pieces[-1], last_positions[-1])), _NUM_LAST)
+    found = {one.offset: one for one in (*first, *last)}
     return [found[offset] for offset in sorted(found)]
 
 
