@@ -19,6 +19,7 @@ __all__ = ["Extent", "extents_of"]
 Extent = tuple[int, int]
 """Positions of the first byte and of the one after the last."""
 
+_LEN_BLOCK, _MOST_ZEROS = 4 << 10, 256 << 10
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
@@ -35,13 +36,26 @@ def extents_of(source: Source) -> list[Extent]:
     if source.size - end < LEN_PREFIX:  # zeros of the last record
         end = source.size
     found: list[Extent] = []
-    for start, stop in _data(source, end):
+    for start, full_stop in _data(source, end):
+        stop = full_stop if full_stop >= end else _without_zeros(source, start, full_stop)
         # The first bytes of an entry may be zeros, and lie in the hole before its other bytes.
         begin = max(start - LEN_PREFIX, found[-1][1] if found else 0)
         if found and found[-1][1] == begin:
             begin = found.pop()[0]
         found.append((begin, stop))
     return found
+
+
+def _without_zeros(source: Source, start: int, stop: int) -> int:
+    """Where the zeros before a hole begin: what a file system stores of a hole's first block is no data."""
+    end = stop
+    while end > start and stop - end < _MOST_ZEROS:
+        size = min(_LEN_BLOCK, end - start)
+        data = bytes(source.read(end - size, size)).rstrip(b"\0")
+        end += len(data) - size
+        if data:
+            break
+    return end
 
 
 def _data(source: Source, end: int) -> Iterator[Extent]:
