@@ -13,7 +13,7 @@ from tests.invariant.lawful import record_rule_for, rule_for
 from tests.invariant.truth import Truth
 from tests.invariant.verbs import Answer, Named
 
-WITHOUT_ROWS = ("aborted", "source_damage")
+WITHOUT_ROWS = ("aborted", "source_damage", "report")
 """Verbs that deliver no records: they only name."""
 
 

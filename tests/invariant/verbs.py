@@ -23,7 +23,10 @@ from tests.invariant.decode import Row
 
 from kafka_segments.cli import main as command
 from kafka_segments.errors import KafkaFormatError
+from kafka_segments.log.findings import Kind
 from kafka_segments.log.open_partition import open_partition
+from kafka_segments.report.page import PageFacts
+from kafka_segments.report.report_totals import ReportTotals
 from kafka_segments.spark.source import KafkaSegmentsDataSource
 
 _OFFSETS = re.compile(r"offsets?(?: lost:)? (-?\d+|\?)(?: to (-?\d+|\?|the end))?")
@@ -295,6 +298,28 @@ def _spark_rows(partition: Path, options: dict[str, str]) -> Iterable[dict[str, 
             yield from batch.to_pylist()
 
 
+def report(partition: Path) -> Answer:
+    """`report` of the partition: the findings of its page, which is not drawn."""
+    page = partition.parents[1] / "report.html"
+    page.unlink(missing_ok=True)
+    made: list[ReportTotals] = []
+
+    def draw(totals: ReportTotals, _facts: PageFacts) -> str:
+        made.append(totals)
+        return ""
+
+    with mock.patch("os.fsync"), mock.patch("kafka_segments.report.page.page_of", draw):
+        status, out, error = run_main(["report", str(partition), "-o", str(page)])
+    answer = Answer(status, words=error + out, named=[_named_by_words(one) for one in error.splitlines()])
+    for one in (one for totals in made for one in totals.findings if one.kind in _TOLD):
+        offsets, positions = (one.first_offset, one.last_offset), (one.position, one.end_position)
+        answer.named.append(Named(one.message, one.path, *offsets, *positions))
+    return _refused(answer)
+
+
+_TOLD = (Kind.DAMAGE, Kind.LOST, Kind.NOT_OPENED, Kind.UNUSED, Kind.PENDING)
+
+
 VERBS: dict[str, Callable[[Path], Answer]] = {
     one.__name__: one
     for one in (
@@ -309,13 +334,14 @@ VERBS: dict[str, Callable[[Path], Answer]] = {
         source_strict,
         source_split,
         source_damage,
+        report,
     )
 }
 
 
 _IN_TURNS = (
     ("dump_committed", "partition_batches", "source_strict"),
-    ("source_split", "source_damage"),
+    ("source_split", "source_damage", "report"),
 )
 
 
