@@ -123,12 +123,14 @@ def test_errors_that_the_page_names_exist() -> None:
 CALLS = {
     "aborted": ["aborted", "--format", "jsonl", "transactions-0", "open-transaction-0"],
     "plan": ["plan", "--format", "jsonl", "transactions-0", "deleted-head-0", "-o", "startingOffsets=LATE"],
+    "sizes": ["sizes", "--format", "jsonl", "transactions-0", "--compression", "none", "--sample", "5k"],
     "convert": ["convert", "--report", "jsonl", "--to-magic", "1", f"shapes-0/{0:020}.log", "OUT"],
 }
 # Objects that these calls print; others need damage, snapshots, or a directory that misses something.
 PRINTED = {
     "aborted": {"partition", "aborted", "open"},
     "plan": {"range", "split", "passed_over", "plan", "left_out"},
+    "sizes": {"source", "sample", "size", "loss"},
     "convert": {"loss", "conversion"},
 }
 
@@ -154,7 +156,8 @@ def test_the_page_lists_every_object_of_other_verbs() -> None:
     section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
     documented = set(re.findall(r"^\| `.+? \| `(\w+)` \|", section, re.MULTILINE))
     cli = ROOT / "runtime" / "kafka_segments" / "cli"
-    text = (cli / "plan.py").read_text(encoding="utf-8") + (cli / "aborted.py").read_text(encoding="utf-8")
+    modules = ("plan.py", "aborted.py", "size_lines.py")
+    text = "".join((cli / name).read_text(encoding="utf-8") for name in modules)
     named = set(re.findall(r'"type": "(\w+)"', text)) | set(re.findall(r'_values\("(\w+)"', text))
     assert len(named) > 10
     assert named | {"loss", "conversion"} == documented
