@@ -146,6 +146,8 @@ def bytes_by_codec(entries: EntryTable, rows: Any = slice(None)) -> Counter[int]
 def _by_source(piece: GivenEntries, recoded: EncodedForm) -> Counter[int]:
     """Sum the bytes of entries in another form by the codec that their records had."""
     codecs = piece.entries.table.column("codec")
+    if len(codecs) and (codecs == codecs[0]).all():
+        return Counter({int(codecs[0]): recoded.num_bytes})
     # All records of an entry come from one entry, or from messages without a wrapper, which have no codec.
     ends = np.cumsum(piece.entries.num_records)
     found = _summed(codecs[np.searchsorted(ends, np.cumsum(recoded.counts))], recoded.sizes)
@@ -153,6 +155,8 @@ def _by_source(piece: GivenEntries, recoded: EncodedForm) -> Counter[int]:
 
 
 def _summed(codecs: Any, sizes: Any) -> Counter[int]:
+    if len(codecs) and (codecs == codecs[0]).all():  # as most are; the rest takes longer
+        return Counter({int(codecs[0]): int(sizes.sum())})
     known, places = np.unique(codecs, return_inverse=True)
     sums = np.zeros(len(known), np.int64)
     np.add.at(sums, places, sizes)
