@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -130,6 +131,15 @@ def test_numbers_are_chosen_once_and_stand_for_all(num_all: int) -> None:
 def test_numbers_are_spread_evenly_at_any_time() -> None:
     numbers = np.sort(list(islice(iter_spread(100_000, Random(7)), 300)))
     assert np.diff(numbers).max() < 100_000 / 64
+
+
+def test_all_stretches_leave_no_doubt_unless_their_ends_cut_batches() -> None:
+    numbers, x = np.arange(100), np.full(100, 10.0)
+    y = x * np.linspace(0.2, 0.4, 100)
+    whole, cut = (ratio_of(Measured(numbers, x, y, is_cut), 100) for is_cut in (False, True))
+    assert whole.value == cut.value == pytest.approx(0.3)
+    assert whole.half_width == 0 < cut.half_width
+    assert ratio_of(Measured(numbers[:1], x[:1], y[:1]), 100).half_width == math.inf
 
 
 CODECS = 4

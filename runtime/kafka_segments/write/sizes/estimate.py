@@ -47,11 +47,13 @@ class Measured:
         numbers: int64, of the stretches, each once.
         x: float, bytes that are there: of each stretch, or a column for each class of entries.
         y: bytes in another form, likewise.
+        is_cut: whether ends of stretches cut `y`, so that all of them do not give all of it.
     """
 
     numbers: Any
     x: Any
     y: Any
+    is_cut: bool = False
 
 
 def ratio_of(measured: Measured, num_all: int) -> Estimate:
@@ -62,7 +64,8 @@ def ratio_of(measured: Measured, num_all: int) -> Estimate:
         return Estimate(math.nan, math.inf)
     ratio = float(weights @ measured.y) / total
     residuals = measured.y - ratio * measured.x
-    return Estimate(ratio, _half_width([(measured.numbers, residuals)], num_all) / total)
+    parts = [(measured.numbers, residuals)]
+    return Estimate(ratio, _half_width(parts, num_all, is_cut=measured.is_cut) / total)
 
 
 def ratio_by_class(measured: Measured, more_numbers: Any, more_x: Any, num_all: int) -> Estimate:
@@ -98,7 +101,7 @@ def _weights(numbers: Any, num_all: int) -> Any:
     return sizes / np.bincount(cells)[cells]
 
 
-def _half_width(parts: list[tuple[Any, Any]], num_all: int) -> float:
+def _half_width(parts: list[tuple[Any, Any]], num_all: int, *, is_cut: bool = False) -> float:
     """Half of the 99 % interval of the sum of some weighted sums, of stretches' numbers and values."""
     variance, fewest = 0.0, math.inf
     for numbers, values in parts:
@@ -110,7 +113,8 @@ def _half_width(parts: list[tuple[Any, Any]], num_all: int) -> float:
         squares = np.diff(values[order]) ** 2 / 2
         # Of each, the mean of those with the neighbours before and after it.
         of_each = (np.append(squares, squares[-1]) + np.append(squares[0], squares)) / 2
-        variance += float(weights**2 @ of_each) * max(0.0, 1 - num / num_all)
+        share_left = 1.0 if is_cut else 1 - num / num_all
+        variance += float(weights**2 @ of_each) * share_left
         fewest = min(fewest, num)
     freedom = _FREEDOM * (fewest - 1)
     quantile = _QUANTILE + _FOR_SMALL / freedom + _FOR_SMALLEST / freedom**2

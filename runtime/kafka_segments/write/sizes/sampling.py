@@ -133,7 +133,8 @@ class Sample:
         if len(classes) < 2:
             x = np.array([tally.num_source_bytes for tally in tallies], np.float64)
             y = np.array([tally.num_bytes for tally in tallies], np.float64)
-            return ratio_of(Measured(numbers, x, y), self.num_stretches)
+            is_cut = form.batch_size is not None
+            return ratio_of(Measured(numbers, x, y, is_cut), self.num_stretches)
         x = _columns([tally.bytes_by_codec for tally in self.tallies], classes)
         y = _columns([tally.bytes_by_codec for tally in tallies], classes)
         more = np.array(self.more_numbers, np.int64)
