@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tests.codegen.vectors import STEMS, VECTORS
-from tools import field_rows, format_pages
+from tools import docs, field_rows, format_pages
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "formats"
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs" / "formats"
 
 
 @pytest.mark.node
@@ -59,3 +62,43 @@ def test_a_byte_that_no_field_takes_is_an_error() -> None:
     with pytest.raises(SystemExit, match="byte 2 belongs to no field, or to two"):
         format_pages._check_cover([row, field_rows.Row("b", 1, 3, "", "")], 3, "x")
     format_pages._check_cover([row, field_rows.Row("b", 1, 3, "", "", is_again=True)], 2, "x")
+
+
+def test_the_list_of_contents_has_every_page() -> None:
+    """As `make docs` orders them, so that none comes after those that the list has."""
+    assert sorted(docs.formats_in_order()) == sorted(f"docs/formats/{stem}.md" for stem in STEMS)
+
+
+def names_of(stem: str) -> set[str]:
+    """Names of fields and types in a schema, and in those that it imports."""
+    text = (ROOT / "schemas" / f"{stem}.ksy").read_text(encoding="utf-8")
+    own = set(re.findall(r"^ +(?:- id: )?(\w+):?$", text, re.MULTILINE))
+    imported = re.search(r"^  imports:\n((?:    - \w+\n)+)", text, re.MULTILINE)
+    return own.union(*(names_of(one) for one in re.findall(r"\w+", imported[1]))) if imported else own
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_fields_in_written_tables_are_those_of_the_schema(stem: str) -> None:
+    text = (PAGES / f"{stem}.md").read_text(encoding="utf-8").split("\n## Every byte\n")[0]
+    named: list[str] = []
+    for title, rows in re.findall(r"^(\|.*\| field \|.*\|)\n\|[-|]+\|\n((?:\|.+\n)+)", text, re.MULTILINE):
+        column = [cell.strip() for cell in title.split("|")].index("field")
+        for row in rows.splitlines():
+            named += re.findall(r"`([a-z_.0-9]+)`", row.split("|")[column])
+    parts = {part for name in named for part in name.split(".") if part and not part.isdigit()}
+    assert parts - names_of(stem) == set()
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.stem)
+def test_classes_that_a_page_names_exist(page: Path) -> None:
+    for names in re.findall(r"`(Kafka[A-Z]\w*(?:\.[A-Z]\w*)*)`", page.read_text(encoding="utf-8")):
+        outer, *inner = names.split(".")
+        found = getattr(formats_modules()[outer], outer)
+        for name in inner:
+            found = getattr(found, name)
+
+
+def formats_modules() -> dict[str, ModuleType]:
+    """The modules of Kaitai classes, by the name of their class."""
+    modules = (importlib.import_module(f"kafka_segments_generated.kaitai.{stem}") for stem in STEMS)
+    return {stem.title().replace("_", ""): module for stem, module in zip(STEMS, modules, strict=True)}
