@@ -1,0 +1,77 @@
+"""Lists in documents are whole: extras, verbs, folders and markers of tests, decisions; each stands once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.house.commands import ROOT, blocks, calls
+
+from kafka_segments.cli.main import _parser
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+WORDS = {6: "six", 7: "seven"}
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def first_cells(page: str, title: str) -> list[str]:
+    """The names in the first column of the table that begins with a title."""
+    rows = text_of(page).split(f"\n| {title} |", 1)[1].split("\n\n")[0].splitlines()[2:]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`|\(none\)", row.split("|")[1]) if name]
+
+
+def test_readme_describes_every_extra() -> None:
+    named = first_cells("README.md", "extra")
+    assert sorted(named) == sorted(f"[{name}]" for name in EXTRAS)
+    assert f"need {WORDS[len(PROJECT['project']['dependencies'])]} small packages" in text_of("README.md")
+
+
+def test_the_page_of_the_package_describes_every_extra() -> None:
+    named = {name.removeprefix("kafka-segments") for name in first_cells("docs/package.md", "install")}
+    assert named == {"", *(f"[{name}]" for name in EXTRAS)}
+
+
+def test_readme_shows_every_verb() -> None:
+    (verbs,) = [one.choices for one in _parser()._actions if isinstance(one.choices, dict)]
+    shown = {words[0] for code in blocks(ROOT / "README.md") for words in calls(code)}
+    assert shown == set(verbs)
+
+
+def test_every_folder_of_tests_is_described_once() -> None:
+    named = first_cells("tests/README.md", "folder")
+    folders = [f"{path.name}/" for path in (ROOT / "tests").iterdir() if any(path.glob("*.*"))]
+    assert sorted(set(named) & set(folders)) == sorted(folders)
+    assert [name for name in named if named.count(name) > 1] == []
+
+
+def test_every_marker_is_described_once() -> None:
+    markers = PROJECT["tool"]["pytest"]["ini_options"]["markers"]
+    names = [re.split(r"\W", one)[0] for one in markers]
+    assert sorted(first_cells("CONTRIBUTING.md", "marker")) == sorted(names)
+
+
+def test_decisions_are_listed_in_their_order() -> None:
+    listed = re.findall(r"^\| \[(\d{4})\]\((.+?)\) \|", text_of("docs/decisions/README.md"), re.MULTILINE)
+    files = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("0*.md"))
+    assert [name for _, name in listed] == files
+    assert [number for number, _ in listed] == [name[:4] for name in files]
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "decisions").glob("0*.md")), ids=lambda one: one.stem
+)
+def test_a_decision_has_its_number_in_its_title(page: Path) -> None:
+    assert page.read_text(encoding="utf-8").startswith(f"# {page.name[:4]}: ")
+
+
+def test_readme_leads_to_every_page_of_docs() -> None:
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", text_of("README.md")))
+    pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    # The one is linked in the page on ingest, the other is the text of a package index.
+    assert pages - linked == {"docs/pipeline.md", "docs/package.md"}
