@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -102,3 +103,11 @@ def test_generated_files_say_on_line_1_what_made_them() -> None:
 def test_no_large_file_is_tracked() -> None:
     large = {name: size for name in tracked_names() if (size := (ROOT / name).stat().st_size) > 8 << 20}
     assert large == {}
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    """Folders of tests are no packages, so pytest refuses to collect the second one."""
+    paths = defaultdict(list)
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        paths[path.name].append(path.relative_to(ROOT).as_posix())
+    assert [found for found in paths.values() if len(found) > 1] == []

@@ -14,7 +14,7 @@ from tests.house.commands import ROOT, blocks, calls, pages, python_blocks
 
 from kafka_segments.cli.main import _parser
 
-HERE = "tests/house/test_commands.py"
+HERE = "tests/house/test_shown_commands.py"
 LINES = "tests/cli/test_command_lines.py"
 OPERATIONS = "tests/ingest/test_operations_page.py::test_the_tests_know_all_code_of_the_page"
 # How a block begins, by page: the test that runs it. Those of the page on operations are in its own list.
