@@ -43,6 +43,12 @@ API: dict[str, tuple[str, tuple[str, ...]]] = {
     "conversion": ("Conversion", ("up_convert", "down_convert", "filter_batches", "Retention")),
     "errors": ("Errors", ("errors",)),
 }  # fmt: skip
+# Fields of values have no docstrings of their own.
+OPTIONS = {
+    "values": "    options:\n"
+    "      {show_if_no_docstring: true, show_signature_annotations: true, show_labels: false}\n"
+}
+INTRODUCTIONS = {"values": "[JSON Lines](../docs/jsonl.md) have the same fields, and say what each is.\n"}
 FORMATS = "docs/formats/README.md"
 
 
@@ -55,12 +61,18 @@ def formats_in_order() -> list[str]:
 # The navigation, as a newcomer goes; pages of docs/ that are not named here come last, under More.
 NAVIGATION: dict[str, tuple[str, ...]] = {
     "Start": ("README.md",),
-    "Look": ("docs/jsonl.md", "docs/webide.md", "generated/webide/README.md", "docs/report.md"),
-    "Verify": ("docs/damaged-directories.md",),
+    "Inspect": (
+        "docs/jsonl.md",
+        "docs/report.md",
+        "docs/sizes.md",
+        "docs/webide.md",
+        "generated/webide/README.md",
+        "docs/damaged-directories.md",
+    ),
     "Python": ("docs/python.md", "docs/columns.md", "docs/conversions.md", "docs/stores.md"),
     "Spark": ("docs/spark.md", "docs/streaming.md", "docs/writing.md"),
     "Ingest": ("docs/ingest.md", "docs/pipeline.md", "docs/operations/*.md"),
-    "Formats": (FORMATS, *formats_in_order(), "docs/formats/*.md", "docs/languages.md", "docs/sizes.md"),
+    "Formats": (FORMATS, "docs/languages.md", *formats_in_order(), "docs/formats/*.md"),
     "API": tuple(f"api/{page}.md" for page in API),
     "Inside": (
         "docs/architecture.md",
@@ -85,6 +97,7 @@ def main(build: Path = ROOT / "build") -> int:
     source = build / SOURCE
     shutil.rmtree(source, ignore_errors=True)
     copy_pages(source)
+    shutil.copyfile(ROOT / "tools" / "docs.css", source / "wide.css")
     write_api(source)
     for page in sorted((source / "docs" / "formats").glob("*.md")):
         add_schema(page)
@@ -99,7 +112,9 @@ def main(build: Path = ROOT / "build") -> int:
         "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("INFO")), end=""
     )
     if done.returncode == 0:
-        print(f"{len(list((build / SITE).rglob('*.html')))} pages: open {build / SITE / 'index.html'}")
+        pages = len(list((build / SITE).rglob("*.html")))
+        print(f"{pages} pages: open {build / SITE / 'index.html'}")
+        print(f"The search needs a server: {sys.executable} -m http.server -d {build / SITE}")
     return min(done.returncode, 1)
 
 
@@ -111,6 +126,9 @@ def copy_pages(source: Path) -> None:
         copied.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(page, copied)
         if page.suffix == ".md":
+            # MkDocs takes a page's title from its first line; generated pages begin with what made them.
+            text = page.read_text(encoding="utf-8")
+            copied.write_text(re.sub(r"\A<!--.*?-->\n", "", text), encoding="utf-8")
             wanted += [linked for linked in _links(page) if linked not in wanted]
 
 
@@ -132,7 +150,8 @@ def write_api(source: Path) -> None:
     folder = source / "api"
     folder.mkdir(parents=True)
     for page, (title, names) in API.items():
-        parts = [f"# {title}\n", *(f"::: kafka_segments.{name}\n" for name in names)]
+        parts = [f"# {title}\n", INTRODUCTIONS.get(page, "")]
+        parts += [f"::: kafka_segments.{name}\n{OPTIONS.get(page, '')}" for name in names]
         (folder / f"{page}.md").write_text("\n".join(parts), encoding="utf-8")
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from tools import docs
+from tools.browser import chromium
 
 import kafka_segments
 
 ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT = 300_000  # milliseconds: other tests may need both cores
 
 
 class Page(HTMLParser):
@@ -112,6 +121,66 @@ def test_the_api_has_all_that_is_exported_with_its_words(site: dict[Path, Page])
     assert "Open a segment (" in text
     assert text.count('<span class="doc-section-title">Examples:</span>') >= 5
     assert "<blockquote>" not in text, "an example that is no code"
+    for kind in (kafka_segments.Batch, kafka_segments.Record, kafka_segments.Damage, kafka_segments.Padding):
+        for field in fields(kind):
+            assert f'id="kafka_segments.{kind.__name__}.{field.name}"' in text, "a field that is not shown"
+    # Each value that a function returns is one item, whatever lines describe it.
+    returned = re.findall(r'<span class="doc-section-title">Returns:</span>.*?</ul>', text, re.DOTALL)
+    assert returned and {one.count("<li") for one in returned} == {1}
+
+
+def test_every_page_has_a_title(site: dict[Path, Page]) -> None:
+    """Not the name that MkDocs gives a README whose first line is no heading."""
+    titles = {path: re.findall(r"<title>(.*?)</title>", path.read_text(encoding="utf-8")) for path in site}
+    assert [path for path, found in titles.items() if found[0].startswith(("Index", "None"))] == []
+
+
+@pytest.mark.browser
+def test_pages_are_served_and_searched_in_a_browser(site: dict[Path, Page]) -> None:
+    from playwright.sync_api import sync_playwright
+
+    root = next(path.parent for path in site if path.name == "404.html")
+    with served(root) as address, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"], timeout=TIMEOUT)
+        for scheme, width in (("light", 420), ("dark", 1500)):
+            page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+            page.set_default_timeout(TIMEOUT)
+            asked, errors = [], []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
+            for name in ("index.html", "docs/spark.html", "docs/formats/kafka_log_segment.html"):
+                page.goto(f"{address}/{name}")
+                assert page.evaluate("document.documentElement.scrollWidth") == width, "wider than the window"
+                shade = page.evaluate("getComputedStyle(document.body).backgroundColor")
+                assert (shade == "rgb(255, 255, 255)") == (scheme == "light")
+            page.goto(f"{address}/index.html#__search")
+            page.locator("input.md-search__input").fill("delete horizon")
+            page.locator(".md-search-result__link").first.wait_for()
+            assert errors == []
+            assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+        browser.close()
+
+
+@contextmanager
+def served(root: Path) -> Iterator[str]:
+    """Serve a folder on this machine; its address."""
+    handler = partial(QuietHandler, directory=str(root))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """A server that prints nothing."""
+
+    def log_message(self, *arguments: object) -> None:
+        pass
 
 
 def test_a_warning_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
