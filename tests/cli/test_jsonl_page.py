@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka_segments import errors
-from kafka_segments.cli.main import main
+from kafka_segments.cli.main import _parser, main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "jsonl.md"
@@ -123,15 +125,28 @@ def test_errors_that_the_page_names_exist() -> None:
 CALLS = {
     "aborted": ["aborted", "--format", "jsonl", "transactions-0", "open-transaction-0"],
     "plan": ["plan", "--format", "jsonl", "transactions-0", "deleted-head-0", "-o", "startingOffsets=LATE"],
-    "sizes": ["sizes", "--format", "jsonl", "transactions-0", "--compression", "none", "--sample", "5k"],
     "convert": ["convert", "--report", "jsonl", "--to-magic", "1", f"shapes-0/{0:020}.log", "OUT"],
+    "sizes": ["sizes", "--format", "jsonl", "--magic", "1", "--compression", "gzip", "transactions-0"],
+    "sizes --sample": [
+        "sizes",
+        "--format",
+        "jsonl",
+        "--compression",
+        "none",
+        "--sample",
+        "5k",
+        "transactions-0",
+    ],
+    "schemas list": ["schemas", "list", "--format", "jsonl"],
 }
 # Objects that these calls print; others need damage, snapshots, or a directory that misses something.
 PRINTED = {
     "aborted": {"partition", "aborted", "open"},
     "plan": {"range", "split", "passed_over", "plan", "left_out"},
-    "sizes": {"source", "sample", "size", "loss"},
     "convert": {"loss", "conversion"},
+    "sizes": {"source", "size", "loss"},
+    "sizes --sample": {"source", "sample", "size", "loss"},
+    "schemas list": {"schema"},
 }
 
 
@@ -146,7 +161,8 @@ def test_objects_of_other_verbs_have_the_keys_of_the_page(
     printed = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
     section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
     rows = re.findall(r"^\| (`.+?) \| `(\w+)` \| (.+?) \| .+ \|$", section, re.MULTILINE)
-    documented = {kind: re.findall(r"`(\w+)`", keys) for verbs, kind, keys in rows if f"`{verb}`" in verbs}
+    name = verb.partition(" --")[0]
+    documented = {kind: re.findall(r"`(\w+)`", keys) for verbs, kind, keys in rows if f"`{name}`" in verbs}
     assert {line["type"] for line in printed} == PRINTED[verb] <= documented.keys()
     for line in printed:
         assert list(line) == ["type", *documented[line["type"]]]
@@ -160,4 +176,33 @@ def test_the_page_lists_every_object_of_other_verbs() -> None:
     text = "".join((cli / name).read_text(encoding="utf-8") for name in modules)
     named = set(re.findall(r'"type": "(\w+)"', text)) | set(re.findall(r'_values\("(\w+)"', text))
     assert len(named) > 10
-    assert named | {"loss", "conversion"} == documented
+    assert named | {"loss", "conversion", "source", "sample", "size", "schema"} == documented
+
+
+def test_every_verb_with_json_lines_is_on_the_page() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("\n## Other verbs\n")[1]
+    documented = set(
+        re.findall(r"`([a-z ]+)`", " ".join(re.findall(r"^\| (`.+?) \| `", section, re.MULTILINE)))
+    )
+    assert {*verbs_with_json_lines(_parser())} == {*documented, "dump"}
+
+
+def verbs_with_json_lines(parser: argparse.ArgumentParser, words: str = "") -> Iterator[str]:
+    """Names of the verbs below a parser with an option that takes jsonl."""
+    for action in parser._actions:
+        if isinstance(action.choices, dict):
+            for name, verb in action.choices.items():
+                yield from verbs_with_json_lines(verb, f"{words} {name}".strip())
+        elif "jsonl" in (action.choices or ()):
+            yield words
+
+
+def test_batches_of_magic_3_have_two_keys_more(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    file = ROOT / "tests" / "vectors" / "kafka_log_segment_experimental" / "three_layouts.bin"
+    assert main(["dump", "--experimental-magic3", "--format", "jsonl", str(file)]) == 0
+    batches = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines() if b'"batch"' in line]
+    assert [batch["magic"] for batch in batches] == [2, 3, 3]
+    more = ["ignores_message_attributes", "has_metadata_first"]
+    assert [list(batch) for batch in batches[1:]] == [[*tables("batch"), *more]] * 2
+    introduction = PAGE.read_text(encoding="utf-8").split("\n## ")[0]
+    assert all(f"`{key}`" in introduction for key in more)
