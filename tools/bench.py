@@ -1,4 +1,4 @@
-"""The benchmark behind `make bench`: corpora, decoders in rounds, processes; a table, JSON and a chart.
+"""The benchmark of `make bench`: corpora, decoders in rounds, processes; a table, JSON and a chart.
 
 Writes `build/bench.json` and, of a full run, `docs/bench.png` (of a quick one `build/bench.png`). The status
 is 1 where a decoder failed or read something else than the others, not where a goal was missed: the table
@@ -23,7 +23,7 @@ from tests.bench.decoders import DECODERS, is_there  # noqa: E402
 
 
 def say(text: str) -> None:
-    """Tell how far it is; standard output is for the table."""
+    """Print how far it is; standard output is for the table."""
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 

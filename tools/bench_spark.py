@@ -1,4 +1,4 @@
-"""The benchmark behind `make bench-spark`: our source, Spark's own `kafka` source with a broker, and a stub.
+"""The benchmark of `make bench-spark`: our source, Spark's own `kafka` source with a broker, and a stub.
 
 Two cores, Spark 4.0.0 on all sides, the same records: the table of goals, the raw figures of every run, and
 `build/bench-spark.json`. The status is 1 where a run failed, not where a goal was missed: the table says it.

@@ -33,7 +33,7 @@ def interpreter(version: tuple[int, int]) -> str | None:
     wanted = "{}.{}".format(*version)
     found = shutil.which(f"python{wanted}")
     code = f"import sys; print(sys.executable) if sys.version_info[:2] == {version} else sys.exit(1)"
-    for chosen in ({}, {"PYENV_VERSION": wanted}):  # pyenv's commands on the PATH want to be told which
+    for chosen in ({}, {"PYENV_VERSION": wanted}):  # pyenv's commands on the PATH need a version
         if found:
             done = subprocess.run(
                 [found, "-c", code], env={**os.environ, **chosen}, capture_output=True, text=True, check=False

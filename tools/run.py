@@ -1,4 +1,4 @@
-"""The demonstration behind `make run`: recorded segments of a real broker, through Spark, to Parquet rows.
+"""The demonstration of `make run`: recorded segments of a real broker, through Spark, to Parquet rows.
 
 Two runs into a new table: the log directory as it was before a segment was rolled and a topic was created,
 and as it is. Then the audit, three of the rows read back, and where the time went.

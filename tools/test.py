@@ -1,7 +1,7 @@
 """Prepare what the tests need (Java, npm packages, jars, wheels, a server), then become pytest: `make test`.
 
 Everything fetched goes under `.venv`, `compiler/node_modules` or `.cache`, once. What cannot be had here is
-told to `tests/conftest.py` through `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
+named to `tests/conftest.py` by `KAFKA_SEGMENTS_LACKS`, which skips those tests with that reason, or fails
 if `KAFKA_SEGMENTS_REQUIRE` asks for them. `--fast` leaves out what needs any of it, and what takes long.
 `--browser` runs nothing but the tests in a browser, in their full form.
 `--long` runs nothing but the tests that have a full form (marker `long`, `tests/forms.py`), in that form.

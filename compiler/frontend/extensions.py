@@ -114,7 +114,7 @@ class ExtensionReader:
                 raise found.error(f"{key} means nothing on {what}")
 
     def check_type(self, declared: Declared) -> None:
-        """`check_none` for a type, which may have `-varint`."""
+        """Apply `check_none` to a type, which may have `-varint`."""
         for key, found in declared.node.mapping().items():
             if key in (*ON_FIELDS, *ON_VALUES):
                 raise found.error(f"{key} means nothing on a type")

@@ -179,7 +179,7 @@ class Inference:
     def _relative(
         self, tree: Syntax, scope: Scope, struct: Names, name: str
     ) -> tuple[NameKind, DataType] | None:
-        """`_parent`, `_root` or `_io` of a struct."""
+        """Return the member `_parent`, `_root` or `_io` of a struct."""
         if name == "_io":
             return "io", StreamType()
         if name == "_root":

@@ -1,8 +1,9 @@
-"""Plain words: docstrings and comments of the runtime avoid riddles, and docstrings begin with a sentence.
+"""Plain words: docstrings and comments avoid riddles, and docstrings begin with a sentence.
 
 Strategy: a machine cannot judge a sentence, but it finds words of a style that we left: "behind" for after,
-"told" for reported, "nobody" for no caller or reader. `CEILINGS` has, for each room, how many of these there
-are, and how many docstrings whose first line is not a sentence. Lower them when a room's words improve.
+"told" for reported, "nobody" for no caller or reader. `CEILINGS` has, for each room of the runtime, how many
+of these there are, and how many docstrings whose first line is not a sentence. Lower them when a room's words
+improve.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import pytest
 # In one process: `found` goes through the whole runtime once.
 pytestmark = pytest.mark.xdist_group("words")
 
-RUNTIME = Path(__file__).resolve().parents[2] / "runtime" / "kafka_segments"
+ROOT = Path(__file__).resolve().parents[2]
+RUNTIME = ROOT / "runtime" / "kafka_segments"
 WORDS = re.compile(
     r"\b(behind|tells?|told|telling|whoever|nobody|somebody|anybody|the same for|at least a)\b",
     re.IGNORECASE,
@@ -116,6 +118,16 @@ def test_words_are_plain(room: str) -> None:
 def test_docstrings_begin_with_a_sentence(room: str) -> None:
     hits, ceiling = found()[room][1], CEILINGS[room][1]
     assert len(hits) <= ceiling, f"{room}: {len(hits)}, at most {ceiling}:\n" + "\n".join(hits)
+
+
+def test_words_of_tools_and_the_compiler_are_plain() -> None:
+    hits = []
+    for path in [ROOT / "codegen.py", *(ROOT / "compiler").rglob("*.py"), *(ROOT / "tools").glob("*.py")]:
+        if "node_modules" not in path.parts:
+            source = path.read_text(encoding="utf-8")
+            name = path.relative_to(ROOT).as_posix()
+            hits += [f"{name}:{line}: {text}" for line, text in riddles(source)]
+    assert hits == []
 
 
 def test_what_is_not_plain_is_noticed() -> None:

@@ -322,7 +322,7 @@ def opened_name(field: Field) -> str:
 
 
 def function_of(expr: Expr | None, *arguments: str) -> str:
-    """`function` of an expression that is known to exist."""
+    """Return `function` of an expression that is known to exist."""
     assert expr is not None
     if not arguments:
         return function(expr)

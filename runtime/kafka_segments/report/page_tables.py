@@ -1,4 +1,4 @@
-"""Tables of the page: rows of text, each table with a most of rows."""
+"""Tables of the page: rows of text, each table with a limit of rows."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class _Work:
     Attributes:
         is_original: whether trees are asked for what they were when they were parsed.
         has_changed: whether anything was changed in the tree that is built.
-        before: the same for what trees were when they were parsed.
+        before: another one, for what trees were when they were parsed.
         originals: the drafts of trees that were made so far, if it is that.
         placed: lists in which every element is known to stand at its own place.
         busy: what is being worked out, so that circles are found.

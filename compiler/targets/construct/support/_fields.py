@@ -86,7 +86,7 @@ def _as_bytes(obj: Any, path: str) -> bytes:
 
 
 def _check_size(data: bytes, size: Any, path: str) -> None:
-    """A size that the format fixes is kept; one that a field tells is what the caller makes it."""
+    """Keep a size that the format fixes; one that a field holds is what the caller makes it."""
     if not callable(size) and len(data) != size:
         raise StreamError(f"{size} bytes are wanted, not {len(data)}", path=path)
 
