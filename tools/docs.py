@@ -89,6 +89,12 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     ),
     "More": ("docs/*.md", "*/*.md", "*/*/*.md"),
 }
+# Names in the navigation where the first heading of a page does not tell it from another one.
+TITLES = {
+    "docs/package.md": "What a package index shows",
+    "docs/upstream/spark-python-filter-pushdown.md": "A fault of Spark's",
+    "generated/webide/README.md": "The Web IDE step by step",
+}
 _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -184,7 +190,8 @@ def configuration(source: Path) -> str:
         pages = [page for page in dict.fromkeys(pages) if page not in taken]
         taken.update(pages)
         if pages:
-            lines += [f"  - {group}:", *(f"      - {page}" for page in pages)]
+            titles = {page: f"{TITLES[page]}: {page}" if page in TITLES else page for page in pages}
+            lines += [f"  - {group}:", *(f"      - {titles[page]}" for page in pages)]
     return "\n".join(lines) + "\n"
 
 

@@ -129,10 +129,15 @@ def test_the_api_has_all_that_is_exported_with_its_words(site: dict[Path, Page])
     assert returned and {one.count("<li") for one in returned} == {1}
 
 
-def test_every_page_has_a_title(site: dict[Path, Page]) -> None:
-    """Not the name that MkDocs gives a README whose first line is no heading."""
-    titles = {path: re.findall(r"<title>(.*?)</title>", path.read_text(encoding="utf-8")) for path in site}
-    assert [path for path, found in titles.items() if found[0].startswith(("Index", "None"))] == []
+def test_every_page_has_a_title_of_its_own(site: dict[Path, Page]) -> None:
+    """Not that of another page, and not what MkDocs calls a README whose first line is no heading."""
+    titles = {
+        path: re.findall(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))[0]
+        for path in site
+        if path.name != "404.html"
+    }
+    assert [path for path, title in titles.items() if title.startswith(("Index", "None"))] == []
+    assert sorted(titles.values()) == sorted(set(titles.values()))
 
 
 @pytest.mark.browser
